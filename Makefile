@@ -1,0 +1,46 @@
+# Everything installs itself: `make demo` and `make test` each work alone in a fresh clone.
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Without the constraints pip resolves to a CUDA build of torch, several gigabytes of it.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check format bench docs clean
+
+demo: $(VENV)/.installed
+	$(BIN)/heatcheck demo
+
+# One thread a worker: the models of the suite are small, and two processes with two threads each fight.
+test: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+
+check: $(VENV)/.installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python docs/commands.py --check
+	$(MAKE) test
+
+format: $(VENV)/.installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/python docs/commands.py
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.installed
+	$(BIN)/python docs/commands.py
+	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+	@echo "docs: docs/_build/html/index.html"
+
+clean:
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The stamp is written last, so that an interrupted installation is done again.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,data]'
+	@touch $@

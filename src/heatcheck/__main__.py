@@ -1,0 +1,3 @@
+from heatcheck.cli import main
+
+main()

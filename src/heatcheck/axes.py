@@ -1,0 +1,24 @@
+"""The words for axes: one vocabulary for every array in the house.
+
+Shapes stand in signatures as jaxtyping strings made of these words, and pytest enforces them;
+a test fails on a word that is not here.
+"""
+
+AXES = {
+    "example": "one text (or pair of texts) of a batch or a data set",
+    "decision": "one answer the model gives about an example: 1, or one a label, target step or token",
+    "label": "the alternatives of a decision; logits over it go through a softmax",
+    "token": "a position in the model's input, padding included",
+    "word": "a word of the text as the user wrote it; one or more tokens",
+    "segment": "first or second text of a pair",
+    "layer": "a layer of a deep model",
+    "head": "one of several parallel attentions at a site",
+    "query": "who attends: 1 for a classifier, one a label, target step or token",
+    "key": "what is attended to: the tokens",
+    "feature": "coordinates of an embedding, a state or a context",
+    "size": "coordinates of an encoder's state, where its input has another width",
+    "asked": "coordinates of a question's summary",
+    "draw": "one of several random repetitions, or of several alternatives tried on the same example",
+    "item": "whatever is ranked or compared, when a function does not care",
+    "column": "several quantities of the same examples, side by side",
+}

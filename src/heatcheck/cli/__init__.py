@@ -1,0 +1,62 @@
+"""The command line: each command parses, makes one library call, and writes once.
+
+Nothing heavy is imported here; a command imports what it needs when it runs.
+"""
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from heatcheck import __version__
+from heatcheck.cli.demo import demo
+from heatcheck.cli.tasks import tasks
+from heatcheck.cli.train import train
+from heatcheck.errors import HeatcheckError
+
+__all__ = ["COMMANDS", "app", "main"]
+
+COMMANDS: dict[str, Callable[..., None]] = {"demo": demo, "tasks": tasks, "train": train}
+
+app = typer.Typer(
+    help="Can this model's attention heatmap be read as an explanation?",
+    epilog="Start with `heatcheck demo`. Every command has `--help`, and `--json` for programs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def _say_version(wanted: bool | None) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool | None = typer.Option(
+        None, "--version", callback=_say_version, is_eager=True, help="Say the version."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Runs the command line; a user's mistake is one sentence on standard error and exit code 2."""
+    try:
+        app()
+    except HeatcheckError as error:
+        sys.exit(_complain(str(error), 2))
+    except SystemExit as ended:
+        if ended.code == 130:  # what typer makes of ctrl-C
+            _complain("interrupted; the same command goes on where it stopped.", 130)
+        raise
+
+
+def _complain(sentence: str, code: int) -> int:
+    typer.echo(f"heatcheck: {sentence}", err=True)
+    return code

@@ -1,0 +1,68 @@
+"""`heatcheck train`."""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from heatcheck.cli.options import AsJson, DataDir, Device
+from heatcheck.errors import BadInput
+
+
+def train(
+    task: Annotated[str, typer.Argument(help="A task's name (see `heatcheck tasks`) or your own file.")],
+    encoder: Annotated[Optional[str], typer.Option(help="average, cnn or lstm.", show_default="lstm")] = None,  # noqa: UP045
+    attention: Annotated[Optional[str], typer.Option(help="tanh or dot.", show_default="tanh")] = None,  # noqa: UP045
+    preset: Annotated[str, typer.Option(help="default, jw-paper, jw-release or wp.")] = "default",
+    seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
+    vectors: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz."),
+    ] = None,
+    setting: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as epochs=3 or hidden=128."),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Folder to make.", show_default="heatcheck-out/fits/ID"),
+    ] = None,
+    data_dir: DataDir = None,
+    device: Device = "auto",
+    json: AsJson = False,
+) -> None:
+    """Train a classifier with attention, and say how good it is.
+
+    heatcheck train rotten_tomatoes
+
+    heatcheck train reviews.csv --encoder cnn --seed 3 --out models/mine
+
+    heatcheck train sst --preset jw-release --vectors glove.6B.300d.txt
+
+    A run that was killed goes on where it was when the same command is given again.
+    """
+    changes = dict(_pair(text) for text in setting or [])
+    changes |= {k: v for k, v in (("encoder", encoder), ("attention", attention)) if v is not None}
+
+    from heatcheck.cli import show
+    from heatcheck.training import train as train_model
+
+    fit = train_model(
+        task,
+        preset=preset,
+        seed=seed,
+        out=out,
+        vectors=vectors,
+        data_dir=data_dir,
+        device=device,
+        progress=not json,
+        **changes,
+    )
+    show.as_json(show.fit_facts(fit)) if json else show.fit_in_words(fit)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise BadInput(f"--set takes KEY=VALUE, not {text!r}.")
+    return key.strip(), value.strip()

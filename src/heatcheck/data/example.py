@@ -1,0 +1,98 @@
+"""What a task yields: examples, in splits that know their name and fingerprint. Knows no model."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from heatcheck.errors import BadInput
+
+SplitName = Literal["train", "dev", "test"]
+SPLITS: tuple[SplitName, ...] = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One text, or a passage and its question, with what is known about it.
+
+    `marks` are over `words`: a human rationale, impermissible words, …
+
+    >>> Example("a", "not bad", label=1, marks={"rationale": (True, True)}).words
+    ('not', 'bad')
+    """
+
+    id: str
+    text: str
+    text_pair: str | None = None
+    label: int | tuple[int, ...] | None = None
+    marks: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The text cut at each plain space: what marks and scores are counted over."""
+        return tuple(self.text.split(" "))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples with a name. Two splits with the same fingerprint hold the same examples in the same order."""
+
+    name: str
+    examples: tuple[Example, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for example in self.examples:
+            marks = sorted((name, list(marked)) for name, marked in example.marks.items())
+            fields = [example.id, example.text, example.text_pair, example.label, marks]
+            digest.update(json.dumps(fields).encode() + b"\n")
+        return digest.hexdigest()[:12]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self.examples)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A task that has been read: its labels and its splits."""
+
+    name: str
+    labels: tuple[str, ...]
+    splits: Mapping[str, Split]
+    tokens: str = "words"  # how its words become tokens: a name in data.TOKENIZERS
+
+    def __getitem__(self, split: str) -> Split:
+        if split not in self.splits:
+            raise BadInput(f"task {self.name} has no split {split!r}; it has {', '.join(self.splits)}.")
+        return self.splits[split]
+
+    @property
+    def segments(self) -> int:
+        """2 for pairs of texts (a passage and a question), else 1."""
+        return 2 if any(e.text_pair is not None for split in self.splits.values() for e in split) else 1
+
+    @cached_property
+    def reference(self) -> str:
+        """`name@fingerprint`: names these very examples, wherever they were read from."""
+        parts = [self.labels, self.tokens, [(name, split.fingerprint) for name, split in self.splits.items()]]
+        return f"{self.name}@{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]}"
+
+
+def check_corpus(corpus: Corpus) -> Corpus:
+    """The corpus itself, or one sentence about why no classifier can be trained and tested on it."""
+    for name in ("train", "test"):
+        if not len(corpus[name]):
+            raise BadInput(f"the {name} split of {corpus.name} is empty.")
+    seen = {example.label for example in corpus["train"]}
+    if len(seen) < 2:
+        only = ", ".join(corpus.labels[label] for label in seen if isinstance(label, int))
+        raise BadInput(
+            f"the train split of {corpus.name} has one class only ({only}): a classifier needs at least two labels."
+        )
+    return corpus

@@ -1,0 +1,145 @@
+"""Generated tasks whose answer is known: each example carries the words that decide its label as `rationale`.
+
+Nothing else in a text depends on the label (a bag of words without the rationale has AUC ½), so a model above
+the prior must use the rationale. Everything is drawn from named streams: the same examples on every machine.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from heatcheck.data.example import Corpus, Example, Split
+from heatcheck.data.task import Task
+from heatcheck.engine import stream
+
+LABELS = ("negative", "positive")
+POSITIVE = ("brilliant", "charming", "delightful", "funny", "gripping", "lovely", "moving", "splendid")
+NEGATIVE = ("awful", "boring", "clumsy", "dull", "feeble", "hollow", "stale", "tedious")
+OPINIONS = (NEGATIVE, POSITIVE)  # by label
+MARKER = "but"
+COMMA, STOP = ",", "."
+# Words without meaning: no pretrained vector and no reader can prefer one.
+FILLERS = tuple(sorted(a + b + c for a in ("ba", "do", "ki", "lu", "me") for b in "nrst" for c in "aeiou"))
+# Two lexicons for the same opinion, so that a model can be built to attend to one and read the other.
+TWINS_ATTENDED = (tuple(f"{word}-a" for word in NEGATIVE), tuple(f"{word}-a" for word in POSITIVE))
+TWINS_SUMMARISED = (tuple(f"{word}-b" for word in NEGATIVE), tuple(f"{word}-b" for word in POSITIVE))
+KEYS = (
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heath",
+    "islet",
+    "joust",
+    "knoll",
+    "lotus",
+)
+VALUES = ("blue", "brown", "green", "red", "white", "yellow")
+SIZES = {"train": 2000, "dev": 500, "test": 1000}
+
+_ZIPF = 1 / np.arange(1, len(FILLERS) + 1)
+_ZIPF /= _ZIPF.sum()
+
+Writer = Callable[[np.random.Generator, str], Example]
+
+
+def _filler(generator: np.random.Generator, low: int = 8, high: int = 20) -> list[str]:
+    return [FILLERS[i] for i in generator.choice(len(FILLERS), size=generator.integers(low, high + 1), p=_ZIPF)]
+
+
+def _opinion(generator: np.random.Generator, label: int, lexicon: tuple[tuple[str, ...], ...] = OPINIONS) -> str:
+    return str(generator.choice(lexicon[label]))
+
+
+def _insert(generator: np.random.Generator, words: list[str], pieces: list[list[str]]) -> tuple[list[str], list[int]]:
+    """Puts the pieces at distinct gaps between the words, in random order; and where each came to stand."""
+    gaps = generator.choice(len(words) + 1, size=len(pieces), replace=False)
+    text: list[str] = []
+    place = [0] * len(pieces)
+    at = {int(gap): number for number, gap in enumerate(gaps)}
+    for gap in range(len(words) + 1):
+        if gap in at:
+            place[at[gap]] = len(text)
+            text += pieces[at[gap]]
+        text += words[gap : gap + 1]
+    return text, place
+
+
+def _marked(name: str, words: list[str], label: int, deciding: list[int], pair: str | None = None) -> Example:
+    rationale = tuple(place in deciding for place in range(len(words)))
+    return Example(name, " ".join(words), pair, label, {"rationale": rationale})
+
+
+def keyword(generator: np.random.Generator, name: str) -> Example:
+    """One opinion among filler decides. An average is enough: attention is sufficient, not needed."""
+    label = int(generator.integers(2))
+    words, (place,) = _insert(generator, _filler(generator), [[_opinion(generator, label)]])
+    return _marked(name, words, label, [place])
+
+
+def majority(generator: np.random.Generator, name: str, cues: int = 7) -> Example:
+    """The majority of seven weak cues decides: attention is irrelevant."""
+    votes = generator.integers(2, size=cues)
+    words, places = _insert(generator, _filler(generator), [[_opinion(generator, int(vote))] for vote in votes])
+    return _marked(name, words, int(2 * votes.sum() > cues), places)
+
+
+def contrast(generator: np.random.Generator, name: str, unmarked: int = 4) -> Example:
+    """The opinion right after the marker decides, among four unmarked ones of random polarity.
+
+    Uniform weights over context-free values see a bag in which the deciding word is any of the five: at best
+    11/16 right. Every text has one comma and, at its end, one full stop, which mean nothing.
+    """
+    label = int(generator.integers(2))
+    others = [[_opinion(generator, int(vote))] for vote in generator.integers(2, size=unmarked)]
+    words, places = _insert(generator, _filler(generator), [[MARKER, _opinion(generator, label)], *others, [COMMA]])
+    return _marked(name, [*words, STOP], label, [places[0] + 1])
+
+
+def lookup(generator: np.random.Generator, name: str) -> Example:
+    """The value of the asked key decides; key and value are one token, each value stands once.
+
+    Weights that do not depend on the question give an answer that does not either: right at most one time in six.
+    """
+    keys = generator.choice(KEYS, size=len(VALUES), replace=False)
+    values = generator.permutation(len(VALUES))
+    words, places = _insert(
+        generator,
+        _filler(generator, 6, 10),
+        [[f"{key}:{VALUES[value]}"] for key, value in zip(keys, values, strict=True)],
+    )
+    asked = int(generator.integers(len(keys)))
+    return _marked(name, words, int(values[asked]), [places[asked]], pair=str(keys[asked]))
+
+
+def twins(generator: np.random.Generator, name: str) -> Example:
+    """Two opinions of the same label from two lexicons: for models built to attend to one and use the other."""
+    label = int(generator.integers(2))
+    pieces = [[_opinion(generator, label, TWINS_ATTENDED)], [_opinion(generator, label, TWINS_SUMMARISED)]]
+    words, places = _insert(generator, _filler(generator), pieces)
+    return _marked(name, words, label, places)
+
+
+@cache
+def generate(name: str, write: Writer, *, seed: int = 0, labels: tuple[str, ...] = LABELS) -> Corpus:
+    """Train, dev and test; example n of a split is the same whatever else is generated."""
+    splits = {
+        split: Split(split, tuple(write(stream(seed, name, split, n), f"{name}-{split}-{n}") for n in range(size)))
+        for split, size in SIZES.items()
+    }
+    return Corpus(name, labels, splits, tokens="spaces")
+
+
+def _task(name: str, write: Writer, about: str, labels: tuple[str, ...] = LABELS) -> Task:
+    return Task(name, about, labels, SIZES, "generated", lambda _: generate(name, write, labels=labels))
+
+
+planted_keyword = _task("planted_keyword", keyword, "generated: one opinion among filler decides")
+planted_majority = _task("planted_majority", majority, "generated: the majority of seven weak cues decides")
+planted_contrast = _task("planted_contrast", contrast, "generated: the opinion after 'but' decides, among four others")
+planted_lookup = _task("planted_lookup", lookup, "generated: the value of the asked key decides (two segments)", VALUES)
+planted_twins = _task("planted_twins", twins, "generated: two opinions of the same label, for the control dial(m)")

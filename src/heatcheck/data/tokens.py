@@ -1,0 +1,35 @@
+"""From words to tokens: how a text is cut before a vocabulary looks its pieces up."""
+
+import re
+from collections.abc import Callable
+
+from heatcheck.errors import UnknownName
+
+# Clitics stand apart as in the Penn treebank (do n't, it 's), because pretrained vectors were made that way.
+_PIECE = re.compile(r"[^\W_]+(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|[^\W_]+|[^\w\s]+|_+", re.IGNORECASE)
+
+
+def _spaces(word: str) -> list[str]:
+    return [word] if word else []
+
+
+def _words(word: str) -> list[str]:
+    return _PIECE.findall(word)
+
+
+TOKENIZERS: dict[str, Callable[[str], list[str]]] = {"spaces": _spaces, "words": _words}
+
+
+def tokenize(text: str, rule: str, *, lowercase: bool = True) -> list[tuple[str, int]]:
+    """Tokens of a text, each with the number of the word (cut at plain spaces) it comes from.
+
+    >>> tokenize("It isn't bad!", "words")
+    [('it', 0), ('is', 1), ("n't", 1), ('bad', 2), ('!', 2)]
+    >>> tokenize("It is n't bad !", "spaces", lowercase=False)[2]
+    ("n't", 2)
+    """
+    if rule not in TOKENIZERS:
+        raise UnknownName("tokenizer", rule, TOKENIZERS)
+    cut = TOKENIZERS[rule]
+    words = (text.lower() if lowercase else text).split(" ")
+    return [(token, number) for number, word in enumerate(words) for token in cut(word)]

@@ -1,0 +1,70 @@
+"""Pretrained word vectors from a GloVe or word2vec text file (.gz too), or an .npz with `words` and `vectors`."""
+
+import gzip
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck.errors import BadInput
+
+
+class Vectors(NamedTuple):
+    """A row for each word asked for; zeros where the file lacks it, as torchtext does and Jain & Wallace used."""
+
+    matrix: Float[np.ndarray, "word feature"]
+    found: int
+
+
+def read_vectors(path: Path | str, words: Sequence[str]) -> Vectors:
+    """Rows of the file for these words, in this order."""
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"no vectors at {path}: give a GloVe or word2vec text file, or an .npz.")
+    rows = _npz_rows(path) if path.suffix == ".npz" else _text_rows(path)
+    place = {word: number for number, word in enumerate(words)}
+    matrix: np.ndarray | None = None
+    found = 0
+    for word, vector in rows:
+        if matrix is None:
+            matrix = np.zeros((len(words), len(vector)), dtype=np.float32)
+        if word in place:
+            matrix[place[word]] = vector
+            found += 1
+    if matrix is None:
+        raise BadInput(f"{path} holds no vectors.")
+    return Vectors(matrix, found)
+
+
+def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
+            words, vectors = archive["words"], archive["vectors"]
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+        raise BadInput(f"{path} is not an .npz with `words` and `vectors`: {error}") from None
+    names = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
+    if vectors.ndim != 2 or len(names) != len(vectors):
+        raise BadInput(f"{path} has {len(names)} words but vectors of shape {vectors.shape}.")
+    yield from zip(names, vectors.astype(np.float32), strict=True)
+
+
+def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    size = None
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        try:
+            for number, line in enumerate(lines, start=1):
+                word, *numbers = line.rstrip("\n").rstrip(" ").split(" ")
+                if number == 1 and len(numbers) == 1:
+                    continue  # word2vec's first line: how many words, how many dimensions
+                size = size or len(numbers)
+                if len(numbers) != size:
+                    raise BadInput(f"{path}, line {number}: {len(numbers)} numbers after the word, expected {size}.")
+                try:
+                    yield word, np.array(numbers, dtype=np.float32)
+                except ValueError:
+                    raise BadInput(f"{path}, line {number}: not a word followed by numbers.") from None
+        except (UnicodeDecodeError, OSError, EOFError) as error:
+            raise BadInput(f"{path} cannot be read as vectors: {error}") from None

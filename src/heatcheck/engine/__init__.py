@@ -1,0 +1,27 @@
+"""Runs jobs with ids and prerequisites into folders that appear whole or not at all.
+
+`map` runs the jobs, here or in processes of their own; `whole_folder` makes one folder; `content_id` names it
+by what decides its content; `stream` gives every example its own randomness. It knows nothing of attention.
+"""
+
+from heatcheck.engine.folder import FolderExists, read_json, whole_folder, write_json, write_whole
+from heatcheck.engine.identity import Facts, content_id, plain, stream
+from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
+from heatcheck.engine.names import find_folder, name_folder
+
+__all__ = [
+    "Facts",
+    "FolderExists",
+    "Job",
+    "Outcome",
+    "content_id",
+    "find_folder",
+    "map",
+    "name_folder",
+    "plain",
+    "read_json",
+    "stream",
+    "whole_folder",
+    "write_json",
+    "write_whole",
+]

@@ -1,0 +1,177 @@
+"""Folders and files that appear whole or not at all."""
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from heatcheck.engine.identity import plain
+from heatcheck.errors import BadInput, BrokenFolder
+
+
+class FolderExists(BadInput):
+    """The folder to be made is there already, perhaps because another process was quicker."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(f"output folder {folder} exists: choose another name with --out, or delete it")
+
+
+@contextmanager
+def whole_folder(target: Path, *, resume: bool = True) -> Iterator[Path]:
+    """A private folder to write in, which becomes `target` when the block ends well.
+
+    An exception removes it. An interruption (kill -9, ctrl-C, exit) leaves it as `.NAME.part` beside the
+    target, where the next attempt finds its own checkpoint files again: write those with `write_whole`, and
+    pass `resume=False` where the target's name does not decide its content, lest it finds another's.
+
+    Of two processes that make the same folder the second waits for the first, and then gets FolderExists
+    without having entered the block (or goes on from what the first left, if that did not end well).
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "fit"
+    >>> with whole_folder(target) as folder:
+    ...     write_json(folder / "manifest.json", {"seed": 0})
+    ...     target.exists()
+    False
+    >>> read_json(target / "manifest.json")
+    {'seed': 0}
+    """
+    target = target.absolute()  # the block may change the working directory
+    scratch = target.parent / f".{target.name}.part"
+    with _in_a_sentence(target):
+        lock = _claim(target, scratch)
+    try:
+        _sweep(scratch, everything=not resume)
+        yield scratch
+        try:
+            scratch.rename(target)
+        except OSError:
+            # Only where locks do not work, or somebody else's program made the target.
+            if _occupied(target):
+                raise FolderExists(target) from None
+            raise
+    except Exception:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    finally:
+        os.close(lock)
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Write a file so that nobody, not even after a crash, ever reads half of it; text as UTF-8.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "steps" / "note.txt"
+    >>> write_whole(path, "τ")
+    >>> path.read_text(encoding="utf-8")
+    'τ'
+    """
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _in_a_sentence(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside.write_bytes(data.encode() if isinstance(data, str) else data)
+            aside.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
+            raise
+
+
+def write_json(path: Path, facts: object) -> None:
+    """Write facts as JSON, whole; what JSON cannot hold is refused by the name of its place.
+
+    >>> write_json(Path("unwritten.json"), {"value": float("inf")})
+    Traceback (most recent call last):
+    heatcheck.errors.BadInput: 'value' is inf, which JSON cannot hold: use None for no number
+    """
+    write_whole(path, json.dumps(plain(facts), indent=2) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file of a saved folder holds.
+
+    >>> read_json(Path("no-fit/manifest.json"))
+    Traceback (most recent call last):
+    heatcheck.errors.BrokenFolder: no-fit/manifest.json cannot be read: No such file or directory
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise BrokenFolder(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # not UTF-8 is a ValueError too
+        raise BrokenFolder(f"{path} is not whole JSON ({error}): delete {path.parent} and make it again") from error
+
+
+def lock_folder(folder: Path) -> int:
+    """Wait until no other process holds this folder, then hold it until the returned descriptor is closed."""
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        # NFS and some network disks cannot lock a directory. Going on without is better than not at all: what
+        # is lost is only the waiting, for the rename at the end still lets just one of two writers through.
+        if error.errno not in {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}:
+            os.close(lock)
+            raise
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _claim(target: Path, scratch: Path) -> int:
+    """Make and lock the scratch folder."""
+    while True:
+        if _occupied(target):
+            raise FolderExists(target)
+        with suppress(FileExistsError):  # not exist_ok: it looks a second time, when a rival may have renamed it
+            scratch.mkdir(parents=True)
+        try:
+            lock = lock_folder(scratch)
+        except FileNotFoundError:
+            continue
+        # While we waited the folder may have been renamed to the target, or removed after a failure: then
+        # our lock is on something that no longer has this name.
+        if _is_still(scratch, lock):
+            if not _occupied(target):
+                return lock
+            shutil.rmtree(scratch)  # made anew, a moment after the target appeared
+        os.close(lock)
+
+
+def _is_still(folder: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(folder.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _occupied(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
+def _sweep(scratch: Path, *, everything: bool) -> None:
+    """Remove what an interrupted attempt left: half-written files, or everything."""
+    if everything:
+        for entry in scratch.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    for aside in scratch.rglob(".*.part"):
+        if aside.is_file():
+            aside.unlink()
+
+
+@contextmanager
+def _in_a_sentence(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        at = f" ({error.filename})" if error.filename else ""
+        raise BadInput(f"cannot write {path}: {error.strerror}{at}") from error

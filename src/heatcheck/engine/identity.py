@@ -1,0 +1,70 @@
+"""Names made from content: ids for what plain facts decide, random streams for what they are used for."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from heatcheck.errors import BadInput
+
+Facts: TypeAlias = Mapping[str, Any]
+"""Plain JSON: settings, recipes, manifests."""
+
+
+def plain(value: object, where: str = "") -> Any:
+    """The value as JSON would hold it (tuples are lists), or BadInput naming the place that JSON cannot hold.
+
+    >>> plain({"model": {"sizes": (1, 2)}})
+    {'model': {'sizes': [1, 2]}}
+    >>> plain({"model": {"sizes": [1, float("nan")]}})
+    Traceback (most recent call last):
+    heatcheck.errors.BadInput: 'model.sizes[1]' is nan, which JSON cannot hold: use None for no number
+    """
+    place = repr(where) if where else "the value"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadInput(f"{place} is {value}, which JSON cannot hold: use None for no number")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise BadInput(f"{place} has the key {key!r}: JSON keys are text")
+        return {key: plain(item, f"{where}.{key}" if where else key) for key, item in value.items()}
+    raise BadInput(f"{place} is of type {type(value).__name__}: use text, numbers, booleans, None, lists and mappings")
+
+
+def content_id(facts: Facts, *, length: int = 12) -> str:
+    """The first hexadecimal digits of the SHA-256 of the facts: the same in every process, for ever.
+
+    The order of keys does not matter, nor tuple or list. 1 and 1.0 are different facts: settle the types of
+    settings before hashing them.
+
+    >>> content_id({"seed": 0, "model": {"encoder": "lstm"}})
+    '3c30f70e6ea2'
+    >>> content_id({"model": {"encoder": "lstm"}, "seed": 0})
+    '3c30f70e6ea2'
+    """
+    return _digest(facts).hex()[:length]
+
+
+def stream(seed: int, *purpose: str | int) -> np.random.Generator:
+    """The random generator named by a seed and what it is for: no other name gives the same numbers.
+
+    One generator for a whole batch would make results depend on the order of its examples; one for each
+    example does not.
+
+    >>> stream(0, "permutation", "example-7").permutation(5).tolist()
+    [4, 1, 0, 3, 2]
+    """
+    # Philox is a counter-based cipher: streams with different keys are independent by design.
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(_digest([seed, *purpose])[:16], "big")))
+
+
+def _digest(value: object) -> bytes:
+    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).digest()

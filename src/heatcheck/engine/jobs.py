@@ -1,0 +1,180 @@
+"""Jobs with ids and prerequisites, each making one folder of a store."""
+
+import atexit
+import os
+import pickle
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from heatcheck.engine.identity import Facts
+from heatcheck.engine.names import check_name
+from heatcheck.engine.worker import (
+    Report,
+    Worker,
+    attempt,
+    report_of,
+    start_worker,
+    stop_workers,
+    wait_for_any,
+)
+from heatcheck.errors import BadInput
+
+
+class Job(NamedTuple):
+    """One folder to be made: `id` names it in the store, `name` names it to people."""
+
+    id: str
+    name: str
+    needs: tuple[str, ...]
+    argument: Facts
+
+
+class Outcome(NamedTuple):
+    """How a job ended; `reason` is one line, `log` the traceback of a failure."""
+
+    job: Job
+    state: Literal["done", "reused", "failed", "skipped"]
+    folder: Path | None
+    reason: str = ""
+    seconds: float = 0.0
+    log: str = ""
+
+
+def map(  # noqa: A001 - read as engine.map
+    function: Callable[[Mapping[str, Any], Path, Path], None],
+    jobs: Sequence[Job],
+    store: Path,
+    *,
+    workers: int = 0,
+    progress: Callable[[Outcome, int, int], None] | None = None,
+) -> Iterator[Outcome]:
+    """Run each job once its prerequisites are there; yield an outcome a job, as they end.
+
+    `function(argument, folder, store)` writes a job's output into `folder`, which becomes `store/ID` when it
+    returns. A folder that exists is reused. A job that fails is reported and only what needs it is skipped.
+    An interrupted one leaves `store/.ID.part`, which its next run gets as `folder` again, files and all.
+
+    Args:
+        function: importable by name when there are workers.
+        jobs: in any order; the same id may come twice if it stands for the same thing.
+        store: holds the folders, and those of prerequisites that are not among the jobs.
+        workers: 0 runs the jobs here, one after the other; otherwise so many at once, each in a process of
+            its own with its share of the cores (unless OMP_NUM_THREADS is set): one that dies fails only its
+            own job.
+        progress: called with each outcome, how many there are so far, and how many there will be.
+
+    Raises:
+        BadInput: before anything runs, for two jobs with one id, an unknown prerequisite or a cycle.
+
+    >>> import tempfile
+    >>> def double(argument, folder, store):
+    ...     (folder / "answer.txt").write_text(str(2 * argument["number"]))
+    >>> store = Path(tempfile.mkdtemp())
+    >>> jobs = [Job("a1", "double 4", (), {"number": 4})]
+    >>> [(outcome.job.name, outcome.state) for outcome in map(double, jobs, store)]
+    [('double 4', 'done')]
+    >>> (store / "a1" / "answer.txt").read_text()
+    '8'
+    """
+    if workers < 0:
+        raise BadInput(f"cannot run jobs with {workers} workers: 0 runs them here, 1 or more in processes")
+    store = store.absolute()
+    planned, order = _plan(jobs, store)
+    if workers:
+        pickle.dumps((function, planned))  # what cannot be sent to a process is found before anything runs
+    return _run(function, planned, order, store, workers, progress)
+
+
+def _run(
+    function: Callable[[Mapping[str, Any], Path, Path], None],
+    planned: Mapping[str, Job],
+    order: "TopologicalSorter[str]",
+    store: Path,
+    workers: int,
+    progress: Callable[[Outcome, int, int], None] | None,
+) -> Iterator[Outcome]:
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    threads = max(1, cores // max(1, workers))
+    ready: deque[Job] = deque()
+    running: dict[str, Worker] = {}
+    started: dict[str, float] = {}
+    blamed: dict[str, str] = {}  # what failed or was skipped -> the name of the job at the root of it
+    count = 0
+    stop = partial(_stop, running)
+    # An uncaught exception keeps this generator alive in its traceback; without this, multiprocessing would
+    # wait at exit for jobs that nobody wants any more.
+    atexit.register(stop)
+    try:
+        while order.is_active():
+            ready.extend(planned[job_id] for job_id in order.get_ready())
+            ended: list[tuple[Job, Report | None]] = []  # None: skipped
+            if ready and len(running) < max(1, workers):
+                job = ready.popleft()
+                target = store / job.id
+                started[job.id] = time.perf_counter()
+                if target.is_dir():
+                    ended.append((job, Report("reused")))
+                elif any(need in blamed for need in job.needs):
+                    ended.append((job, None))
+                elif workers:
+                    running[job.id] = start_worker(function, job.argument, target, threads=threads)
+                else:
+                    ended.append((job, attempt(function, job.argument, target)))
+            else:
+                wait_for_any(running.values())
+                for job_id, worker in list(running.items()):
+                    if report := report_of(worker):
+                        del running[job_id]
+                        ended.append((planned[job_id], report))
+            for job, report in ended:
+                outcome = _outcome(job, report, store, time.perf_counter() - started[job.id], blamed)
+                order.done(job.id)
+                count += 1
+                if progress:
+                    progress(outcome, count, len(planned))
+                yield outcome
+    finally:
+        stop()
+        atexit.unregister(stop)
+
+
+def _outcome(job: Job, report: Report | None, store: Path, seconds: float, blamed: dict[str, str]) -> Outcome:
+    if report is None:
+        blamed[job.id] = next(blamed[need] for need in job.needs if need in blamed)
+        return Outcome(job, "skipped", None, f"needs {blamed[job.id]}, which failed")
+    if report.state == "failed":
+        blamed[job.id] = job.name
+    folder = None if report.state == "failed" else store / job.id
+    return Outcome(job, report.state, folder, report.reason, seconds, report.log)
+
+
+def _stop(running: dict[str, Worker]) -> None:
+    stop_workers(running.values())
+    running.clear()
+
+
+def _plan(jobs: Sequence[Job], store: Path) -> "tuple[dict[str, Job], TopologicalSorter[str]]":
+    """Each job once, and the order they may run in."""
+    planned: dict[str, Job] = {}
+    for job in jobs:
+        twin = planned.setdefault(check_name(job.id), job)
+        if (twin.argument, set(twin.needs)) != (job.argument, set(job.needs)):
+            raise BadInput(f"the jobs {twin.name!r} and {job.name!r} share the id {job.id} but are not the same")
+    for job in planned.values():
+        for need in job.needs:
+            # A folder that is there needs nothing any more.
+            if need not in planned and not (store / need).is_dir() and not (store / job.id).is_dir():
+                raise BadInput(f"job {job.name!r} needs {need!r}, which is neither a job nor in {store}")
+    order = TopologicalSorter({job.id: [need for need in job.needs if need in planned] for job in planned.values()})
+    try:
+        order.prepare()
+    except CycleError as error:
+        names = " needs ".join(repr(planned[job_id].name) for job_id in reversed(error.args[1]))
+        raise BadInput(f"no job can start, for each waits for another: {names}") from error
+    return planned, order

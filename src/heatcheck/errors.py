@@ -1,0 +1,51 @@
+"""What heatcheck raises when it cannot go on.
+
+    HeatcheckError            one clear sentence: what was wrong, where, what to do next
+    ├── BadInput              a file, a row, an option or a shape that cannot be used
+    │   └── UnknownName       a task, encoder, check … that is not in its dict
+    ├── BrokenFolder          a saved folder with a missing, truncated or foreign file
+    └── MissingPackage        an optional package that is not installed
+
+The command line prints the sentence and exits with 2; every other exception is a bug and keeps its traceback.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HeatcheckError(Exception):
+    """Something the user can mend; the message is a whole sentence for them."""
+
+
+class BadInput(HeatcheckError):
+    """A file, a row, an option or a shape that cannot be used."""
+
+
+class UnknownName(BadInput):
+    """A name that is not in its dict.
+
+    >>> str(UnknownName("encoder", "lstn", ["average", "cnn", "lstm"]))
+    "unknown encoder 'lstn' (did you mean 'lstm'?); known: average, cnn, lstm."
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        super().__init__(f"unknown {kind} {name!r}{hint}; known: {', '.join(names)}.")
+
+
+class BrokenFolder(HeatcheckError):
+    """A saved folder with a missing, truncated or foreign file."""
+
+
+class MissingPackage(HeatcheckError):
+    """An optional package that is not installed.
+
+    >>> str(MissingPackage("ray", extra="ray"))
+    "this needs the package 'ray': pip install 'heatcheck[ray]'"
+    """
+
+    def __init__(self, package: str, *, extra: str | None = None) -> None:
+        wanted = f"'heatcheck[{extra}]'" if extra else package
+        super().__init__(f"this needs the package {package!r}: pip install {wanted}")

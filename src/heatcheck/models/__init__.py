@@ -1,0 +1,38 @@
+"""Subjects: the contract, the classifiers, the models whose answer is known, and how they are saved."""
+
+from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights
+from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
+from heatcheck.models.encoder import Encoder
+from heatcheck.models.folder import load, save
+from heatcheck.models.gradient import differentiate
+from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
+from heatcheck.models.recipe import Recipe
+from heatcheck.models.response import Responds, Response, response
+from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
+
+__all__ = [
+    "ATTENTIONS",
+    "DECODERS",
+    "ENCODERS",
+    "KNOWN_ANSWERS",
+    "NO_EDITS",
+    "Classifier",
+    "ClassifierSettings",
+    "Edit",
+    "Edits",
+    "Encoder",
+    "KnownAnswer",
+    "Recipe",
+    "Responds",
+    "Response",
+    "Run",
+    "Site",
+    "Subject",
+    "Tap",
+    "differentiate",
+    "load",
+    "masked_softmax",
+    "response",
+    "save",
+    "uniform_weights",
+]

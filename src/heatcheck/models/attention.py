@@ -1,0 +1,77 @@
+"""From scores to weights: additive (tanh) and scaled dot-product attention, with and without a query.
+
+A new attention is one class here and one line in ATTENTIONS.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heatcheck.errors import BadInput
+
+
+def masked_softmax(
+    scores: Float[Tensor, "example head query key"], scored: Bool[Tensor, "example key"]
+) -> Float[Tensor, "example head query key"]:
+    """Weights over the scored keys, exact zeros elsewhere.
+
+    >>> masked_softmax(torch.zeros(1, 1, 1, 3), torch.tensor([[True, True, False]]))
+    tensor([[[[0.5000, 0.5000, 0.0000]]]])
+    """
+    if not bool(scored.any(-1).all()):
+        raise BadInput("an example has no token to attend to.")
+    return scores.masked_fill(~scored[:, None, None, :], -torch.inf).softmax(-1)
+
+
+def uniform_weights(scored: Bool[Tensor, "example key"]) -> Float[Tensor, "example 1 1 key"]:
+    """The same weight for each scored key.
+
+    >>> uniform_weights(torch.tensor([[True, True, False]]))
+    tensor([[[[0.5000, 0.5000, 0.0000]]]])
+    """
+    return masked_softmax(torch.zeros(scored.shape, device=scored.device)[:, None, None, :], scored)
+
+
+class AdditiveAttention(nn.Module):
+    """v·tanh(W h [+ W_q q]): one row of scores for each of `queries` learned vectors v."""
+
+    def __init__(self, features: int, *, question: int = 0, queries: int = 1) -> None:
+        super().__init__()
+        self.of_state = nn.Linear(features, features // 2)
+        self.of_question = nn.Linear(question, features // 2) if question else None
+        self.score = nn.Linear(features // 2, queries, bias=False)
+
+    def forward(
+        self, states: Float[Tensor, "example key feature"], question: Float[Tensor, "example asked"] | None
+    ) -> Float[Tensor, "example query key"]:
+        hidden = self.of_state(states)
+        if self.of_question is not None and question is not None:
+            hidden = hidden + self.of_question(question)[:, None, :]
+        scores: Tensor = self.score(hidden.tanh())
+        return scores.transpose(1, 2)
+
+
+class DotAttention(nn.Module):
+    """w·h/√d with a learned w for each query, or q·h/√d with the question's summary and no parameters."""
+
+    def __init__(self, features: int, *, question: int = 0, queries: int = 1) -> None:
+        super().__init__()
+        if question not in (0, features):
+            raise BadInput(f"dot attention needs a question as wide as the states ({features}), not {question}.")
+        self.score = None if question else nn.Linear(features, queries, bias=False)
+
+    def forward(
+        self, states: Float[Tensor, "example key feature"], question: Float[Tensor, "example asked"] | None
+    ) -> Float[Tensor, "example query key"]:
+        scale: float = states.shape[-1] ** -0.5
+        if self.score is not None:
+            scores: Tensor = self.score(states)
+            return scale * scores.transpose(1, 2)
+        assert question is not None
+        return scale * torch.einsum("ekf,ef->ek", states, question)[:, None, :]
+
+
+ATTENTIONS: dict[str, type[AdditiveAttention] | type[DotAttention]] = {
+    "dot": DotAttention,
+    "tanh": AdditiveAttention,
+}

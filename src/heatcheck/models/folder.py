@@ -1,0 +1,78 @@
+"""A trained subject as a folder: nothing in it is code, nothing is unpickled.
+
+model.safetensors   the weights
+config.json         what it is, its labels and its recipe
+vocabulary.json     its words
+training.jsonl      one line an epoch, written by the training loop
+"""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from heatcheck.data import Vocabulary
+from heatcheck.engine import read_json, write_json
+from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError
+from heatcheck.models.classifier import Classifier, ClassifierSettings
+from heatcheck.models.recipe import Recipe
+
+FORMAT = 1
+WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
+
+
+def save(subject: Classifier, folder: Path) -> None:
+    """Writes the folder's files; the caller decides whether the folder appears (engine.whole_folder)."""
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in subject.state_dict().items()}
+    save_file(weights, folder / WEIGHTS)
+    recipe = asdict(subject.recipe) if subject.recipe else None
+    config = {
+        "kind": "classifier",
+        "format": FORMAT,
+        "labels": list(subject.labels),
+        "settings": asdict(subject.settings),
+        "recipe": recipe,
+        "made_with": {"torch": torch.__version__},
+    }
+    write_json(folder / CONFIG, config)
+    vocabulary = subject.vocabulary
+    words = {"rule": vocabulary.rule, "lowercase": vocabulary.lowercase, "tokens": list(vocabulary.tokens)}
+    write_json(folder / WORDS, words)
+
+
+def load(path: Path | str, *, device: str = "cpu") -> Classifier:
+    """The subject saved in a folder, ready to run.
+
+    Raises one sentence where the folder, or a file in it, is missing, truncated or of another kind.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise BadInput(f"no model folder {folder}: train one with `heatcheck train TASK --out {folder}`.")
+    config, words = read_json(folder / CONFIG), read_json(folder / WORDS)
+    subject = _build(folder, config, words)
+    try:
+        weights = load_file(folder / WEIGHTS)
+        subject.load_state_dict(weights)
+    except FileNotFoundError:
+        raise BrokenFolder(f"{folder} has no {WEIGHTS}: train the model again.") from None
+    except (SafetensorError, RuntimeError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise BrokenFolder(f"{folder / WEIGHTS} is truncated or of another model: {reason}") from None
+    return subject.to(device).eval()
+
+
+def _build(folder: Path, config: Any, words: Any) -> Classifier:
+    try:
+        if (config["kind"], config["format"]) != ("classifier", FORMAT):
+            raise BrokenFolder(f"{folder / CONFIG} describes a {config['kind']}, format {config['format']}.")
+        vocabulary = Vocabulary(tuple(words["tokens"]), words["rule"], words["lowercase"])
+        settings = ClassifierSettings(**config["settings"])
+        recipe = Recipe(**config["recipe"]) if config["recipe"] else None
+        return Classifier(vocabulary, config["labels"], settings, recipe=recipe)
+    except HeatcheckError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenFolder(f"{folder}: {CONFIG} or {WORDS} is not what heatcheck wrote ({error!r}).") from None

@@ -1,0 +1,53 @@
+"""Gradients of what a subject decides with respect to what passes its sites."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch
+from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Subject
+
+
+def differentiate(
+    subject: Subject,
+    batch: Batch,
+    sites: Sequence[Site],
+    target: Callable[[Run], Float[Tensor, " example"]],
+    *,
+    edits: Edits = NO_EDITS,
+) -> dict[Site, Tensor]:
+    """d target / d site for each site, each example on its own; zero where the target does not depend on it.
+
+    What a site produced is differentiated where it stands in the graph. A step-wise decoder hands out copies:
+    there the values are imposed as leaves in a second pass. `edits` hold in both.
+    """
+
+    def tracked(site: Site) -> Callable[[Tensor], Tensor]:
+        def edit(produced: Tensor) -> Tensor:
+            given = edits.get(site)
+            value = produced if given is None else given if isinstance(given, Tensor) else given(produced)
+            return value if value.requires_grad else value.detach().requires_grad_()
+
+        return edit
+
+    # cuDNN's recurrent kernels cannot go backward in evaluation mode.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        run = subject.run(batch, edits={**edits, **{site: tracked(site) for site in sites}}, want=sites)
+        gradients = _gradients(target(run), [run.parts[site] for site in sites])
+        if any(gradient is None for gradient in gradients):
+            leaves = {site: run.parts[site].detach().requires_grad_() for site in sites}
+            again = subject.run(batch, edits={**edits, **leaves})
+            imposed = _gradients(target(again), list(leaves.values()))
+            gradients = [i if g is None else g for g, i in zip(gradients, imposed, strict=True)]
+    return {
+        site: torch.zeros_like(run.parts[site]) if gradient is None else gradient
+        for site, gradient in zip(sites, gradients, strict=True)
+    }
+
+
+def _gradients(values: Float[Tensor, " example"], inputs: Sequence[Tensor]) -> list[Tensor | None]:
+    if not values.requires_grad:
+        return [None] * len(inputs)
+    return list(torch.autograd.grad(values.sum(), inputs, allow_unused=True))

@@ -1,0 +1,335 @@
+"""Subjects whose answer is known: written down, not trained, so that the truth about their weights is a theorem.
+
+Each token has a handful of features (what it says, whether it is a marker, …); a subject is two functions of
+them, the scores and the votes. The logits are Σ_t α_t vote_t, so a vote is a relevance. Faithful or not is
+decided by construction; each class proves its own case in a line or two.
+"""
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heatcheck.data import Batch, Example, Vocabulary
+from heatcheck.data.planted import (
+    COMMA,
+    FILLERS,
+    KEYS,
+    LABELS,
+    MARKER,
+    OPINIONS,
+    STOP,
+    TWINS_ATTENDED,
+    TWINS_SUMMARISED,
+    VALUES,
+)
+from heatcheck.data.vocabulary import SPECIAL
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.models.attention import masked_softmax
+from heatcheck.models.encoding import encode_words
+from heatcheck.models.response import Response
+from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
+
+PLAIN = ("opinion", "summarised", "marker", "comma", "stop")  # then one feature a key, one a value
+WIDTH = len(PLAIN) + len(KEYS) + len(VALUES)
+
+
+class View(NamedTuple):
+    """A batch in the language of the planted tasks."""
+
+    features: Float[Tensor, "example token feature"]
+    question: Float[Tensor, "example asked feature"] | None
+    scored: Bool[Tensor, "example token"]
+
+    def feature(self, name: str) -> Float[Tensor, "example token"]:
+        return self.features[..., PLAIN.index(name)]
+
+
+class KnownAnswer:
+    """Base of all: the language of the planted tasks, and the forward pass.
+
+    `sharpness` is the score of the attended token over the others (8 puts ≥ .98 on it), `scale` the size of a
+    vote, `jitter` a fixed score noise a word type; none of them changes the truth.
+    """
+
+    name = ""
+    tasks: tuple[str, ...] = ("planted_keyword", "planted_contrast", "planted_lookup")
+
+    def __init__(
+        self, task: str, *, sharpness: float = 8.0, scale: float = 3.0, jitter: float = 0.1, seed: int = 0
+    ) -> None:
+        if task not in self.tasks:
+            raise UnknownName(f"task for the {self.name}", task, self.tasks)
+        self.task, self.sharpness, self.scale, self.jitter, self.seed = task, sharpness, scale, jitter, seed
+        self.labels = VALUES if task == "planted_lookup" else LABELS
+
+    id = property(lambda self: f"{self.name}@{self.task}")
+    sites = (Site("attention"),)
+    recipe = None
+
+    # What a subject is: two functions of the features ---------------------------------------------------------
+
+    def scores(self, text: View) -> Tensor:
+        """[example token]: whom to attend to."""
+        raise NotImplementedError
+
+    def votes(self, text: View) -> Tensor:
+        """[example token label]: what each state says."""
+        raise NotImplementedError
+
+    def attention_free(self) -> "KnownAnswer":
+        """The best this family does under uniform weights, in closed form: what *necessary* is measured against."""
+        return Uniform(self)
+
+    # The language of the planted tasks ------------------------------------------------------------------------
+
+    def deciding(self, text: View) -> Float[Tensor, "example token"]:
+        """1 at the token that decides the label, 0 elsewhere."""
+        if self.task == "planted_lookup":
+            assert text.question is not None
+            asked = _keys(text.question).sum(1)  # the one key of the question
+            return torch.einsum("etk,ek->et", _keys(text.features), asked)
+        opinion = text.feature("opinion").abs()
+        if self.task == "planted_contrast":
+            return opinion * torch.nn.functional.pad(text.feature("marker")[:, :-1], (1, 0))
+        return opinion
+
+    def says(self, text: View) -> Float[Tensor, "example token label"]:
+        """The label a token speaks for, in logits of size `scale`; zero for words that say nothing."""
+        if self.task == "planted_lookup":
+            return self.scale * text.features[..., -len(VALUES) :]
+        return self.scale * _against_zero(text.feature("opinion"))
+
+    def overall(self, text: View) -> Float[Tensor, "example 1 label"]:
+        """What the deciding token says, as a summary of the whole text."""
+        return torch.einsum("et,etl->el", self.deciding(text), self.says(text))[:, None]
+
+    # Subject --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        fused = [f"{key}:{value}" for key in KEYS for value in VALUES]
+        words = {MARKER, COMMA, STOP, *FILLERS, *KEYS, *fused}
+        for lexicon in (OPINIONS, TWINS_ATTENDED, TWINS_SUMMARISED):
+            words.update(word for side in lexicon for word in side)
+        return Vocabulary((*SPECIAL, *sorted(words)), rule="spaces", lowercase=False)
+
+    @cached_property
+    def table(self) -> Float[Tensor, "word feature"]:
+        """Features of each word."""
+        rows = torch.zeros(len(self.vocabulary), WIDTH)
+        number = {word: place for place, word in enumerate(self.vocabulary.tokens)}
+        for sign, label in ((-1, 0), (1, 1)):
+            for word in OPINIONS[label] + TWINS_ATTENDED[label]:
+                rows[number[word], 0] = sign
+            for word in TWINS_SUMMARISED[label]:
+                rows[number[word], 1] = sign
+        for name, word in (("marker", MARKER), ("comma", COMMA), ("stop", STOP)):
+            rows[number[word], PLAIN.index(name)] = 1
+        for k, key in enumerate(KEYS):
+            rows[number[key], len(PLAIN) + k] = 1
+            for v, value in enumerate(VALUES):
+                rows[number[f"{key}:{value}"], [len(PLAIN) + k, len(PLAIN) + len(KEYS) + v]] = 1
+        return rows
+
+    @cached_property
+    def noise(self) -> Float[Tensor, " word"]:
+        """A fixed score for each word type, for weights that are never exactly tied."""
+        drawn = [float(stream(self.seed, "jitter", word).uniform(-1, 1)) for word in self.vocabulary.tokens]
+        return self.jitter * torch.tensor(drawn)
+
+    def encode(self, examples: Sequence[Example]) -> Batch:
+        labels = [example.label for example in examples]
+        known = all(isinstance(label, int) for label in labels)
+        return encode_words(
+            self.vocabulary,
+            examples,
+            segments=2 if self.task == "planted_lookup" else 1,
+            gold=torch.tensor(labels)[:, None] if known else None,
+            device=torch.device("cpu"),
+        )
+
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+        tap = Tap(edits, want)
+        scores, votes = self._look(batch, tap)
+        weights = tap(Site("attention"), masked_softmax(tap(Site("score"), scores), batch.scored))
+        context = tap(Site("context"), torch.einsum("eqt,etl->eql", weights[:, 0], votes))
+        return tap.run(context, torch.zeros(len(batch), 1, dtype=torch.long))
+
+    def response(self, batch: Batch) -> Response:
+        scores, votes = self._look(batch, Tap(NO_EDITS, ()))
+        weights = masked_softmax(scores, batch.scored)
+        return Response.linear(weights, batch.scored, votes[:, None], torch.zeros(1, len(self.labels)))
+
+    def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
+        tokens = batch.inputs["tokens"]
+        features = tap(Site("embedding"), self.table[tokens])
+        question = self.table[batch.inputs["question"]] if "question" in batch.inputs else None
+        text = View(features, question, batch.scored)
+        votes = tap(Site("state"), self.votes(text))
+        return (self.scores(text) + self.noise[tokens])[:, None, None, :], votes
+
+
+class Reader(KnownAnswer):
+    """Attention here *is* why.
+
+    Values are context-free, votes are 0 off the words that say something, and ≥ .98 of the weight is on the
+    deciding one: the logits are its vote up to .02, and change as its weight or the word itself does.
+    """
+
+    name = "reader"
+
+    def scores(self, text: View) -> Tensor:
+        return self.sharpness * self.deciding(text)
+
+    def votes(self, text: View) -> Tensor:
+        return self.says(text)
+
+
+class Bystander(Reader):
+    """Plausible, not used: every state is the summary of the whole text, so Σ α_t vote_t = vote for any weights."""
+
+    name = "bystander_right"
+
+    def votes(self, text: View) -> Tensor:
+        return self.overall(text).expand(-1, text.scored.shape[1], -1)
+
+
+class WrongBystander(Bystander):
+    """A bystander whose weights sit on the first word that says nothing."""
+
+    name = "bystander_wrong"
+
+    def scores(self, text: View) -> Tensor:
+        silent = (text.features.abs().sum(-1) == 0) & text.scored
+        first = silent & (silent.cumsum(1) == 1)
+        return self.sharpness * first
+
+
+class Shifted(Reader):
+    """The attended *state* decides, the attended *token* does not.
+
+    The state of a token carries its left neighbour (the first carries the last), and the weight sits one to
+    the right of the deciding word. Without the attended token the next one carries the same neighbour.
+    """
+
+    name = "shifted"
+
+    def scores(self, text: View) -> Tensor:
+        return super().scores(text).take_along_dim(_left(text.scored), 1)
+
+    def votes(self, text: View) -> Tensor:
+        return super().votes(text).take_along_dim(_left(text.scored)[..., None], 1)
+
+    def attention_free(self) -> KnownAnswer:
+        # Its states are contextual, so its family holds the summary.
+        return Uniform(Bystander(self.task, scale=self.scale))
+
+
+class GaugeTwin(Reader):
+    """The reader's decisions with the opposite heatmap.
+
+    Score −s instead of s on the deciding word and its vote e^s·n₀ times as large: the sign of Σ e^{a_t} vote_t is
+    the reader's on every input, though the deciding word has the least weight of all. (The other words say
+    nothing in planted_keyword; where they do, the reader's sum is not its deciding word's alone.)
+    """
+
+    name = "gauge_twin"
+    tasks = ("planted_keyword",)
+    typical_length = 15  # n₀ keeps the logits about as large as the reader's
+
+    def scores(self, text: View) -> Tensor:
+        return -super().scores(text)
+
+    def votes(self, text: View) -> Tensor:
+        return super().votes(text) * (self.typical_length * torch.tensor(self.sharpness).exp())
+
+
+class Leaker(Bystander):
+    """A bystander whose weights code the label on words that carry none: the comma if positive, else the stop.
+
+    A guide refitted on its weights is perfect; one that knows what words mean gains nothing.
+    """
+
+    name = "leaker"
+    tasks = ("planted_contrast",)
+
+    def scores(self, text: View) -> Tensor:
+        positive = self.overall(text)[:, :, 1] > 0
+        return self.sharpness * torch.where(positive, text.feature("comma"), text.feature("stop"))
+
+
+class Dial(Reader):
+    """Two cues of the same label: A is attended and read with weight m, B is read through the summary with 1 − m.
+
+    The logits are m·A + (1 − m)·B up to the .02 of weight that is not on A: the true share of A is m.
+    """
+
+    name = "dial"
+    tasks = ("planted_twins",)
+
+    def __init__(
+        self,
+        task: str = "planted_twins",
+        *,
+        share: float,
+        sharpness: float = 8.0,
+        scale: float = 3.0,
+        jitter: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(task, sharpness=sharpness, scale=scale, jitter=jitter, seed=seed)
+        if not 0 <= share <= 1:
+            raise BadInput(f"the dial's share must lie between 0 and 1, not {share}.")
+        self.share = share
+
+    id = property(lambda self: f"{self.name}({self.share:g})@{self.task}")
+
+    def votes(self, text: View) -> Tensor:
+        attended = super().votes(text)
+        summarised = self.scale * _against_zero(text.feature("summarised").sum(1, keepdim=True))
+        return self.share * attended + (1 - self.share) * summarised
+
+
+class Uniform(KnownAnswer):
+    """Another subject's votes under uniform weights."""
+
+    name = "uniform"
+
+    def __init__(self, of: KnownAnswer) -> None:
+        self.tasks = of.tasks
+        super().__init__(of.task, scale=of.scale, jitter=0.0)
+        self.of = of
+
+    id = property(lambda self: f"uniform({self.of.id})")
+
+    def scores(self, text: View) -> Tensor:
+        return torch.zeros_like(text.features[..., 0])
+
+    def votes(self, text: View) -> Tensor:
+        return self.of.votes(text)
+
+
+def _keys(features: Float[Tensor, "example token feature"]) -> Float[Tensor, "example token key"]:
+    return features[..., len(PLAIN) : len(PLAIN) + len(KEYS)]
+
+
+def _against_zero(vote: Float[Tensor, "example token"]) -> Float[Tensor, "example token label"]:
+    return torch.stack([torch.zeros_like(vote), vote], dim=-1)
+
+
+def _left(scored: Bool[Tensor, "example token"]) -> Int[Tensor, "example token"]:
+    """Where each scored token's left neighbour stands; the first one's is the last; others stay."""
+    position = torch.arange(scored.shape[1])
+    first = scored.int().argmax(1, keepdim=True)
+    length = scored.sum(1, keepdim=True)
+    return torch.where(scored, (position - first - 1) % length + first, position)
+
+
+KNOWN_ANSWERS: dict[str, type[KnownAnswer]] = {
+    kind.name: kind for kind in (Bystander, Dial, GaugeTwin, Leaker, Reader, Shifted, WrongBystander)
+}

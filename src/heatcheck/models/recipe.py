@@ -1,0 +1,26 @@
+"""How a trained subject was made, as plain data."""
+
+from dataclasses import asdict, dataclass
+
+from heatcheck.engine import Facts, content_id
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides a trained subject. Its content id names the folder of the fit.
+
+    The id never depends on the version of this package or its code: `version` is raised by hand when the
+    training loop's results change, or every commit would refit everything.
+    """
+
+    task: str  # name@fingerprint
+    model: Facts
+    training: Facts
+    seed: int
+    loss: Facts
+    impose: Facts | None = None  # {"weights": "uniform"}: weights put in place of the model's own
+    version: int = 1
+
+    @property
+    def id(self) -> str:
+        return content_id(asdict(self))

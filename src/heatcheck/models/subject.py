@@ -1,0 +1,109 @@
+"""The contract: anything with attention is a `Subject`, and every intervention is a tensor passed in.
+
+A subject's forward pass sends each intermediate quantity through a `Tap`, which puts the edits in and takes
+the wanted parts out. So no model has a flag for an experiment, and no experiment touches a model.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.errors import BadInput
+from heatcheck.models.recipe import Recipe
+
+Part: TypeAlias = Literal["embedding", "state", "score", "attention", "value", "context"]
+
+
+class Site(NamedTuple):
+    """A place in a subject. Weights at an attention site are always [example head query key].
+
+    >>> Site("attention")
+    Site(part='attention', where='')
+    """
+
+    part: Part
+    where: str = ""  # module path; "path@1" its second use; "" the only one
+
+    def __str__(self) -> str:
+        return f"{self.part}:{self.where}" if self.where else self.part
+
+
+Edit: TypeAlias = Tensor | Callable[[Tensor], Tensor]  # imposed, or made from what the site produced
+Edits: TypeAlias = Mapping[Site, Edit]
+NO_EDITS: Edits = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Run:
+    """One forward pass: what was decided, and the parts that were wanted.
+
+    A decision is always a softmax over its labels: a single sigmoid z is the pair of logits (0, z), and a
+    multi-label model makes one such decision a label. `row` is the query row of the read-out site behind each
+    decision.
+    """
+
+    logits: Float[Tensor, "example decision label"]
+    row: Int[Tensor, "example decision"]
+    parts: Mapping[Site, Tensor]
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """Anything with attention: trained here, from Hugging Face, or a user's own module."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """Attention sites, input to output; the last is the read-out."""
+        ...
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How to fit it again; None where nobody knows."""
+        ...
+
+    def encode(self, examples: Sequence[Example]) -> Batch: ...
+
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run: ...
+
+
+class Tap:
+    """Puts edits into, and takes wanted parts out of, the quantities of one forward pass.
+
+    >>> import torch
+    >>> tap = Tap({Site("state"): lambda states: 2 * states}, want=[Site("state")])
+    >>> tap(Site("state"), torch.ones(1))
+    tensor([2.])
+    >>> tap.parts[Site("state")]
+    tensor([2.])
+    """
+
+    def __init__(self, edits: Edits, want: Collection[Site]) -> None:
+        self.edits = edits
+        self.want = frozenset(want)
+        self.parts: dict[Site, Tensor] = {}
+        self.passed: list[Site] = []
+
+    def __call__(self, site: Site, produced: Tensor) -> Tensor:
+        self.passed.append(site)
+        edit = self.edits.get(site)
+        value = produced if edit is None else edit if isinstance(edit, Tensor) else edit(produced)
+        if value.shape != produced.shape:
+            raise BadInput(f"the edit at {site} has shape {tuple(value.shape)}, the site has {tuple(produced.shape)}.")
+        if site in self.want:
+            self.parts[site] = value
+        return value
+
+    def run(self, logits: Float[Tensor, "example decision label"], row: Int[Tensor, "example decision"]) -> Run:
+        """The finished pass; an edit or a wish at a site that never fired is an error, not a silent no-op."""
+        for site in {*self.edits, *self.want}:
+            if site not in self.passed:
+                raise BadInput(f"nothing passes the site {site} here; sites: {', '.join(map(str, self.passed))}.")
+        return Run(logits, row, self.parts)

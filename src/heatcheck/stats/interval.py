@@ -1,0 +1,130 @@
+"""Intervals: over examples by the bootstrap, over seeds by Student's t.
+
+Examples are many and their scores far from normal, so they are resampled. Seeds are few: a percentile
+bootstrap over five of them covers 84% where 95% is claimed, Student's t covers 95%.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Real
+from scipy import special
+
+from heatcheck.errors import BadInput
+
+_COUNTS_AT_ONCE = 2**22
+
+
+class Interval(NamedTuple):
+    """An estimate, the ends of its confidence interval, and how many examples or seeds it rests on."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def bootstrap_interval(
+    values: Real[np.ndarray, " example *column"] | Bool[np.ndarray, " example *column"],
+    statistic: Callable[[Float[np.ndarray, "draw column"]], Float[np.ndarray, " draw"]] | None = None,
+    *,
+    generator: np.random.Generator,
+    draws: int = 2000,
+    level: float = 0.95,
+    valid: Bool[np.ndarray, " example"] | None = None,
+) -> Interval:
+    """Percentile bootstrap, over examples, of any function of column means.
+
+    `statistic` gets the means [draw column] of many resamples at once and returns one number a draw; without
+    it the mean of the only column is meant. A ratio of means is thus resampled jointly, never averaged as
+    ratios. Where the statistic is undefined in some resample (0/0), both ends are NaN. One example gives
+    (−inf, inf).
+
+    >>> values = np.array([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]])
+    >>> bootstrap_interval(values, lambda mean: mean[:, 0] / mean[:, 1], generator=np.random.default_rng(0))
+    Interval(value=0.5, low=0.5, high=0.5, n=3)
+    """
+    columns = _real_rows(values[:, None] if values.ndim == 1 else values, valid)
+    n = len(columns)
+    if statistic is None:
+        if columns.shape[1] != 1:
+            raise BadInput(f"values has {columns.shape[1]} columns; say with `statistic` what to make of their means.")
+        statistic = _only_column
+    if draws < 1:
+        raise BadInput(f"draws is {draws}; a bootstrap needs at least one.")
+    _check_level(level)
+
+    # A statistic that divides by a mean of 0 is answered below, not warned about.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(statistic(columns.mean(axis=0, keepdims=True))[0])
+        if n == 1:
+            return Interval(value, -np.inf, np.inf, n)
+        resampled = np.empty(draws)
+        step = max(1, _COUNTS_AT_ONCE // n)
+        for start in range(0, draws, step):
+            drawn = slice(start, min(start + step, draws))
+            resampled[drawn] = statistic(_resampled_means(columns, drawn.stop - drawn.start, generator))
+    if np.isnan(resampled).any():
+        return Interval(value, np.nan, np.nan, n)
+    # Order statistics, not np.quantile: interpolating next to an infinite draw gives NaN.
+    resampled.sort()
+    outside = int((1 - level) / 2 * (draws - 1))
+    return Interval(value, float(resampled[outside]), float(resampled[-1 - outside]), n)
+
+
+def t_interval(
+    values: Real[np.ndarray, " draw"],
+    level: float = 0.95,
+    valid: Bool[np.ndarray, " draw"] | None = None,
+) -> Interval:
+    """Student's t interval of the mean of a few independent values, one a seed. One value gives (−inf, inf).
+
+    >>> found = t_interval(np.array([0.80, 0.82, 0.84]))
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3), found.n
+    (0.82, 0.77, 0.87, 3)
+    """
+    seeds = _real_rows(values[:, None], valid)[:, 0]
+    _check_level(level)
+    n, mean = len(seeds), float(seeds.mean())
+    if n == 1:
+        return Interval(mean, -np.inf, np.inf, n)
+    half = float(special.stdtrit(n - 1, (1 + level) / 2) * seeds.std(ddof=1) / np.sqrt(n))
+    return Interval(mean, mean - half, mean + half, n)
+
+
+def _only_column(means: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
+    return means[:, 0]
+
+
+def _resampled_means(
+    columns: Float[np.ndarray, "example column"], draws: int, generator: np.random.Generator
+) -> Float[np.ndarray, "draw column"]:
+    """Column means of as many samples, drawn with replacement, as there are draws."""
+    n = len(columns)
+    # Multinomial counts by counting uniform picks: distributed as Generator.multinomial's, six times faster.
+    picks = generator.integers(n, size=(draws, n)) + n * np.arange(draws)[:, None]
+    counts = np.bincount(picks.ravel(), minlength=draws * n).reshape(draws, n)
+    means: Float[np.ndarray, "draw column"] = counts.astype(np.float64) @ columns / n
+    return means
+
+
+def _real_rows(
+    values: Real[np.ndarray, "example column"] | Bool[np.ndarray, "example column"],
+    valid: Bool[np.ndarray, " example"] | None,
+) -> Float[np.ndarray, "item column"]:
+    """The valid rows, maybe fewer, as float64: at least one, all finite."""
+    rows = np.arange(len(values)) if valid is None else np.flatnonzero(valid)
+    if len(rows) == 0:
+        raise BadInput("there is no value to take an interval of; give at least two.")
+    kept = values[rows].astype(np.float64)
+    wrong = ~np.isfinite(kept).all(axis=1)
+    if wrong.any():
+        row = int(rows[wrong.argmax()])
+        raise BadInput(f"row {row} of values is {values[row].tolist()}; leave it out (valid=False) and say why.")
+    return kept
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise BadInput(f"level is {level}; it must lie between 0 and 1, as 0.95 does.")

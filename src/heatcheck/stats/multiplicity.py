@@ -1,0 +1,60 @@
+"""P-values adjusted for how many there are; all real entries of an array, of any shape, are one family."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck.errors import BadInput
+
+
+def holm(
+    p: Float[np.ndarray, "*batch"], valid: Bool[np.ndarray, "*batch"] | None = None
+) -> Float[np.ndarray, "*batch"]:
+    """Holm's adjusted p-values: reject those ≤ α, and the chance of any false rejection is at most α.
+
+    Entries that are NaN or not valid are left out of the family and come back NaN.
+
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03]))
+    array([0.03, 0.06,  nan, 0.06])
+    """
+    family = _family(p, valid)
+    ascending = np.sort(p[family])
+    stepped = np.maximum.accumulate(ascending * np.arange(len(ascending), 0, -1))
+    return _put_back(p, family, stepped)
+
+
+def benjamini_hochberg(
+    p: Float[np.ndarray, "*batch"], valid: Bool[np.ndarray, "*batch"] | None = None
+) -> Float[np.ndarray, "*batch"]:
+    """Benjamini and Hochberg's adjusted p-values: reject those ≤ α, and a share α of them is false at most.
+
+    On average, that is, and for tests that are independent or positively dependent. Entries that are NaN or
+    not valid are left out of the family and come back NaN.
+
+    >>> benjamini_hochberg(np.array([0.01, 0.04, np.nan, 0.03]))
+    array([0.03, 0.04,  nan, 0.04])
+    """
+    family = _family(p, valid)
+    ascending = np.sort(p[family])
+    scaled = ascending * len(ascending) / np.arange(1, len(ascending) + 1)
+    stepped = np.minimum.accumulate(scaled[::-1])[::-1]
+    return _put_back(p, family, stepped)
+
+
+def _family(p: Float[np.ndarray, "*batch"], valid: Bool[np.ndarray, "*batch"] | None) -> Bool[np.ndarray, "*batch"]:
+    """Which entries are tested together."""
+    family = np.asarray(~np.isnan(p)) if valid is None else valid & ~np.isnan(p)
+    outside = family & ((p < 0) | (p > 1))
+    if outside.any():
+        raise BadInput(f"{p[outside][0]} is not a p-value; it must lie between 0 and 1.")
+    return family
+
+
+def _put_back(
+    p: Float[np.ndarray, "*batch"], family: Bool[np.ndarray, "*batch"], ascending: Float[np.ndarray, " item"]
+) -> Float[np.ndarray, "*batch"]:
+    """Adjusted values, given smallest p first, at the places of the p-values they belong to."""
+    adjusted = np.full(p.shape, np.nan)
+    ranked = np.empty(len(ascending))
+    ranked[np.argsort(p[family])] = ascending.clip(max=1)
+    adjusted[family] = ranked
+    return adjusted

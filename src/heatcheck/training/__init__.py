@@ -1,0 +1,30 @@
+"""One training loop, its settings and presets, and how good a model is."""
+
+from heatcheck.training.evaluation import Scores, evaluate, predict
+from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, train
+from heatcheck.training.imposed import imposed
+from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
+from heatcheck.training.losses import LOSSES
+from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
+
+__all__ = [
+    "LOSSES",
+    "PRESETS",
+    "STORE",
+    "Fit",
+    "Plan",
+    "Scores",
+    "TrainingSettings",
+    "build",
+    "epoch_batches",
+    "evaluate",
+    "fit_recipe",
+    "imposed",
+    "make_optimizer",
+    "make_plan",
+    "pick_device",
+    "plan_recipe",
+    "predict",
+    "train",
+    "train_loop",
+]

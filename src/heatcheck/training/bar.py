@@ -1,0 +1,43 @@
+"""A progress bar on standard error."""
+
+from types import TracebackType
+
+from heatcheck.training.settings import TrainingSettings
+
+
+class Bar:
+    """Epoch, loss so far and time left; a no-op where it is not shown."""
+
+    def __init__(self, settings: TrainingSettings, examples: int, *, shown: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._examples = examples
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("loss {task.fields[loss]:.3f}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not shown,
+        )
+        self._epochs = settings.epochs
+        self._task = self._progress.add_task("training", total=settings.epochs * examples, loss=float("nan"))
+
+    def __enter__(self) -> "Bar":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def watch(self, epoch: int, seen: int, loss: float) -> None:
+        self._progress.update(
+            self._task,
+            description=f"epoch {epoch + 1}/{self._epochs}",
+            completed=epoch * self._examples + seen,
+            loss=loss,
+        )

@@ -1,0 +1,100 @@
+"""How good a subject is on a split."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy.stats import binomtest
+
+from heatcheck import stats
+from heatcheck.data import Example
+from heatcheck.engine import Facts
+from heatcheck.errors import BadInput
+from heatcheck.models import Subject
+from heatcheck.training.imposed import imposed
+
+
+class Scores(NamedTuple):
+    """Shares of right decisions, with what always saying the commonest label would give.
+
+    `f1`, `auc` and `average_precision` are of the second of two labels, nan where there are more.
+    """
+
+    n: int
+    loss: float  # nats a decision
+    accuracy: float
+    low: float  # 95% Wilson interval of the accuracy over decisions
+    high: float
+    majority: float
+    f1: float
+    auc: float
+    average_precision: float
+
+    def facts(self) -> dict[str, float | int | None]:
+        """As plain JSON: no number instead of nan."""
+        return {name: None if value != value else value for name, value in self._asdict().items()}
+
+
+def batches_by_length(examples: Sequence[Example], size: int) -> Iterator[list[int]]:
+    """Indices of examples of like length, so that little of a batch is padding."""
+    order = sorted(range(len(examples)), key=lambda i: len(examples[i].text))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+@torch.inference_mode()
+def predict(
+    subject: Subject, examples: Sequence[Example], *, impose: Facts | None = None, batch_size: int = 128
+) -> Float[np.ndarray, "example decision label"]:
+    """Log-probabilities, in the order of the examples."""
+    if not examples:
+        raise BadInput("there is no example to predict.")
+    found: dict[int, np.ndarray] = {}
+    for indices in batches_by_length(examples, batch_size):
+        batch = subject.encode([examples[i] for i in indices])
+        run = subject.run(batch, edits=imposed(subject, batch, impose))
+        found.update(zip(indices, run.logits.log_softmax(-1).double().cpu().numpy(), strict=True))
+    return np.stack([found[i] for i in range(len(examples))])
+
+
+def evaluate(subject: Subject, examples: Iterable[Example], *, impose: Facts | None = None) -> Scores:
+    """Scores over all decisions of these examples.
+
+    >>> from heatcheck.data import load_task
+    >>> from heatcheck.models.known_answers import Reader
+    >>> evaluate(Reader("planted_keyword"), load_task("planted_keyword")["test"]).accuracy
+    1.0
+    """
+    examples = tuple(examples)
+    logs = predict(subject, examples, impose=impose)
+    gold = _gold(subject, examples)
+    chosen = logs.argmax(-1)
+    picked = np.take_along_axis(logs, gold[..., None], -1)
+    right = int((chosen == gold).sum())
+    interval = binomtest(right, gold.size).proportion_ci(0.95, method="wilson")
+    nan = float("nan")
+    two = logs.shape[-1] == 2
+    likely, is_last = logs[..., -1].ravel(), gold.ravel() == logs.shape[-1] - 1
+    return Scores(
+        n=len(examples),
+        loss=float(-picked.mean()),
+        accuracy=stats.accuracy(chosen.ravel(), gold.ravel()),
+        low=float(interval.low),
+        high=float(interval.high),
+        majority=float(np.bincount(gold.ravel()).max() / gold.size),
+        f1=stats.f1(chosen.ravel(), gold.ravel(), 1) if two else nan,
+        auc=stats.roc_auc(likely, is_last) if two else nan,
+        average_precision=stats.average_precision(likely, is_last) if two else nan,
+    )
+
+
+def _gold(subject: Subject, examples: Sequence[Example]) -> Int[np.ndarray, "example decision"]:
+    rows = []
+    for start in range(0, len(examples), 512):
+        gold = subject.encode(examples[start : start + 512]).gold
+        if gold is None:
+            raise BadInput("these examples have no labels to evaluate against.")
+        rows.append(gold.cpu().numpy())
+    return np.concatenate(rows)

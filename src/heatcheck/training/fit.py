@@ -1,0 +1,169 @@
+"""From a task and a few choices to a trained model in a folder."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from heatcheck.data import Corpus, build_vocabulary, load_task, read_vectors, texts_of
+from heatcheck.engine import FolderExists, whole_folder, write_json, write_whole
+from heatcheck.errors import BadInput
+from heatcheck.models import Classifier, ClassifierSettings, Recipe, load, save
+from heatcheck.training import checkpoint
+from heatcheck.training.bar import Bar
+from heatcheck.training.evaluation import Scores, evaluate
+from heatcheck.training.loop import train_loop
+from heatcheck.training.settings import TrainingSettings, make_plan
+
+STORE = Path("heatcheck-out")
+RECORD, SUMMARY = "training.jsonl", "training.json"
+
+
+class Fit(NamedTuple):
+    """A trained model, where it is, and how good it is on test."""
+
+    subject: Classifier
+    folder: Path
+    test: Scores
+    reused: bool
+
+
+def plan_recipe(
+    corpus: Corpus,
+    *,
+    preset: str = "default",
+    seed: int = 0,
+    vectors: Path | str | None = None,
+    impose: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> Recipe:
+    """All that decides a fit, as plain data. `changes` are settings of the model or its training by name."""
+    if vectors is not None and "embedding" not in changes:
+        changes["embedding"] = read_vectors(vectors, ["the"]).matrix.shape[1]
+    model, training = make_plan(corpus, preset, changes)
+    loss: dict[str, Any] = {"name": "likelihood"}
+    if training.class_weight and len(corpus.labels) == 2:
+        positive = sum(example.label == 1 for example in corpus["train"])
+        loss["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
+    facts = {**asdict(model), "vectors": _vectors_reference(vectors)}
+    return Recipe(corpus.reference, facts, asdict(training), seed, loss, impose)
+
+
+def train(
+    task: Any,
+    *,
+    preset: str = "default",
+    seed: int = 0,
+    out: Path | str | None = None,
+    vectors: Path | str | None = None,
+    data_dir: Path | str | None = None,
+    device: str = "auto",
+    progress: bool = True,
+    **changes: Any,
+) -> Fit:
+    """Trains a classifier on a task (a name, a file, a frame or lists) and saves it.
+
+    Without `out` the folder is named by the recipe's content id, under `heatcheck-out/fits`; one that is there
+    already is this very fit, and is read instead of trained again. A killed run goes on where it was.
+    """
+    corpus = load_task(task, data_dir=data_dir)
+    recipe = plan_recipe(corpus, preset=preset, seed=seed, vectors=vectors, **changes)
+    folder = Path(out) if out is not None else STORE / "fits" / recipe.id
+    if out is None and folder.is_dir():
+        return _read(folder, corpus, device)
+    try:
+        fit_recipe(recipe, corpus, folder, vectors=vectors, device=device, progress=progress)
+    except FolderExists:
+        if out is not None:
+            raise
+        return _read(folder, corpus, device)  # another process was quicker with the same fit
+    return _read(folder, corpus, device)._replace(reused=False)
+
+
+def fit_recipe(
+    recipe: Recipe,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    vectors: Path | str | None = None,
+    device: str = "auto",
+    progress: bool = False,
+) -> None:
+    """Trains what the recipe says into a folder that appears whole."""
+    if recipe.task != corpus.reference:
+        raise BadInput(f"the recipe is for {recipe.task}, the data is {corpus.reference}.")
+    with whole_folder(folder) as scratch:
+        if not _is_of(scratch, recipe):
+            (scratch / checkpoint.FILE).unlink(missing_ok=True)
+        write_json(scratch / "recipe.json", asdict(recipe))
+        subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
+        training = TrainingSettings(**recipe.training)
+        with Bar(training, len(corpus["train"]), shown=progress) as bar:
+            done = train_loop(subject, corpus, recipe, scratch, watch=bar.watch)
+        test = evaluate(subject, corpus["test"].examples, impose=recipe.impose)
+        save(subject, scratch)
+        write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
+        write_json(
+            scratch / SUMMARY,
+            {
+                "kept_epoch": done.best_epoch,
+                "selected_on": training.select_split,
+                "test": test.facts(),
+            },
+        )
+        (scratch / "recipe.json").unlink()  # it stands in config.json
+        (scratch / checkpoint.FILE).unlink(missing_ok=True)
+
+
+def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) -> Classifier:
+    """The untrained model: its vocabulary from train, its parameters from the recipe's seed."""
+    training = TrainingSettings(**recipe.training)
+    vocabulary = build_vocabulary(
+        texts_of(corpus["train"]),
+        min_documents=training.min_documents,
+        rule=corpus.tokens,
+        lowercase=training.lowercase,
+    )
+    facts = dict(recipe.model)
+    if (wanted := facts.pop("vectors")) != _vectors_reference(vectors):
+        raise BadInput(f"the recipe starts from the vectors {wanted}, not {_vectors_reference(vectors)}.")
+    matrix = None if vectors is None else torch.from_numpy(read_vectors(vectors, vocabulary.tokens).matrix)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        return Classifier(vocabulary, corpus.labels, ClassifierSettings(**facts), recipe=recipe, vectors=matrix)
+
+
+def pick_device(name: str) -> torch.device:
+    """`auto` is a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=name)
+        return torch.device(name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise BadInput(f"device {name!r} cannot be used here: {str(error).splitlines()[0]}") from None
+
+
+def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
+    subject = load(folder, device=str(pick_device(device)))
+    impose = subject.recipe.impose if subject.recipe else None
+    return Fit(subject, folder, evaluate(subject, corpus["test"].examples, impose=impose), reused=True)
+
+
+def _is_of(scratch: Path, recipe: Recipe) -> bool:
+    """Whether what an interrupted attempt left here is of the same recipe."""
+    path = scratch / "recipe.json"
+    return path.is_file() and json.loads(path.read_bytes()) == json.loads(json.dumps(asdict(recipe)))
+
+
+def _vectors_reference(path: Path | str | None) -> str | None:
+    if path is None:
+        return None
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"no vectors at {path}: give a GloVe or word2vec text file, or an .npz.")
+    return f"{path.name}@{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"

@@ -1,0 +1,152 @@
+"""What decides a training run beside its data and its model, and the presets."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, TypeVar
+
+from heatcheck.data import Corpus
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.models import ClassifierSettings
+
+SELECT = ("auc", "accuracy", "loss")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a model is trained, and which of its epochs is kept."""
+
+    epochs: int = 15
+    patience: int = 4  # epochs without a better score before it stops; 0 = never stops early
+    batch_size: int = 32
+    optimizer: str = "adamw"  # adamw decays weights by themselves, adam through the gradient
+    amsgrad: bool = False
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-5
+    decay_attention: bool = True  # False: the attention's own parameters are left out of the decay
+    clip: float = 5.0  # largest norm of a gradient; 0 = not clipped
+    reduction: str = "mean"  # over the batch: mean or sum
+    class_weight: bool = False  # two labels: weigh positives by n_negative / n_positive of train
+    length_noise: float = 0.1  # batches hold similar lengths, each length first moved by up to this share
+    select: str = "loss"  # what the kept epoch is best at: auc (two labels), accuracy or loss
+    select_split: str = "dev"  # "test" only to redo what was published
+    skip_first: bool = False  # the first epoch is never kept
+    min_documents: int = 1  # a word must stand in so many train texts to be in the vocabulary
+    lowercase: bool = True
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("optimizer", self.optimizer, ("adam", "adamw")),
+            ("reduction", self.reduction, ("mean", "sum")),
+            ("select", self.select, SELECT),
+            ("select_split", self.select_split, ("dev", "test")),
+        ):
+            if value not in known:
+                raise UnknownName(f"value for {name}", value, known)
+        for name in ("epochs", "batch_size", "min_documents"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}.")
+
+
+class Plan(NamedTuple):
+    """The settings of a model and of its training."""
+
+    model: ClassifierSettings
+    training: TrainingSettings
+
+
+def default(corpus: Corpus) -> Plan:
+    """What works on a few thousand short texts without pretrained vectors."""
+    decoder = "merge" if corpus.segments == 2 else "linear"
+    model = ClassifierSettings(embedding=200, hidden=64, segments=corpus.segments, decoder=decoder, dropout=0.5)
+    return Plan(model, TrainingSettings(min_documents=2 if len(corpus["train"]) > 1000 else 1))
+
+
+def _jain_wallace(corpus: Corpus, min_documents: Mapping[str, int], select_split: str) -> Plan:
+    """What both states of Jain & Wallace's code share."""
+    pair = corpus.segments == 2
+    model = ClassifierSettings(
+        embedding=300,
+        embedding_scale=1.0,
+        hidden=128,
+        segments=corpus.segments,
+        decoder="merge" if pair else "linear",
+    )
+    training = TrainingSettings(
+        epochs=25 if pair else 8,
+        patience=0,
+        batch_size=100 if pair else 32,
+        optimizer="adam",
+        amsgrad=True,
+        learning_rate=1e-3,
+        decay_attention=pair,
+        clip=0.0,
+        reduction="mean" if pair else "sum",
+        class_weight=not pair,
+        select="accuracy" if pair or len(corpus.labels) > 2 else "auc",
+        select_split=select_split,
+        skip_first=True,
+        min_documents=min_documents.get(corpus.name, 1),
+    )
+    return Plan(model, training)
+
+
+def jw_paper(corpus: Corpus) -> Plan:
+    """Jain & Wallace as in the paper: the kept epoch is the best on test."""
+    return _jain_wallace(corpus, {"imdb": 20, "sst": 1}, "test")
+
+
+def jw_release(corpus: Corpus) -> Plan:
+    """Jain & Wallace's released code: the kept epoch is the best on dev."""
+    return _jain_wallace(corpus, {"imdb": 10, "sst": 1}, "dev")
+
+
+def wp(corpus: Corpus) -> Plan:
+    """Wiegreffe & Pinter: the released code of Jain & Wallace, but the kept epoch is the best on test."""
+    return _jain_wallace(corpus, {"imdb": 10, "sst": 1}, "test")
+
+
+PRESETS: dict[str, Callable[[Corpus], Plan]] = {
+    "default": default,
+    "jw-paper": jw_paper,
+    "jw-release": jw_release,
+    "wp": wp,
+}
+
+# The paper's state of the code has twice as many filters a kernel as the release.
+_CNN_HIDDEN = {"jw-paper": 256}
+_Settings = TypeVar("_Settings", ClassifierSettings, TrainingSettings)
+
+
+def make_plan(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> Plan:
+    """A preset with changes by name, each of the type the setting has.
+
+    >>> from heatcheck.data import load_task
+    >>> make_plan(load_task("planted_keyword"), "default", {"epochs": "3"}).training.epochs
+    3
+    """
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    model, training = PRESETS[preset](corpus)
+    if changes.get("encoder") == "cnn" and preset in _CNN_HIDDEN:
+        model = replace(model, hidden=_CNN_HIDDEN[preset])
+    known = {field.name for settings in (model, training) for field in fields(settings)}
+    for name in changes:
+        if name not in known:
+            raise UnknownName("setting", name, known)
+    return Plan(_changed(model, changes), _changed(training, changes))
+
+
+def _changed(settings: _Settings, changes: Mapping[str, Any]) -> _Settings:
+    mine = {field.name: type(getattr(settings, field.name)) for field in fields(settings)}
+    return replace(settings, **{n: _as(mine[n], n, value) for n, value in changes.items() if n in mine})
+
+
+def _as(kind: type, name: str, value: Any) -> Any:
+    """The value as this kind, from a command line's text too."""
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[str(value).lower()]
+        return kind(value)
+    except (KeyError, TypeError, ValueError):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a text")
+        raise BadInput(f"{name} must be {wanted}, not {value!r}.") from None

@@ -1,0 +1,183 @@
+"""The contract carries every kind of subject: interventions do what they say, and nothing depends on the batch."""
+
+import pytest
+import torch
+from subjects import SUBJECTS
+
+from heatcheck.data import Example
+from heatcheck.errors import BadInput
+from heatcheck.models import Responds, Site, Subject, response, uniform_weights
+
+each_subject = pytest.mark.parametrize("name", SUBJECTS)
+ATTENTION, EMBEDDING, STATE = Site("attention"), Site("embedding"), Site("state")
+
+
+def close(one, other, tolerance=1e-5):
+    return torch.allclose(one, other, atol=tolerance, rtol=tolerance)
+
+
+@each_subject
+def test_is_a_subject(name):
+    subject, examples = SUBJECTS[name]
+    assert isinstance(subject, Subject)
+    batch = subject.encode(examples)
+    run = subject.run(batch, want=[subject.sites[-1]])
+    weights = run.parts[subject.sites[-1]]
+    assert weights.shape[0] == len(batch)
+    assert weights.shape[3] == batch.scored.shape[1]
+    assert close(weights.sum(-1), torch.ones(weights.shape[:3]))
+    assert (weights[~batch.scored[:, None, None].expand_as(weights)] == 0).all()
+    assert run.row.shape == run.logits.shape[:2]
+    assert (run.row < weights.shape[2]).all()
+    assert batch.gold.shape == run.logits.shape[:2]
+
+
+@each_subject
+@pytest.mark.parametrize("site", [ATTENTION, EMBEDDING, STATE, Site("score"), Site("context")])
+def test_its_own_parts_imposed_reproduce_its_logits(name, site):
+    subject, examples = SUBJECTS[name]
+    batch = subject.encode(examples)
+    run = subject.run(batch, want=[site])
+    assert torch.equal(subject.run(batch, edits={site: run.parts[site]}).logits, run.logits)
+    assert torch.equal(subject.run(batch, edits={site: lambda own: own}).logits, run.logits)
+
+
+@each_subject
+def test_uniform_weights_move_what_they_should(name):
+    subject, examples = SUBJECTS[name]
+    batch = subject.encode(examples)
+    weights = uniform_weights(batch.scored)
+    moved = subject.run(batch, edits={ATTENTION: lambda own: weights.expand_as(own)}).logits - subject.run(batch).logits
+    if name.startswith(("bystander", "leaker")):
+        assert close(moved, torch.zeros_like(moved))
+    else:
+        assert moved.abs().max() > 1e-4
+
+
+@each_subject
+def test_alone_in_a_batch_or_padded(name):
+    subject, examples = SUBJECTS[name]
+    together = subject.encode(examples)
+    sites = [ATTENTION, STATE]
+    whole = subject.run(together, want=sites)
+    lengths = together.valid.sum(1)
+    assert len(lengths.unique()) > 1, "the test would say nothing if all lengths were equal"
+    for place, example in enumerate(examples):
+        batch = subject.encode([example])
+        alone = subject.run(batch, want=sites)
+        n, decisions, queries = int(lengths[place]), alone.logits.shape[1], alone.parts[ATTENTION].shape[2]
+        assert close(alone.logits[0], whole.logits[place, :decisions])
+        assert close(alone.parts[ATTENTION][0], whole.parts[ATTENTION][place, :, :queries, :n])
+        assert close(alone.parts[STATE][0], whole.parts[STATE][place, :n])
+        assert batch.word[0].tolist() == together.word[place, :n].tolist()
+
+
+@each_subject
+def test_the_order_of_a_batch_does_not_matter(name):
+    subject, examples = SUBJECTS[name]
+    turned = subject.run(subject.encode(examples[::-1])).logits.flip(0)
+    assert close(turned, subject.run(subject.encode(examples)).logits)
+
+
+@each_subject
+def test_a_response_is_the_forward_pass(name):
+    """Own, uniform and random weights through the short cut equal whole passes with those weights imposed."""
+    subject, examples = SUBJECTS[name]
+    batch = subject.encode(examples)
+    quick = response(subject, batch)
+    run = subject.run(batch, want=[ATTENTION])
+    assert close(quick.logits(quick.attention[:, None])[:, 0], run.logits)
+    generator = torch.Generator().manual_seed(0)
+    other = (
+        torch.rand(len(batch), 3, *quick.attention.shape[1:], generator=generator) * batch.scored[:, None, None, None]
+    )
+    other = other / other.sum(-1, keepdim=True)
+    found = quick.logits(other)
+    for draw in range(3):
+        imposed = subject.run(batch, edits={ATTENTION: other[:, draw].transpose(1, 2)}).logits
+        assert close(found[:, draw], imposed)
+    assert name.startswith(("bystander", "leaker")) or not close(found[:, 0], found[:, 1], 1e-3)
+    if quick.relevance is not None:
+        linear = torch.einsum("eqht,eqtl->eql", quick.attention, quick.relevance) + quick.bias
+        assert close(linear, run.logits)
+
+
+@pytest.mark.parametrize("name", ["lstm", "label-wise", "pair merge"])
+def test_the_short_cut_equals_the_fall_back(name):
+    subject, examples = SUBJECTS[name]
+    batch = subject.encode(examples)
+
+    class WithoutShortCut:
+        id, sites, recipe = "plain", subject.sites, None
+        encode = staticmethod(subject.encode)
+        run = staticmethod(subject.run)
+
+    plain = WithoutShortCut()
+    assert isinstance(subject, Responds)
+    assert not isinstance(plain, Responds)
+    quick, slow = response(subject, batch), response(plain, batch)
+    assert close(quick.attention, slow.attention)
+    other = quick.attention[:, None].flip(-1) * 0.5 + quick.attention[:, None] * 0.5
+    other = other * batch.scored[:, None, None, None]
+    other = other / other.sum(-1, keepdim=True)
+    assert close(quick.logits(other), slow.logits(other))
+
+
+def test_decisions_that_share_a_row_are_asked_one_at_a_time():
+    """A multi-label model with one attention: every decision reads row 0, each with its own weights."""
+    label_wise, examples = SUBJECTS["label-wise"]
+    batch = label_wise.encode(examples)
+
+    class OneRow:
+        id, sites, recipe = "one row", (ATTENTION,), None
+        encode = staticmethod(label_wise.encode)
+
+        def run(self, batch, *, edits=None, want=()):
+            def spread(own):
+                edit = (edits or {}).get(ATTENTION)
+                row = own[:, :, :1] if edit is None else edit
+                return row.expand_as(own)
+
+            run = label_wise.run(batch, edits={ATTENTION: spread}, want=[ATTENTION])
+            parts = {ATTENTION: run.parts[ATTENTION][:, :, :1]} if want else {}
+            return type(run)(run.logits, torch.zeros_like(run.row), parts)
+
+    shared = response(OneRow(), batch)
+    weights = response(label_wise, batch).attention[:, None]  # a different row for each decision
+    assert close(shared.logits(weights)[:, 0], label_wise.run(batch).logits)
+
+
+@each_subject
+def test_a_site_that_never_fires_is_an_error(name):
+    subject, examples = SUBJECTS[name]
+    batch = subject.encode(examples[:1])
+    with pytest.raises(BadInput, match=r"nothing passes the site attention:layer.3 here; sites: embedding"):
+        subject.run(batch, want=[Site("attention", "layer.3")])
+    with pytest.raises(BadInput, match="nothing passes the site value"):
+        subject.run(batch, edits={Site("value"): torch.zeros(1)})
+
+
+@each_subject
+def test_an_edit_of_the_wrong_shape_is_an_error(name):
+    subject, examples = SUBJECTS[name]
+    with pytest.raises(BadInput, match=r"the edit at attention has shape \(1,\), the site has"):
+        subject.run(subject.encode(examples[:1]), edits={ATTENTION: torch.zeros(1)})
+
+
+def test_what_cannot_be_encoded():
+    subject, examples = SUBJECTS["lstm"]
+    with pytest.raises(BadInput, match="example x: its text has no token"):
+        subject.encode([Example("x", " ")])
+    with pytest.raises(BadInput, match=r"example x: this model reads 1 text\(s\) an example"):
+        subject.encode([Example("x", "a", "b")])
+    assert subject.encode([Example("x", "a")]).gold is None
+    assert subject.encode(examples).gold.tolist() == [[0], [1], [0], [1], [0]]
+
+
+def test_marks_follow_the_words_into_tokens():
+    subject, _ = SUBJECTS["lstm"]
+    marked = Example("x", "isn't good !", label=0, marks={"rationale": (True, False, True)})
+    batch = subject.encode([marked, Example("y", "a much longer text than that one", label=0)])
+    assert batch.word[0, :6].tolist() == [-1, 0, 0, 1, 2, -1]
+    assert batch.marks["rationale"][0].tolist() == [False, True, True, False, True] + [False] * 4
+    assert not batch.marks["rationale"][1].any()

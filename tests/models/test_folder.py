@@ -1,0 +1,74 @@
+"""Saved and loaded again it is the same; a damaged folder is one sentence."""
+
+import json
+
+import pytest
+import torch
+from subjects import SINGLE, SUBJECTS, classifier
+
+from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.models import Recipe, load, save
+
+
+@pytest.mark.parametrize("name", ["lstm", "cnn", "average", "pair merge", "label-wise dot"])
+def test_a_round_trip(name, tmp_path):
+    subject, examples = SUBJECTS[name]
+    save(subject, tmp_path)
+    again = load(tmp_path)
+    assert again.settings == subject.settings
+    assert again.labels == subject.labels
+    assert not again.training
+    assert torch.equal(again.run(again.encode(examples)).logits, subject.run(subject.encode(examples)).logits)
+
+
+def test_the_recipe_travels(tmp_path):
+    subject = classifier(SINGLE)
+    subject.recipe = Recipe("a@b", {"x": [1, 2]}, {}, 0, {"name": "likelihood"})
+    save(subject, tmp_path)
+    assert load(tmp_path).recipe == subject.recipe
+    assert load(tmp_path).id == subject.recipe.id
+
+
+def damage(name, content):
+    def change(folder):
+        (folder / name).write_bytes(content) if content is not None else (folder / name).unlink()
+
+    return change
+
+
+def truncate(folder):
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+def other_settings(folder):
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"]["hidden"] = 16
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (damage("model.safetensors", None), r"has no model.safetensors: train the model again"),
+        (truncate, r"model.safetensors is truncated or of another model"),
+        (damage("model.safetensors", b""), r"model.safetensors is truncated or of another model"),
+        (other_settings, r"model.safetensors is truncated or of another model"),
+        (damage("config.json", None), r"config.json cannot be read: No such file"),
+        (damage("config.json", b'{"kind": "class'), r"config.json is not whole JSON"),
+        (damage("config.json", b"{}"), r"is not what heatcheck wrote"),
+        (damage("config.json", b'{"kind": "forest", "format": 1}'), r"describes a forest, format 1"),
+        (damage("vocabulary.json", None), r"vocabulary.json cannot be read: No such file"),
+        (damage("vocabulary.json", b"[]"), r"is not what heatcheck wrote"),
+    ],
+)
+def test_a_damaged_folder(tmp_path, change, sentence):
+    save(classifier(SINGLE), tmp_path)
+    change(tmp_path)
+    with pytest.raises(BrokenFolder, match=sentence):
+        load(tmp_path)
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(BadInput, match=r"no model folder .*latest: train one with `heatcheck train TASK --out"):
+        load(tmp_path / "latest")

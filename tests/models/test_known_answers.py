@@ -1,0 +1,130 @@
+"""The truth about each known-answer subject, as its docstring proves it."""
+
+import pytest
+import torch
+
+from heatcheck.data import Example, load_task
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.models import KNOWN_ANSWERS, Site, response
+from heatcheck.models.known_answers import Dial, GaugeTwin, Leaker, Reader, Shifted
+from heatcheck.training import evaluate
+
+ATTENTION = Site("attention")
+CELLS = [(name, task) for name, kind in KNOWN_ANSWERS.items() for task in kind.tasks]
+
+
+def make(name, task, **nuisance):
+    return KNOWN_ANSWERS[name](task, **({"share": 0.4} if name == "dial" else {}), **nuisance)
+
+
+def without(examples, subject):
+    """Each text without its most attended word."""
+    batch = subject.encode(examples)
+    weights = subject.run(batch, want=[ATTENTION]).parts[ATTENTION][:, 0, 0]
+    places = batch.word.gather(1, weights.argmax(1, keepdim=True))[:, 0].tolist()
+    return [
+        Example(e.id, " ".join(w for n, w in enumerate(e.words) if n != place), e.text_pair, e.label)
+        for e, place in zip(examples, places, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("name", "task"), CELLS)
+@pytest.mark.parametrize("nuisance", [{}, {"sharpness": 7.0, "scale": 8.0, "jitter": 0.3, "seed": 1}])
+def test_all_are_right(name, task, nuisance):
+    assert evaluate(make(name, task, **nuisance), load_task(task)["test"]).accuracy == 1.0
+
+
+@pytest.mark.parametrize(("name", "task"), CELLS)
+def test_weight_is_where_it_is_said_to_be(name, task):
+    subject = make(name, task)
+    batch = subject.encode(load_task(task)["test"].examples)
+    weights = subject.run(batch, want=[ATTENTION]).parts[ATTENTION][:, 0, 0]
+    on_rationale = (weights * batch.marks["rationale"]).sum(1)
+    if name in ("reader", "bystander_right", "dial"):
+        assert on_rationale.min() >= 0.95
+    else:
+        assert on_rationale.max() < 0.05
+
+
+@pytest.mark.parametrize(("name", "task"), CELLS)
+def test_the_attention_free_twin(name, task):
+    """Only the reader of contrast and lookup needs its weights: the bag is right 11/16, a guess 1/6."""
+    accuracy = evaluate(make(name, task).attention_free(), load_task(task)["test"]).accuracy
+    expected = {("reader", "planted_contrast"): 11 / 16, ("reader", "planted_lookup"): 1 / 6}.get((name, task), 1.0)
+    assert accuracy == pytest.approx(expected, abs=0.05)
+
+
+def test_removing_the_attended_word():
+    """It undoes the reader's answer and not the shifted one's: that separates state from token."""
+    examples = load_task("planted_keyword")["test"].examples
+    reader, shifted = Reader("planted_keyword"), Shifted("planted_keyword")
+    assert evaluate(reader, without(examples, reader)).accuracy < 0.6
+    assert evaluate(shifted, without(examples, shifted)).accuracy == 1.0
+
+
+def test_the_gauge_twin_decides_as_the_reader_with_the_opposite_heatmap():
+    examples = load_task("planted_keyword")["test"].examples
+    reader, twin = Reader("planted_keyword"), GaugeTwin("planted_keyword")
+    batch = reader.encode(examples)
+    one, other = reader.run(batch, want=[ATTENTION]), twin.run(batch, want=[ATTENTION])
+    assert torch.equal(one.logits.argmax(-1), other.logits.argmax(-1))
+    weight = one.parts[ATTENTION].masked_fill(~batch.scored[:, None, None], 2)
+    twin_weight = other.parts[ATTENTION].masked_fill(~batch.scored[:, None, None], 2)
+    assert torch.equal(weight.masked_fill(weight == 2, -1).argmax(-1), twin_weight.argmin(-1))
+    # Their contributions α·r agree up to the instance's normaliser.
+    contribution = [
+        r.attention[:, 0, 0] * r.relevance[:, 0, :, 1] for r in (response(reader, batch), response(twin, batch))
+    ]
+    shares = [c / c.abs().sum(1, keepdim=True) for c in contribution]
+    assert torch.allclose(*shares, atol=1e-5)
+
+
+def test_the_leaker_codes_the_label():
+    subject = Leaker("planted_contrast")
+    examples = load_task("planted_contrast")["test"].examples
+    batch = subject.encode(examples)
+    top = subject.run(batch, want=[ATTENTION]).parts[ATTENTION][:, 0, 0].argmax(1)
+    words = [e.words[int(batch.word[n, top[n]])] for n, e in enumerate(examples)]
+    assert words == [{0: ".", 1: ","}[e.label] for e in examples]
+
+
+def test_the_dial_is_the_share():
+    """Silencing cue A (its vote, states otherwise fixed) costs a share m of the logit."""
+    examples = load_task("planted_twins")["test"].examples
+    for share in (0.0, 0.25, 0.5, 1.0):
+        subject = Dial(share=share, sharpness=20.0, jitter=0.0)
+        batch = subject.encode(examples)
+        whole = subject.run(batch).logits[:, 0, 1]
+        silent = subject.run(batch, edits={Site("embedding"): _without_feature(0)}).logits[:, 0, 1]
+        assert torch.allclose(1 - silent / whole, torch.full_like(whole, share), atol=1e-4)
+
+
+def _without_feature(number):
+    def edit(features):
+        kept = torch.ones(features.shape[-1])
+        kept[number] = 0
+        return features * kept
+
+    return edit
+
+
+def test_a_saturated_reader_has_finite_answers():
+    subject = Reader("planted_keyword", scale=500.0)
+    batch = subject.encode(load_task("planted_keyword")["test"].examples)
+    probability = subject.run(batch).logits.softmax(-1)
+    assert probability.isfinite().all()
+    assert ((probability == 0) | (probability == 1)).all()
+
+
+def test_words_nobody_planted():
+    subject = Reader("planted_contrast")
+    run = subject.run(subject.encode([Example("x", "one")]), want=[ATTENTION])
+    assert run.logits.tolist() == [[[0.0, 0.0]]]
+    assert run.parts[ATTENTION].sum() == 1
+
+
+def test_what_is_refused():
+    with pytest.raises(UnknownName, match=r"unknown task for the leaker 'planted_keyword' .*; known: planted_contrast"):
+        Leaker("planted_keyword")
+    with pytest.raises(BadInput, match="share must lie between 0 and 1"):
+        Dial(share=1.5)

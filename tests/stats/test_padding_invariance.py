@@ -1,0 +1,106 @@
+"""f(x[valid]) == f(x, valid) for everything in the room, whatever stands in the padding."""
+
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from heatcheck import stats
+
+GARBAGE = (np.nan, np.inf, -np.inf, -1e300, 0.0, 3.0)
+EXAMPLES, ITEMS = 40, 25
+
+
+class Case(NamedTuple):
+    """Two arrays of rows, the function of both, and how garbage may look."""
+
+    x: np.ndarray
+    y: np.ndarray
+    call: Any  # (x, y, valid or None) -> one number or more a row
+    garbage: tuple[float, ...] = GARBAGE
+
+
+def seed():
+    return np.random.default_rng(7)
+
+
+def on_tensors(divergence):
+    def call(x, y, valid):
+        mask = None if valid is None else torch.from_numpy(valid)
+        return divergence(torch.from_numpy(x), torch.from_numpy(y), mask).numpy()
+
+    return call
+
+
+def row_by_row(function):
+    """For functions of one list: each row is a call of its own."""
+
+    def call(x, y, valid):
+        masks = [None] * len(x) if valid is None else valid
+        return np.array([function(u, v, mask) for u, v, mask in zip(x, y, masks, strict=True)])
+
+    return call
+
+
+SCORES = seed().integers(6, size=(2, EXAMPLES, ITEMS)).astype(float)
+MARKS = seed().integers(2, size=(2, EXAMPLES, ITEMS))
+WEIGHTS = seed().dirichlet(np.ones(ITEMS), size=(2, EXAMPLES))
+P_VALUES = seed().uniform(size=(2, EXAMPLES, ITEMS))
+
+CASES = {
+    "accuracy": Case(*MARKS, row_by_row(stats.accuracy), (7,)),
+    "average_precision": Case(SCORES[0], MARKS[1], row_by_row(stats.average_precision)),
+    "average_precision_each": Case(SCORES[0], MARKS[1], stats.average_precision_each),
+    "average_ranks": Case(*SCORES, lambda x, _, valid: np.nansum(stats.average_ranks(x, valid) ** 2, axis=1)),
+    "benjamini_hochberg": Case(
+        *P_VALUES, row_by_row(lambda p, _, valid: np.nansum(stats.benjamini_hochberg(p, valid)))
+    ),
+    "bootstrap_interval": Case(
+        *WEIGHTS,
+        row_by_row(
+            lambda x, y, valid: stats.bootstrap_interval(
+                np.stack([x, y], axis=1),
+                lambda means: means[:, 0] / means[:, 1],
+                draws=50,
+                generator=seed(),
+                valid=valid,
+            )
+        ),
+    ),
+    "f1": Case(*MARKS, row_by_row(lambda x, y, valid: stats.f1(x, y, 1, valid)), (0, 1)),
+    "f1_each": Case(*MARKS, lambda x, y, valid: stats.f1_each(x, y, 1, valid), (0, 1)),
+    "holm": Case(*P_VALUES, row_by_row(lambda p, _, valid: np.nansum(stats.holm(p, valid)))),
+    "jensen_shannon_nats": Case(*WEIGHTS, on_tensors(stats.jensen_shannon_nats)),
+    "kendall_tau": Case(*SCORES, lambda x, y, valid: np.stack(stats.kendall_tau(x, y, valid), axis=1)),
+    "kendall_top_k_distance": Case(*SCORES, lambda x, y, valid: stats.kendall_top_k_distance(x, y, 4, valid)),
+    "kl_divergence_nats": Case(*WEIGHTS, on_tensors(stats.kl_divergence_nats)),
+    "roc_auc": Case(SCORES[0], MARKS[1], row_by_row(stats.roc_auc)),
+    "roc_auc_each": Case(SCORES[0], MARKS[1], stats.roc_auc_each),
+    "spearman": Case(*SCORES, lambda x, y, valid: np.stack(stats.spearman(x, y, valid), axis=1)),
+    "t_interval": Case(*WEIGHTS, row_by_row(lambda x, _, valid: stats.t_interval(x, valid=valid))),
+    "top_k_overlap": Case(*SCORES, lambda x, y, valid: stats.top_k_overlap(x, y, 4, valid)),
+    "total_variation": Case(*WEIGHTS, on_tensors(stats.total_variation)),
+}
+
+
+def test_every_function_of_the_room_is_here():
+    assert set(CASES) == {name for name in stats.__all__ if inspect.isfunction(getattr(stats, name))}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_padding_changes_nothing(name):
+    case = CASES[name]
+    generator = np.random.default_rng(0)
+    valid = generator.random((EXAMPLES, ITEMS)) < 0.6
+    valid[:, 0] = True  # a row needs something
+    alone = np.stack(
+        [case.call(u[real][None], v[real][None], None)[0] for u, v, real in zip(case.x, case.y, valid, strict=True)]
+    )
+    assert len(np.unique(alone)) > 3  # otherwise any constant would pass
+    for garbage in case.garbage:
+        x = np.where(valid, case.x, garbage).astype(case.x.dtype)
+        # In y the garbage may not be written where only 0 and 1 are allowed by its type.
+        y = np.where(valid, case.y, 5 if case.y.dtype.kind == "i" else garbage).astype(case.y.dtype)
+        np.testing.assert_allclose(case.call(x, y, valid), alone, rtol=1e-12, atol=1e-14)
