@@ -116,6 +116,14 @@ def test_gradients_beside_a_zero_are_the_true_ones():
     torch.testing.assert_close(q.grad, 0.5 * torch.tensor([2 / 3, 2 / 3, 2]).double().log())
 
 
+def test_rounding_never_makes_jensen_shannon_negative():
+    generator = torch.Generator().manual_seed(0)
+    p = torch.randn(2000, 20, generator=generator).softmax(-1)
+    q = p * (1 + 2e-7 * torch.randn(2000, 20, generator=generator))
+    assert not torch.equal(p, q)
+    assert jensen_shannon_nats(p, q).min() >= 0
+
+
 def test_the_smallest_float_is_not_zero():
     tiny = float(np.finfo(np.float32).smallest_subnormal)
     p = torch.tensor([1.0, tiny], requires_grad=True)

@@ -101,11 +101,10 @@ def spearman(
     shared, spread = (a * b).sum(axis=1), np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     correlation = np.divide(shared, spread, out=np.full(len(n), np.nan), where=spread > 0)
 
+    # ρ = ±1 gives t = ∞ and p = 0; no degree of freedom gives NaN, as no correlation does.
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(correlation) * np.sqrt((n - 2) / ((1 + correlation) * (1 - correlation)))
-    tested = (n > 2) & (spread > 0)
-    p_value = np.full(len(n), np.nan)
-    p_value[tested] = 2 * special.stdtr(n[tested] - 2, -t[tested])
+    p_value = 2 * special.stdtr(n - 2, -t)
     return RankCorrelation(correlation, p_value, n)
 
 

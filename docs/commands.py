@@ -1,0 +1,45 @@
+"""Writes each command's `--help` into its page, or with --check fails where a page is out of step."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from heatcheck.cli import COMMANDS
+
+PAGES = Path(__file__).parent / "commands"
+BLOCK = re.compile(r"(<!-- help -->\n```text\n).*?(```\n<!-- /help -->)", re.DOTALL)
+
+
+def help_of(command: str) -> str:
+    environment = {"COLUMNS": "100", "TERM": "dumb", "PATH": "", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        [sys.executable, "-m", "heatcheck", command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines()).replace("python -m ", "") + "\n"
+
+
+def main() -> int:
+    wrong = []
+    for command in COMMANDS:
+        page = PAGES / f"{command}.md"
+        text = page.read_text()
+        if not BLOCK.search(text):
+            sys.exit(f"{page} has no <!-- help --> block.")
+        made = BLOCK.sub(lambda found: found[1] + help_of(command) + found[2], text)  # noqa: B023
+        if made != text:
+            wrong.append(page.name)
+            if "--check" not in sys.argv:
+                page.write_text(made)
+    if wrong and "--check" in sys.argv:
+        print(f"out of step with --help: {', '.join(wrong)}; run `make format`")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

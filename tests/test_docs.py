@@ -1,0 +1,85 @@
+"""Docs are in step with the code: every command has a page, and every command shown exists."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import heatcheck
+from heatcheck.cli import COMMANDS, app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_page(command):
+    page = ROOT / "docs" / "commands" / f"{command}.md"
+    assert f"# heatcheck {command}" in page.read_text()
+    assert f"commands/{command}" in (ROOT / "docs" / "index.md").read_text()
+
+
+def test_pages_hold_the_help_of_today():
+    check = [sys.executable, str(ROOT / "docs" / "commands.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def commands_shown():
+    for page in PAGES:
+        for block in re.findall(r"^```[a-z]*\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
+            for line in re.findall(r"^heatcheck [a-z].*$", block, flags=re.MULTILINE):
+                yield page.name, line.split("  #")[0]
+
+
+@pytest.mark.parametrize(("page", "line"), list(commands_shown()))
+def test_shown_commands_exist(page, line):
+    """Each word parses: the command is there and takes these options."""
+    import typer.main
+
+    _, name, *arguments = shlex.split(line)
+    assert name in COMMANDS, page
+    command = typer.main.get_command(app).commands[name]
+    command.make_context(name, arguments, resilient_parsing=False)
+
+
+def test_readme_shows_commands_at_all():
+    assert sum(page == "README.md" for page, _ in commands_shown()) >= 3
+
+
+def test_make_targets_named_in_the_docs_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"`?make ([a-z]+)\b", page.read_text())}
+    assert {"demo", "test", "check", "bench", "docs"} <= targets
+    assert {name for name in named if name not in ("and",)} <= targets
+
+
+def test_python_of_the_readme_runs(monkeypatch):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    monkeypatch.setattr("heatcheck.training.settings.TrainingSettings.epochs", 1, raising=False)
+    exec(code.replace("embedding=32)", "embedding=32, epochs=1, progress=False)"), {})
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_versions_agree():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert heatcheck.__version__ == version
+    assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_no_upper_bounds_and_torch_is_pinned_for_tests():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for wanted in [*project["dependencies"], *project["optional-dependencies"]["dev"]]:
+        assert "<" not in wanted
+        assert "==" not in wanted
+    assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().splitlines()
