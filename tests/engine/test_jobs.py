@@ -244,7 +244,9 @@ def test_a_long_last_word_is_heard(tmp_path: Path) -> None:
 
 def test_a_thread_left_behind_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_GRACE_S", 0.2)
+    began = time.monotonic()
     assert states(run([job("a", "linger"), job("b")], tmp_path, workers=1)) == {"a": "done", "b": "done"}
+    assert time.monotonic() - began < 40  # the thread sleeps for 60
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, None), ("7", "7")])

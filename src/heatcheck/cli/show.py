@@ -25,7 +25,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | No
         drawn.add_column(column, no_wrap=place == 0)  # a name must stay copyable
     for row in rows:
         drawn.add_row(*row)
-    Console().print(drawn)
+    Console(markup=False, highlight=False).print(drawn)  # 'heatcheck[data]' is not markup
 
 
 def fit_facts(fit: "Fit") -> dict[str, Any]:

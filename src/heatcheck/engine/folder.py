@@ -121,9 +121,6 @@ def lock_folder(folder: Path) -> int:
         if error.errno not in {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}:
             os.close(lock)
             raise
-    except BaseException:
-        os.close(lock)
-        raise
     return lock
 
 
