@@ -3,6 +3,7 @@
     HeatcheckError            one clear sentence: what was wrong, where, what to do next
     ├── BadInput              a file, a row, an option or a shape that cannot be used
     │   └── UnknownName       a task, encoder, check … that is not in its dict
+    ├── NotSupported          a subject that lacks what an explainer or a check needs
     ├── BrokenFolder          a saved folder with a missing, truncated or foreign file
     └── MissingPackage        an optional package that is not installed
 
@@ -33,6 +34,10 @@ class UnknownName(BadInput):
         near = get_close_matches(name, names, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         super().__init__(f"unknown {kind} {name!r}{hint}; known: {', '.join(names)}.")
+
+
+class NotSupported(HeatcheckError):
+    """A subject that lacks what an explainer or a check needs; an audit goes on without that one and says so."""
 
 
 class BrokenFolder(HeatcheckError):

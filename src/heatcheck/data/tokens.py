@@ -14,7 +14,7 @@ def _spaces(word: str) -> list[str]:
 
 
 def _words(word: str) -> list[str]:
-    return _PIECE.findall(word)
+    return [word] if word == "<unk>" else _PIECE.findall(word)  # a masked word stays one token
 
 
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {"spaces": _spaces, "words": _words}

@@ -204,8 +204,8 @@ def _compiled_kernel() -> Callable[..., None] | None:
 def _count_pairs_by_rank(x: Any, y: Any, by_x: Any, by_y: Any, n: Any, counts: Any) -> None:
     """Fill counts [example, field], given the order of each row by x and by y.
 
-    Quadratic, and yet faster than a Fenwick tree below some 800 items: comparing one small integer with many
-    is what vector instructions do best. At 2,000 items it still takes half of scipy's time.
+    Quadratic, and yet faster than a Fenwick tree up to some 500 items: comparing one small integer with many
+    is what vector instructions do best. At 2,000 items a row takes 57% of scipy's time, at 5,000 126%.
     """
     length = x.shape[1]
     rank_y = np.empty(length, np.int32)  # of each item

@@ -1,6 +1,6 @@
 """One training loop, its settings and presets, and how good a model is."""
 
-from heatcheck.training.evaluation import Scores, evaluate, predict
+from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, train
 from heatcheck.training.imposed import imposed
 from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
@@ -15,6 +15,7 @@ __all__ = [
     "Plan",
     "Scores",
     "TrainingSettings",
+    "batches_by_length",
     "build",
     "epoch_batches",
     "evaluate",

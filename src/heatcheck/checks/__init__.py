@@ -1,0 +1,13 @@
+"""The questions, one a file."""
+
+from heatcheck.checks.agreement import agreement
+from heatcheck.checks.case import Case
+from heatcheck.checks.erasure import erasure
+from heatcheck.checks.result import Check, CheckResult, Holds, Measurement
+
+__all__ = ["CHECKS", "Case", "Check", "CheckResult", "Holds", "Measurement"]
+
+CHECKS: dict[str, Check] = {
+    "agreement": agreement,
+    "erasure": erasure,
+}

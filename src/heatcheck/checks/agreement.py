@@ -1,0 +1,177 @@
+"""Does attention rank words as gradients and leave-one-out do, and how much of that is mechanical?
+
+τ decides nothing: with attention held fixed a gradient contains α_t as a factor, and so does leave-one-out of a
+context-free model, so agreement can be bought with temperature. The mechanical floor is the τ that remains when the
+other factor is shuffled among the words; the ceiling is how well the rivals agree with each other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, measured
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput
+from heatcheck.explainers import Scores
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class AgreementSettings:
+    """Which explainers are compared, and how."""
+
+    explainers: tuple[str, ...] = ("attention", "gradient", "gradient_uniform", "leave_one_out", "relevance", "random")
+    top_k: int = 3
+    level: float = 0.05  # a correlation counts as significant at p <= level
+    shuffles: int = 10  # of the mechanical floor
+    draws: int = 2000  # of the bootstrap over examples
+
+
+def measure(case: Case, settings: AgreementSettings) -> CheckResult:
+    """Every explainer against every other, τ-b and p an example; sizes only, as a heatmap shows."""
+    scores, not_run = case.available(settings.explainers)
+    names = list(scores)
+    if len(names) < 2:
+        raise BadInput(f"agreement compares explainers, and only {names} could be run.")
+    valid = np.logical_and.reduce([found.valid for found in scores.values()])
+    excluded = _exclusions(case, scores, valid)
+    kept = np.array([example.id not in excluded for example in case.examples])
+    valid = valid & kept[:, None]
+    classes = {label: kept & (case.predicted == number) for number, label in enumerate(case.labels)}
+
+    measurements: list[Measurement] = []
+    per_example: dict[str, Float[np.ndarray, " example"]] = {}
+    for pair in combinations(names, 2):
+        x, y = (scores[name].sizes() for name in pair)
+        found = stats.kendall_tau(x, y, valid)
+        overlap = stats.top_k_overlap(x, y, settings.top_k, valid)
+        per_example[f"tau:{pair[0]}|{pair[1]}"] = found.correlation[kept]
+        per_example[f"p:{pair[0]}|{pair[1]}"] = found.p_value[kept]
+        measurements += _of_pair(case, settings, pair, found, overlap, classes, kept)
+    for pair, kind, floor in _mechanical_floors(case, settings, scores, valid):
+        per_example[f"floor:{pair[0]}|{pair[1]}"] = floor[kept]
+        baseline = "tau of the same pair: what it adds to this is not mechanical"
+        by = {"pair": list(pair), "kind": kind}
+        measurements += measured(case, "tau_mechanical_floor", floor, kept, baseline, by, settings.draws)
+    return CheckResult(
+        check="agreement",
+        subject=case.subject.id,
+        holds="re-encoded",
+        measurements=tuple(measurements),
+        examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
+        per_example=per_example,
+        excluded=excluded,
+        settings={**asdict(settings), "explainers": names, "not_run": not_run},
+        seed=case.seed,
+    )
+
+
+def _of_pair(
+    case: Case,
+    settings: AgreementSettings,
+    pair: Pair,
+    found: stats.RankCorrelation,
+    overlap: Float[np.ndarray, " example"],
+    classes: dict[str, Bool[np.ndarray, " example"]],
+    kept: Bool[np.ndarray, " example"],
+) -> Iterator[Measurement]:
+    """Overall and by predicted class; shares of significant correlations with and without correction."""
+    by = {"pair": list(pair)}
+    is_floor = "random" in pair
+    baseline = "none: this is the floor" if is_floor else f"tau of {pair[0]} and random"
+    yield from measured(case, "tau", found.correlation, kept, baseline, by, settings.draws)
+    for label, members in classes.items():
+        yield from measured(case, "tau", found.correlation, members, baseline, {**by, "class": label}, settings.draws)
+    tested = kept & np.isfinite(found.p_value)
+    adjusted = {
+        "none": found.p_value,
+        "benjamini-hochberg": stats.benjamini_hochberg(found.p_value, tested),
+        "holm": stats.holm(found.p_value, tested),
+    }
+    for correction, p in adjusted.items():
+        significant = np.where(tested, p <= settings.level, np.nan)
+        chance = f"{settings.level:g} by chance" if correction == "none" else "0 by chance, nearly"
+        where = {**by, "correction": correction}
+        yield from measured(case, "significant_share", significant, kept, chance, where, settings.draws)
+    top = f"top_k_overlap of {pair[0]} and random" if not is_floor else "none: this is the floor"
+    yield from measured(case, "top_k_overlap", overlap, kept, top, {**by, "k": settings.top_k}, settings.draws)
+
+
+def _mechanical_floors(
+    case: Case, settings: AgreementSettings, scores: dict[str, Scores], valid: Bool[np.ndarray, "example word"]
+) -> Iterator[tuple[Pair, str, Float[np.ndarray, " example"]]]:
+    """What τ remains between attention and a rival once the rival's own part is shuffled among the words."""
+    if "attention" not in scores:
+        return
+    weights = np.where(valid, scores["attention"].values, 0.0)
+    shuffled = [_shuffled(case, valid, number) for number in range(settings.shuffles)]
+    if "gradient" in scores:
+        # g_t = α_t u_t with the attention held fixed: u goes to another word, α stays.
+        factor = np.divide(scores["gradient"].values, weights, out=np.zeros_like(weights), where=weights > 0)
+        rivals = [weights * np.take_along_axis(factor, order, 1) for order in shuffled]
+        yield ("attention", "gradient"), "relevances shuffled", _mean_tau(weights, rivals, valid)
+    if "leave_one_out" in scores and "relevance" in scores:
+        # Without context a deleted word changes the logit by α_t (r_t − s) / (1 − α_t), s = Σ α_t r_t.
+        total = weights.sum(1, keepdims=True)
+        share = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+        room = np.clip(1 - share, 1e-12, None)
+        rivals = []
+        for order in shuffled:
+            votes = np.take_along_axis(scores["relevance"].values, order, 1)
+            rivals.append(np.abs(share * (votes - (share * votes).sum(1, keepdims=True)) / room))
+        yield ("attention", "leave_one_out"), "relevances shuffled", _mean_tau(weights, rivals, valid)
+
+
+def _shuffled(case: Case, valid: Bool[np.ndarray, "example word"], number: int) -> np.ndarray:
+    """A random permutation of each example's own words; other places stay."""
+    order = np.tile(np.arange(valid.shape[1]), (len(valid), 1))
+    for row, example in enumerate(case.examples):
+        places = np.flatnonzero(valid[row])
+        order[row, places] = stream(case.seed, "mechanical floor", number, example.id).permutation(places)
+    return order
+
+
+def _mean_tau(
+    weights: Float[np.ndarray, "example word"], rivals: list[np.ndarray], valid: Bool[np.ndarray, "example word"]
+) -> Float[np.ndarray, " example"]:
+    each = np.stack([stats.kendall_tau(weights, rival, valid).correlation for rival in rivals])
+    defined = np.isfinite(each)
+    total = np.where(defined, each, 0.0).sum(0)
+    return np.divide(total, defined.sum(0), out=np.full(len(total), np.nan), where=defined.any(0))
+
+
+def _exclusions(case: Case, scores: dict[str, Scores], valid: Bool[np.ndarray, "example word"]) -> dict[str, str]:
+    """Examples that cannot be ranked, each with its reason."""
+    reasons: dict[str, str] = {}
+    for row, example in enumerate(case.examples):
+        missing = [f"{name}: {s.missing[example.id]}" for name, s in scores.items() if example.id in s.missing]
+        if missing:
+            reasons[example.id] = missing[0]
+        elif valid[row].sum() < 2:
+            reasons[example.id] = "fewer than two words to rank"
+    return reasons
+
+
+def _cost(case: Case, settings: AgreementSettings) -> int:
+    """Forward passes of one text: one for most explainers, one a word for leave-one-out, 50 steps for integration."""
+    words = sum(len(example.words) for example in case.examples)
+    each = {"leave_one_out": words, "integrated_gradients": 2 * 50 * len(case.examples), "random": 0}
+    return sum(each.get(name, 2 * len(case.examples)) for name in settings.explainers)
+
+
+agreement = Check(
+    name="agreement",
+    question="Does attention rank words as gradients and leave-one-out do, and how much of that is mechanical?",
+    paper="Jain & Wallace 2019, Algorithm 1; Neely et al. 2021",
+    holds="re-encoded",
+    baseline="random scores; relevances shuffled; gradients under uniform attention; rival against rival",
+    settings=AgreementSettings,
+    measure=measure,
+    cost=_cost,
+)

@@ -1,0 +1,69 @@
+"""What checks look at: one subject on some examples, with everything that several of them need computed once."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import log_softmax
+
+from heatcheck.data import Example
+from heatcheck.errors import BadInput, MissingPackage, NotSupported
+from heatcheck.explainers import Scores, explain_one
+from heatcheck.models import Subject
+from heatcheck.training import predict
+
+STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold on probabilities
+
+
+class Case:
+    """A subject, the examples to look at, and a seed. Scores and predictions are made when first asked for."""
+
+    def __init__(self, subject: Subject, examples: Sequence[Example], *, labels: Sequence[str], seed: int = 0) -> None:
+        if not examples:
+            raise BadInput("there is no example to look at.")
+        self.subject = subject
+        self.examples = tuple(examples)
+        self.labels = tuple(labels)
+        self.seed = seed
+        self._scores: dict[str, Scores] = {}
+
+    @cached_property
+    def log_probabilities(self) -> Float[np.ndarray, "example label"]:
+        """Of the first decision; the checks of this release are about subjects that decide once."""
+        found: Float[np.ndarray, "example label"] = predict(self.subject, self.examples)[:, 0]
+        return found
+
+    @cached_property
+    def predicted(self) -> Int[np.ndarray, " example"]:
+        found: Int[np.ndarray, " example"] = self.log_probabilities.argmax(-1)
+        return found
+
+    @cached_property
+    def logit_scale(self) -> float:
+        """What logits are multiplied by, so that a model and its temperature-scaled twin are judged alike."""
+        ordered = np.sort(self.log_probabilities, axis=-1)
+        margin = float(np.median(ordered[:, -1] - ordered[:, -2]))
+        return STANDARD / margin if margin > 0 else 1.0
+
+    def standardised(self, log_probabilities: Float[np.ndarray, "example label"]) -> Float[np.ndarray, "example label"]:
+        """Probabilities after scaling the logits."""
+        found: Float[np.ndarray, "example label"] = np.exp(log_softmax(self.logit_scale * log_probabilities, axis=-1))
+        return found
+
+    def scores(self, explainer: str) -> Scores:
+        """One importance a word, by name (or `file:PATH` for scores computed elsewhere)."""
+        if explainer not in self._scores:
+            self._scores[explainer] = explain_one(self.subject, self.examples, explainer, seed=self.seed)
+        return self._scores[explainer]
+
+    def available(self, explainers: Iterable[str]) -> tuple[dict[str, Scores], dict[str, str]]:
+        """Scores of those that can be run here, and why the others cannot."""
+        found: dict[str, Scores] = {}
+        not_run: dict[str, str] = {}
+        for name in explainers:
+            try:
+                found[name] = self.scores(name)
+            except (MissingPackage, NotSupported) as error:
+                not_run[name] = str(error)
+        return found, not_run

@@ -1,0 +1,192 @@
+"""What happens when the most attended words go?
+
+K is the effect of removing the top 1, 2 and 4 words by attention, as a share of what the best unsigned rival
+achieves, both above random removal: K = (C(α) − C(random)) / (C(rival) − C(random)). A rival is chosen on the other
+half of the examples, so that it is not flattered by the half it is used on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, measured
+from heatcheck.data import Example
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.explainers import REMOVALS
+from heatcheck.training import predict
+
+Order = list[int]  # word places, most important first
+Effects = Float[np.ndarray, " example"]
+
+
+@dataclass(frozen=True)
+class ErasureSettings:
+    """What is removed, how, and against what."""
+
+    explainer: str = "attention"
+    sizes: tuple[int, ...] = (1, 2, 4)  # words removed; one is always left
+    operators: tuple[str, ...] = ("deletion", "masking")
+    rivals: tuple[str, ...] = ("leave_one_out", "gradient_x_input", "integrated_gradients")
+    random_orders: int = 5
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        for operator in self.operators:
+            if operator not in REMOVALS:
+                raise UnknownName("removal operator", operator, REMOVALS)
+        if not self.sizes or min(self.sizes) < 1:
+            raise BadInput(f"erasure.sizes must be whole numbers of at least 1, not {self.sizes}.")
+
+
+def measure(case: Case, settings: ErasureSettings) -> CheckResult:
+    """Effects on the predicted label's standardised probability, re-encoded, by deletion and by masking."""
+    ranked, not_run = case.available((settings.explainer, *settings.rivals))
+    rivals = [name for name in settings.rivals if name in ranked]
+    if settings.explainer not in ranked or not rivals:
+        raise BadInput(f"erasure needs {settings.explainer} and a rival; not run: {not_run}.")
+    places = [np.flatnonzero([bool(word) for word in example.words]) for example in case.examples]
+    excluded = {
+        e.id: "one word only: nothing is left without it"
+        for e, p in zip(case.examples, places, strict=True)
+        if len(p) < 2
+    }
+    kept = np.array([example.id not in excluded for example in case.examples])
+    rows = np.flatnonzero(kept)
+
+    orders: dict[str, list[Order]] = {}
+    for name, scores in ranked.items():
+        orders[name] = [_descending(scores.sizes()[row], scores.valid[row]) for row in rows]
+        if scores.signed:
+            orders[f"{name} (signed)"] = [_descending(scores.values[row], scores.valid[row]) for row in rows]
+    for number in range(settings.random_orders):
+        orders[f"random {number}"] = [
+            stream(case.seed, "random order", number, case.examples[row].id).permutation(places[row]).tolist()
+            for row in rows
+        ]
+    measurements: list[Measurement] = []
+    per_example: dict[str, Effects] = {}
+    for operator in settings.operators:
+        effects = _effects(case, settings, rows, orders, operator)
+        for name, effect in _summaries(case, settings, rows, effects, rivals).items():
+            per_example[f"effect:{name}:{operator}"] = effect
+            by = {"ranking": name, "operator": operator}
+            baseline = "none: this is the floor" if name == "random" else "effect of random removal"
+            measurements += measured(case, "effect", effect, np.ones(len(rows), bool), baseline, by, settings.draws)
+        own, floor, best, signed = (
+            per_example[f"effect:{name}:{operator}"]
+            for name in (settings.explainer, "random", "best rival", "best signed rival")
+        )
+        measurements += _ratios(case, settings, operator, own, floor, best, signed)
+    return CheckResult(
+        check="erasure",
+        subject=case.subject.id,
+        holds="re-encoded",
+        measurements=tuple(measurements),
+        examples=tuple(case.examples[row].id for row in rows),
+        per_example=per_example,
+        excluded=excluded,
+        settings={**asdict(settings), "rivals": rivals, "not_run": not_run, "logit_scale": case.logit_scale},
+        seed=case.seed,
+    )
+
+
+def _effects(
+    case: Case, settings: ErasureSettings, rows: np.ndarray, orders: dict[str, list[Order]], operator: str
+) -> dict[str, Effects]:
+    """Mean |Δp| over the sizes, an example and ranking. Removals that several rankings share are run once."""
+    remove = REMOVALS[operator]
+    number_of: dict[tuple[int, frozenset[int]], int] = {}
+    removed: list[Example] = []
+    wanted: dict[str, list[list[int]]] = {}
+    for name, of_rows in orders.items():
+        wanted[name] = []
+        for row, order in zip(rows, of_rows, strict=True):
+            mine = []
+            for size in settings.sizes:
+                gone = frozenset(order[: min(size, len(order) - 1)])  # one word is always left
+                key = (int(row), gone)
+                if key not in number_of:
+                    number_of[key] = len(removed)
+                    removed.append(remove(case.examples[row], gone))
+                mine.append(number_of[key])
+            wanted[name].append(mine)
+    after = case.standardised(predict(case.subject, removed)[:, 0])
+    before = case.standardised(case.log_probabilities)
+    label = case.predicted
+    return {
+        name: np.array(
+            [
+                np.mean([abs(before[row, label[row]] - after[n, label[row]]) for n in numbers])
+                for row, numbers in zip(rows, of_rows, strict=True)
+            ]
+        )
+        for name, of_rows in wanted.items()
+    }
+
+
+def _summaries(
+    case: Case, settings: ErasureSettings, rows: np.ndarray, effects: dict[str, Effects], rivals: list[str]
+) -> dict[str, Effects]:
+    """Random orders as one, and the best rival of each half as chosen on the other."""
+    shown = {name: effect for name, effect in effects.items() if not name.startswith("random ")}
+    shown["random"] = np.mean([effect for name, effect in effects.items() if name.startswith("random ")], axis=0)
+    first = np.array([stream(case.seed, "half", case.examples[row].id).random() < 0.5 for row in rows])
+    signed = [f"{name} (signed)" for name in rivals if f"{name} (signed)" in effects]
+    for title, candidates in (("best rival", rivals), ("best signed rival", signed)):
+        chosen = np.full(len(rows), np.nan)
+        for half in (first, ~first):
+            other = ~half if (~half).any() else half
+            best = max(candidates, key=lambda name: effects[name][other].mean())
+            chosen[half] = effects[best][half]
+        shown[title] = chosen
+    return shown
+
+
+def _ratios(
+    case: Case, settings: ErasureSettings, operator: str, own: Effects, floor: Effects, best: Effects, signed: Effects
+) -> Iterator[Measurement]:
+    """K, its denominator, and K against the best signed ranking: ratios of means, resampled jointly."""
+    by = {"operator": operator}
+    everything = np.stack([own, floor, best, signed], axis=1)
+
+    def interval(name: str, statistic: object) -> stats.Interval:
+        generator = stream(case.seed, "bootstrap", name, operator)
+        return stats.bootstrap_interval(everything, statistic, generator=generator, draws=settings.draws)  # type: ignore[arg-type]
+
+    k = interval("K", lambda mean: (mean[:, 0] - mean[:, 1]) / (mean[:, 2] - mean[:, 1]))
+    yield Measurement("K", *k, baseline="0: random removal; 1: the best unsigned rival", by=by)
+    room = interval("room", lambda mean: mean[:, 2] - mean[:, 1])
+    yield Measurement("room", *room, baseline="0: no rival beats random removal", by=by)
+    k_signed = interval("K signed", lambda mean: (mean[:, 0] - mean[:, 1]) / (mean[:, 3] - mean[:, 1]))
+    yield Measurement("K_signed", *k_signed, baseline="0: random removal; 1: the best signed rival", by=by)
+
+
+def _descending(scores: np.ndarray, valid: np.ndarray) -> Order:
+    """Places from the highest score down; ties by position; words without a score last."""
+    places = np.flatnonzero(valid)
+    order: Order = places[np.argsort(-scores[places], kind="stable")].tolist()
+    return order
+
+
+def _cost(case: Case, settings: ErasureSettings) -> int:
+    rankings = 1 + 2 * len(settings.rivals) + settings.random_orders
+    words = sum(len(example.words) for example in case.examples)
+    steps = 100 * len(case.examples) if "integrated_gradients" in settings.rivals else 0
+    return rankings * len(settings.sizes) * len(settings.operators) * len(case.examples) + words + steps
+
+
+erasure = Check(
+    name="erasure",
+    question="How much does the answer change when the most attended words go?",
+    paper="Serrano & Smith 2019; DeYoung et al. 2020 (ERASER)",
+    holds="re-encoded",
+    baseline="random removal, and the best unsigned rival",
+    settings=ErasureSettings,
+    measure=measure,
+    cost=_cost,
+)

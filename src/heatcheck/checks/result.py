@@ -1,0 +1,84 @@
+"""What a check is and what it returns. A result can be redrawn without rerunning; it draws and saves nothing itself."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.engine import Facts, stream
+
+Holds: TypeAlias = Literal["states", "re-encoded", "retrained"]
+
+
+class Measurement(NamedTuple):
+    """One number with what makes it readable. A matrix, a curve or a frontier is many rows with `by`."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    n: int
+    baseline: str  # the measurement it is read against, or "none: why"
+    by: Facts  # {"pair": ["attention", "gradient"], "class": "positive"}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A check's findings: tidy measurements, and the value of every example behind them."""
+
+    check: str
+    subject: str
+    holds: Holds
+    measurements: tuple[Measurement, ...]
+    examples: tuple[str, ...]
+    per_example: Mapping[str, Float[np.ndarray, " example"]]
+    excluded: Mapping[str, str]  # id -> reason: count in = len(examples) + len(excluded)
+    settings: Facts
+    seed: int
+
+    def find(self, name: str, **by: object) -> Measurement:
+        """The one measurement of this name whose `by` holds these values."""
+        found = [m for m in self.measurements if m.name == name and all(m.by.get(k) == v for k, v in by.items())]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} measurements {name!r} with {by} in {self.check}")
+        return found[0]
+
+
+class Check(NamedTuple):
+    """One question about a subject, in one file."""
+
+    name: str
+    question: str
+    paper: str
+    holds: Holds
+    baseline: str
+    settings: type  # a frozen dataclass; its defaults are the check's
+    measure: Callable[[Case, Any], CheckResult]
+    cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan
+
+
+def measured(
+    case: Case,
+    name: str,
+    values: Float[np.ndarray, " example"],
+    among: Bool[np.ndarray, " example"],
+    baseline: str,
+    by: Facts,
+    draws: int,
+) -> Iterator[Measurement]:
+    """The mean over these examples with its bootstrap interval; nothing where no value is defined.
+
+    Where some are undefined (a τ of constant scores), `n` counts the defined ones and `undefined` the others.
+    """
+    defined = among & np.isfinite(values)
+    if not defined.any():
+        return
+    generator = stream(case.seed, "bootstrap", name, json.dumps(by, sort_keys=True))
+    found = stats.bootstrap_interval(values, generator=generator, draws=draws, valid=defined)
+    undefined = int(among.sum() - defined.sum())
+    yield Measurement(name, *found, baseline=baseline, by={**by, "undefined": undefined} if undefined else by)

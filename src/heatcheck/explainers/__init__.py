@@ -1,0 +1,58 @@
+"""Scores over words, from attention and from its rivals."""
+
+from collections.abc import Sequence
+
+from heatcheck.data import Example
+from heatcheck.errors import UnknownName
+from heatcheck.explainers.attention import attention
+from heatcheck.explainers.elsewhere import check_ids, from_file
+from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
+from heatcheck.explainers.integrated_gradients import integrated_gradients
+from heatcheck.explainers.leave_one_out import leave_one_out
+from heatcheck.explainers.random import random
+from heatcheck.explainers.relevance import relevance
+from heatcheck.explainers.removal import REMOVALS
+from heatcheck.explainers.scores import Explainer, Scores, pad_scores
+from heatcheck.models import Subject
+
+__all__ = [
+    "EXPLAINERS",
+    "REMOVALS",
+    "Explainer",
+    "Scores",
+    "check_ids",
+    "explain_one",
+    "find_explainer",
+    "from_file",
+    "pad_scores",
+]
+
+EXPLAINERS: dict[str, Explainer] = {
+    explainer.name: explainer
+    for explainer in (
+        attention,
+        gradient,
+        gradient_through,
+        gradient_uniform,
+        gradient_x_input,
+        integrated_gradients,
+        leave_one_out,
+        random,
+        relevance,
+    )
+}
+
+
+def find_explainer(name: str) -> Explainer:
+    """By name; `file:PATH` are scores computed elsewhere."""
+    if name.startswith("file:"):
+        return from_file(name.removeprefix("file:"))
+    if name not in EXPLAINERS:
+        raise UnknownName("explainer", name, [*EXPLAINERS, "file:PATH"])
+    return EXPLAINERS[name]
+
+
+def explain_one(subject: Subject, examples: Sequence[Example], name: str, *, seed: int = 0) -> Scores:
+    """Scores over the words of each example."""
+    explainer = find_explainer(name)
+    return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))

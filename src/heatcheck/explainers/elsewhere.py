@@ -1,0 +1,73 @@
+"""Scores computed elsewhere: JSONL of `{"id", "scores"}`, or ERASER's results format."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heatcheck.data import Example
+from heatcheck.data.files import Row, read_rows
+from heatcheck.errors import BadInput
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.models import Subject
+
+
+def from_file(path: Path | str) -> Explainer:
+    """An explainer that looks its scores up in a file, one number a word."""
+    path = Path(path)
+
+    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+        found = _read(path)
+        wanted = {example.id: example for example in examples}
+        if not wanted.keys() & found.keys():
+            some = ", ".join(list(found)[:3])
+            raise BadInput(f"{path}: none of its ids ({some}, …) is an id of the data.")
+        for name, (where, scores) in found.items():
+            if name in wanted and len(scores) != len(wanted[name].words):
+                raise BadInput(
+                    f"{where}: {len(scores)} scores for {name!r}, whose text has {len(wanted[name].words)} words "
+                    "(cut at each plain space)."
+                )
+        return [found[e.id][1] if e.id in found else f"no scores in {path.name}" for e in examples]
+
+    return Explainer(f"file:{path}", f"scores read from {path.name}", signed=False, explain=explain)
+
+
+def check_ids(path: Path | str, known: Sequence[str]) -> None:
+    """Refuses a file with an id that the data does not have, which a sample of the data could not tell."""
+    every = set(known)
+    for name, (where, _) in _read(Path(path)).items():
+        if name not in every:
+            raise BadInput(f"{where}: id {name!r} is not in the data.")
+
+
+def _read(path: Path) -> dict[str, tuple[str, np.ndarray]]:
+    found: dict[str, tuple[str, np.ndarray]] = {}
+    for row in read_rows(path):
+        name, scores = _one(row)
+        if name in found:
+            raise BadInput(f"{row.where}: id {name!r} was used before, at {found[name][0]}.")
+        found[name] = row.where, scores
+    if not found:
+        raise BadInput(f"{path} is empty: it needs one line of id and scores an example.")
+    return found
+
+
+def _one(row: Row) -> tuple[str, np.ndarray]:
+    values: Any = row.values
+    if "annotation_id" in values:  # ERASER: soft scores of the one document
+        rationales = values.get("rationales") or [{}]
+        name, scores = values["annotation_id"], rationales[0].get("soft_rationale_predictions")
+    else:
+        name, scores = values.get("id"), values.get("scores")
+    try:
+        numbers = np.array(scores, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if name is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise BadInput(
+            f"{row.where}: needs `id` and `scores`, a list of numbers "
+            "(or ERASER's annotation_id and soft_rationale_predictions)."
+        )
+    return str(name), numbers

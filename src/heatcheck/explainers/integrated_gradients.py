@@ -1,0 +1,68 @@
+"""Integrated gradients from zero embeddings, through captum."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.errors import MissingPackage
+from heatcheck.explainers.gradient import EMBEDDING, probability
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.tokens import explain_tokens
+from heatcheck.models import Subject
+
+STEPS = 50
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+    """The predicted label's probability, along the straight path from zero embeddings to the text's."""
+    try:
+        from captum.attr import IntegratedGradients
+    except ImportError:
+        raise MissingPackage("captum") from None
+
+    def score(batch: Batch) -> Float[Tensor, "example token"]:
+        with torch.no_grad():
+            run = subject.run(batch, want=[EMBEDDING])
+        predicted = run.logits[:, 0].argmax(-1)
+
+        def forward(embedded: Tensor) -> Tensor:
+            times = embedded.shape[0] // len(batch)  # captum stacks its steps in the batch
+            again = repeated(batch, times)
+            return probability(predicted.repeat(times))(subject.run(again, edits={EMBEDDING: embedded}))
+
+        with torch.backends.cudnn.flags(enabled=False):
+            found: Tensor = IntegratedGradients(forward).attribute(run.parts[EMBEDDING], n_steps=STEPS)
+        return found.sum(-1)
+
+    return explain_tokens(subject, examples, score, batch_size=16)
+
+
+def repeated(batch: Batch, times: int) -> Batch:
+    """The whole batch so many times over."""
+
+    def again(tensor: Tensor) -> Tensor:
+        return tensor.repeat(times, *[1] * (tensor.ndim - 1))
+
+    return replace(
+        batch,
+        ids=batch.ids * times,
+        inputs={name: again(tensor) for name, tensor in batch.inputs.items()},
+        valid=again(batch.valid),
+        scored=again(batch.scored),
+        word=again(batch.word),
+        gold=None if batch.gold is None else again(batch.gold),
+        marks={name: again(tensor) for name, tensor in batch.marks.items()},
+    )
+
+
+integrated_gradients = Explainer(
+    "integrated_gradients",
+    "integrated gradients from zero embeddings (captum)",
+    signed=True,
+    explain=explain,
+    paper="Sundararajan et al. 2017",
+)

@@ -1,0 +1,40 @@
+"""What each state says for the predicted label, whatever its weight."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.errors import NotSupported
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.tokens import explain_tokens
+from heatcheck.models import Subject, response
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+    """r_t of the predicted label, less the mean over the other labels."""
+
+    @torch.no_grad()
+    def score(batch: Batch) -> Float[Tensor, "example token"]:
+        found = response(subject, batch)
+        if found.relevance is None:
+            raise NotSupported(
+                f"relevance needs logits that are linear in the weights, and those of {subject.id} are not."
+            )
+        predicted = subject.run(batch).logits[:, 0].argmax(-1)
+        votes = found.relevance[:, 0]  # [example token label]
+        own = votes.gather(2, predicted[:, None, None].expand(*votes.shape[:2], 1))[..., 0]
+        return own - (votes.sum(-1) - own) / (votes.shape[-1] - 1)
+
+    return explain_tokens(subject, examples, score)
+
+
+relevance = Explainer(
+    "relevance",
+    "what the token's state votes for the predicted label, before its weight",
+    signed=True,
+    explain=explain,
+    paper="Snell et al. 2021; Sun & Lu 2020",
+)

@@ -1,0 +1,37 @@
+"""From scores over tokens to scores over words: a word's score is the sum over its tokens."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.explainers.scores import WordScores
+from heatcheck.models import Subject
+from heatcheck.training import batches_by_length
+
+OfTokens = Callable[[Batch], Float[Tensor, "example token"]]
+
+
+def explain_tokens(
+    subject: Subject, examples: Sequence[Example], score: OfTokens, *, batch_size: int = 64
+) -> WordScores:
+    """Runs `score` over batches of like length and pools its tokens to words."""
+    found: dict[int, np.ndarray] = {}
+    for indices in batches_by_length(examples, batch_size):
+        chosen = [examples[i] for i in indices]
+        batch = subject.encode(chosen)
+        scores = score(batch).detach().double().cpu().numpy()
+        word = batch.word.cpu().numpy()
+        for row, (place, example) in enumerate(zip(indices, chosen, strict=True)):
+            found[place] = _pool(scores[row], word[row], len(example.words))
+    return [found[place] for place in range(len(examples))]
+
+
+def _pool(scores: np.ndarray, word: np.ndarray, words: int) -> np.ndarray:
+    """Sums by word; nan for a word without a token."""
+    scored = word >= 0
+    count = np.bincount(word[scored], minlength=words)
+    total = np.bincount(word[scored], weights=scores[scored], minlength=words)
+    return np.where(count > 0, total, np.nan)
