@@ -10,13 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heatcheck.audit import Audit, audit
     from heatcheck.data import Batch, Corpus, Example, load_task
     from heatcheck.errors import HeatcheckError
+    from heatcheck.explainers import explain
     from heatcheck.models import Recipe, Run, Site, Subject, load
+    from heatcheck.report import write_report
     from heatcheck.training import evaluate, train
 
 # Lazy (PEP 562), because torch takes more than a second to import and `heatcheck --help` must not wait for it.
 _ROOM_OF = {
+    "Audit": "audit",
     "Batch": "data",
     "Corpus": "data",
     "Example": "data",
@@ -25,14 +29,18 @@ _ROOM_OF = {
     "Run": "models",
     "Site": "models",
     "Subject": "models",
+    "audit": "audit",
     "evaluate": "training",
+    "explain": "explainers",
     "load": "models",
     "load_task": "data",
     "train": "training",
+    "write_report": "report",
 }
 
 __version__ = "0.1.0"
 __all__ = [
+    "Audit",
     "Batch",
     "Corpus",
     "Example",
@@ -41,10 +49,13 @@ __all__ = [
     "Run",
     "Site",
     "Subject",
+    "audit",
     "evaluate",
+    "explain",
     "load",
     "load_task",
     "train",
+    "write_report",
 ]
 
 

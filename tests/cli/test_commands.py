@@ -1,6 +1,7 @@
 """The command line as a user meets it: results, help, and one sentence for every mistake."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -99,22 +100,101 @@ def test_published_presets_say_that_they_select_on_test(heatcheck, reviews, tmp_
     assert "best on test, as was published" in out
 
 
-def test_the_demo_trains_on_real_reviews(heatcheck, monkeypatch):
-    """Its path; its accuracy is `make demo`'s to show."""
-    import heatcheck.training as training
+@pytest.fixture
+def small_demo(monkeypatch):
+    """The demo's path at the size of a test; its accuracy is `make demo`'s to show."""
+    from heatcheck import audit, training
 
-    asked = {}
+    asked = []
+    train, run_audit = training.train, audit.audit
 
     def small_train(task, **options):
-        asked["task"] = task
-        return training.fit.train("planted_keyword", epochs=1, hidden=8, embedding=8, **options)
+        asked.append(task)
+        return train("planted_keyword", epochs=1, hidden=8, embedding=8, **options)
+
+    def small_audit(subject, task, *, examples, watch):
+        task = "planted_keyword" if task == "rotten_tomatoes" else task
+        quick = {"erasure.rivals": "leave_one_out", "erasure.draws": 100, "agreement.draws": 50}
+        return run_audit(subject, task, examples=min(examples, 60), settings=quick, watch=watch)
 
     monkeypatch.setattr(training, "train", small_train)
+    monkeypatch.setattr(audit, "audit", small_audit)
+    return asked
+
+
+def test_the_demo_ends_in_cards_and_a_report(heatcheck, small_demo, tmp_path):
     code, out, _ = heatcheck("demo")
     assert code == 0
-    assert asked["task"] == "rotten_tomatoes"
-    assert "accuracy" in out
-    assert json.loads(heatcheck("demo", "--json")[1])["reused"]
+    assert small_demo == ["rotten_tomatoes"]
+    assert "points at what matters" in out
+    states = dict(re.findall(r"^(reader|bystander_right|bystander_wrong) +(yes|no|unclear)", out, flags=re.MULTILINE))
+    assert states == {"reader": "yes", "bystander_right": "yes", "bystander_wrong": "no"}
+    (report,) = re.findall(r"^report: (.*)$", out, flags=re.MULTILINE)
+    assert "<html" in (tmp_path / report).read_text()
+    found = json.loads(heatcheck("demo", "--json")[1])
+    assert found["reused"]
+    assert found["controls"]["reader"]["card"][1]["state"] == "yes"
+
+
+FAST = ["--set", "erasure.rivals=leave_one_out", "--set", "erasure.draws=100", "--examples", "40"]
+
+
+def test_an_audit_of_a_known_answer(heatcheck, tmp_path):
+    code, out, _ = heatcheck("audit", "known:reader@planted_contrast", *FAST, "--out", "mine", "--figures", "svg")
+    assert code == 0
+    assert re.search(r"^yes +points at what matters", out, flags=re.MULTILINE)
+    assert "not run" in out
+    assert "mechanical floor" in out
+    made = {path.name for path in (tmp_path / "mine").iterdir()}
+    assert {"report.html", "measurements.csv", "per_example.csv", "figures"} <= made
+
+
+def test_an_audit_as_json_and_again(heatcheck):
+    arguments = ["audit", "known:bystander_wrong@planted_contrast", *FAST, "--checks", "erasure", "--json"]
+    first = json.loads(heatcheck(*arguments)[1])
+    assert first["card"][1]["state"] == "no"
+    assert first["n"] == 40
+    assert first["folder"].startswith("heatcheck-out/audits/")
+    assert json.loads(heatcheck(*arguments)[1]) == first
+
+
+def test_several_models_are_seeds(heatcheck):
+    names = ["known:reader@planted_contrast", "known:bystander_right@planted_contrast"]
+    code, out, _ = heatcheck("audit", *names, *FAST)
+    assert code == 0
+    assert "95% t interval" in out
+    assert len(json.loads(heatcheck("audit", *names, *FAST, "--checks", "erasure", "--json")[1])) == 2
+
+
+def test_a_plan_runs_nothing(heatcheck, tmp_path):
+    code, out, _ = heatcheck("audit", "known:reader@planted_contrast", "--plan")
+    assert code == 0
+    assert "erasure" in out
+    assert not list(tmp_path.iterdir())
+    planned = json.loads(heatcheck("audit", "known:reader@planted_contrast", "--plan", "--json")[1])
+    assert planned["n"] == 500
+    assert all(check["passes"] > 500 for check in planned["checks"])
+
+
+def test_explain_draws_and_counts(heatcheck):
+    code, out, _ = heatcheck("explain", "known:reader@planted_contrast", "it is dull but gripping .")
+    assert code == 0
+    assert "predicted: positive" in out
+    assert re.search(r"^gripping +████████", out, flags=re.MULTILINE)
+    text = ["explain", "known:reader@planted_contrast", "but dull", "--by", "attention", "--json"]
+    found = json.loads(heatcheck(*text)[1])
+    assert found["predicted"] == "negative"
+    assert [word for word, _ in found["scores"]["attention"]] == ["but", "dull"]
+
+
+@pytest.mark.parametrize("listing", ["checks", "explainers"])
+def test_listings(heatcheck, listing):
+    from heatcheck.checks import CHECKS
+    from heatcheck.explainers import EXPLAINERS
+
+    known = {"checks": CHECKS, "explainers": EXPLAINERS}[listing]
+    assert {row["name"] for row in json.loads(heatcheck(listing, "--json")[1])} == known.keys()
+    assert all(name in heatcheck(listing)[1] for name in known)
 
 
 @pytest.mark.parametrize(
@@ -133,13 +213,32 @@ def test_the_demo_trains_on_real_reviews(heatcheck, monkeypatch):
         (["train", "FILE", "--out", "there"], "output folder"),
         (["train", "FILE", "--out", "mine.jsonl/m"], "cannot write"),
         (["train", "EMPTY"], "empty.csv is empty"),
+        (["audit", "latest"], "no model folder latest"),
+        (["audit", "known:reder@planted_contrast"], "did you mean 'reader'?"),
+        (["audit", "known:reader"], "name a task too, as in known:reader@planted_keyword"),
+        (["audit", "known:reader@sst"], "unknown task for the reader 'sst'"),
+        (["audit", "READER", "--data", "FILE"], "has the label '0', which reader@planted_contrast does not know"),
+        (["audit", "READER", "--data", "none.csv"], "no file none.csv"),
+        (["audit", "READER", "--checks", "erasur"], "did you mean 'erasure'?"),
+        (["audit", "READER", "--set", "erasure.size=1"], "unknown setting of erasure 'size'"),
+        (["audit", "READER", "--set", "agreement.explainers=attention,gradients"], "did you mean 'gradient'?"),
+        (["audit", "READER", "--set", "erasure.explainer=file:none.jsonl"], "no scores at none.jsonl"),
+        (["audit", "READER", "--examples", "0"], "at least one example, not 0"),
+        (["audit", "READER", "--split", "holdout"], "has no split 'holdout'"),
+        (["audit", "READER", "--out", "there"], "output folder there exists"),
+        (["audit", "READER", "--examples", "5", "--out", "mine.jsonl/a"], "cannot write"),
+        (["audit", "READER", "--tables", "xlsx"], "--tables takes csv, parquet, json, not 'xlsx'"),
+        (["audit", "READER", "READER", "--out", "a"], "--out names one audit's folder"),
+        (["explain", "READER", "good", "--by", "heat"], "unknown explainer 'heat'"),
+        (["explain", "READER", " "], "the text is empty"),
+        (["explain", "known:reader@planted_lookup", "a"], "this model reads 2 text(s) an example"),
     ],
 )
 def test_mistakes_are_one_sentence(heatcheck, reviews, tmp_path, arguments, sentence):
     (tmp_path / "there").mkdir()
     (tmp_path / "empty.csv").write_text("")
     before = sorted(path.name for path in tmp_path.rglob("*"))
-    names = {"FILE": str(reviews), "EMPTY": "empty.csv"}
+    names = {"FILE": str(reviews), "EMPTY": "empty.csv", "READER": "known:reader@planted_contrast"}
     code, out, err = heatcheck(*[names.get(word, word) for word in arguments])
     assert code == 2
     assert out == ""

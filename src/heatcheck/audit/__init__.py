@@ -1,6 +1,20 @@
 """The battery of checks and the card they give."""
 
-from heatcheck.audit.battery import Audit, Looked
-from heatcheck.audit.verdict import Card, Judge, Line, State
+from heatcheck.audit.battery import Audit, Looked, Plan, Planned, audit, choose_settings, plan_audit
+from heatcheck.audit.verdict import Card, CardSettings, Line, State, judge_points, make_card
 
-__all__ = ["Audit", "Card", "Judge", "Line", "Looked", "State"]
+__all__ = [
+    "Audit",
+    "Card",
+    "CardSettings",
+    "Line",
+    "Looked",
+    "Plan",
+    "Planned",
+    "State",
+    "audit",
+    "choose_settings",
+    "judge_points",
+    "make_card",
+    "plan_audit",
+]

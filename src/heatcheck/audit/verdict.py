@@ -1,12 +1,24 @@
-"""The card: four things a heatmap must be to be read as an explanation, each with its evidence. No overall score."""
+"""The card: four things a heatmap must be to be read as an explanation, each with its evidence. No overall score.
 
-from collections.abc import Callable, Mapping
+A ratio is judged by its interval: above the threshold is yes, below is no, across it is unclear because more data
+would decide. Where there is nothing to point at, the question is moot, and that is unclear too, for another reason.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from heatcheck.checks import CheckResult, Measurement
 
 State: TypeAlias = Literal["yes", "no", "unclear", "not run"]
+
+
+@dataclass(frozen=True)
+class CardSettings:
+    """The thresholds of the card."""
+
+    points: float = 0.5  # K above is yes, below is no
+    room: float = 0.02  # a best rival must beat random removal by so much, or the question is moot
 
 
 class Line(NamedTuple):
@@ -33,4 +45,72 @@ class Card:
         return next(line for line in self.lines if line.name == name)
 
 
-Judge: TypeAlias = Callable[[Mapping[str, CheckResult]], Line]
+NECESSARY = "necessary"
+POINTS = "points at what matters"
+HARD = "hard to manipulate"
+OUT_OF_CONTEXT = "works out of context"
+
+
+def make_card(results: Mapping[str, CheckResult], logit_scale: float, settings: CardSettings) -> Card:
+    """Four lines, whatever was run."""
+    points = judge_points(results["erasure"], settings) if "erasure" in results else _points_not_run()
+    later = "its checks come with a later release of heatcheck"
+    return Card(
+        (
+            _not_run(NECESSARY, "Would the model be worse without learned attention?", "retrained", later),
+            points,
+            _not_run(HARD, "Must the weights be about as they are for the answer to stand?", "states", later),
+            _not_run(OUT_OF_CONTEXT, "Do the weights help without this model around them?", "weights and words", later),
+        ),
+        logit_scale,
+    )
+
+
+def judge_points(erasure: CheckResult, settings: CardSettings) -> Line:
+    """*points at what matters*: K above ½ under every way of removing words."""
+    operators = erasure.settings["operators"]
+    shares = [erasure.find("K", operator=operator) for operator in operators]
+    rooms = [erasure.find("room", operator=operator) for operator in operators]
+    effects = [
+        erasure.find("effect", operator=operators[0], ranking=ranking)
+        for ranking in (erasure.settings["explainer"], "random", "best rival")
+    ]
+    state: State = "unclear"
+    reason = ""
+    if any(not room.low >= settings.room for room in rooms):
+        reason = "moot here: no rival beats removing words at random by enough to compare with"
+        sentence = "In these texts no single words matter much, so there is nothing for a heatmap to point at."
+    elif all(share.low > settings.points for share in shares):
+        state = "yes"
+        sentence = (
+            f"Removing the most attended words changes the answer {shares[0].value:.0%} as much as the best rival "
+            "method's top words do: the dark words in the heatmap do matter to this model."
+        )
+    elif all(share.high < settings.points for share in shares):
+        state = "no"
+        sentence = (
+            f"Removing the most attended words changes the answer only {max(0.0, shares[0].value):.0%} as much as the "
+            "best rival method's top words do: do not read the dark words in the heatmap as the ones that matter."
+        )
+    else:
+        reason = "more data would decide: an interval lies across the threshold, or deletion and masking differ"
+        sentence = "The attended words matter somewhat; these examples do not settle whether half as much as possible."
+    return Line(
+        POINTS,
+        "Do the words it attends to matter to the answer?",
+        state,
+        reason,
+        (*shares, *effects, *rooms),
+        "the model; each text is encoded again without the words",
+        sentence,
+        "whether the model uses its weights: a bystander that points at the right word passes too",
+    )
+
+
+def _points_not_run() -> Line:
+    question = "Do the words it attends to matter to the answer?"
+    return _not_run(POINTS, question, "re-encoded", "heatcheck audit MODEL --checks erasure")
+
+
+def _not_run(name: str, question: str, holds: str, what_would: str) -> Line:
+    return Line(name, question, "not run", what_would, (), holds, "Nothing is said about this.", "")

@@ -143,7 +143,9 @@ def _mean_tau(
     each = np.stack([stats.kendall_tau(weights, rival, valid).correlation for rival in rivals])
     defined = np.isfinite(each)
     total = np.where(defined, each, 0.0).sum(0)
-    return np.divide(total, defined.sum(0), out=np.full(len(total), np.nan), where=defined.any(0))
+    mean: Float[np.ndarray, " example"] = np.full(len(total), np.nan)
+    np.divide(total, defined.sum(0), out=mean, where=defined.any(0))
+    return mean
 
 
 def _exclusions(case: Case, scores: dict[str, Scores], valid: Bool[np.ndarray, "example word"]) -> dict[str, str]:

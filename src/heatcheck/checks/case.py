@@ -57,6 +57,11 @@ class Case:
             self._scores[explainer] = explain_one(self.subject, self.examples, explainer, seed=self.seed)
         return self._scores[explainer]
 
+    @property
+    def explained(self) -> tuple[str, ...]:
+        """The explainers that have been run so far."""
+        return tuple(self._scores)
+
     def available(self, explainers: Iterable[str]) -> tuple[dict[str, Scores], dict[str, str]]:
         """Scores of those that can be run here, and why the others cannot."""
         found: dict[str, Scores] = {}

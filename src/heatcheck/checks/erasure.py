@@ -72,7 +72,7 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
     per_example: dict[str, Effects] = {}
     for operator in settings.operators:
         effects = _effects(case, settings, rows, orders, operator)
-        for name, effect in _summaries(case, settings, rows, effects, rivals).items():
+        for name, effect in _summaries(case, rows, effects, rivals).items():
             per_example[f"effect:{name}:{operator}"] = effect
             by = {"ranking": name, "operator": operator}
             baseline = "none: this is the floor" if name == "random" else "effect of random removal"
@@ -129,9 +129,7 @@ def _effects(
     }
 
 
-def _summaries(
-    case: Case, settings: ErasureSettings, rows: np.ndarray, effects: dict[str, Effects], rivals: list[str]
-) -> dict[str, Effects]:
+def _summaries(case: Case, rows: np.ndarray, effects: dict[str, Effects], rivals: list[str]) -> dict[str, Effects]:
     """Random orders as one, and the best rival of each half as chosen on the other."""
     shown = {name: effect for name, effect in effects.items() if not name.startswith("random ")}
     shown["random"] = np.mean([effect for name, effect in effects.items() if name.startswith("random ")], axis=0)

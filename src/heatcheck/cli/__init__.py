@@ -9,14 +9,25 @@ from collections.abc import Callable
 import typer
 
 from heatcheck import __version__
+from heatcheck.cli.audit import audit
 from heatcheck.cli.demo import demo
+from heatcheck.cli.explain import explain
+from heatcheck.cli.listings import checks, explainers
 from heatcheck.cli.tasks import tasks
 from heatcheck.cli.train import train
 from heatcheck.errors import HeatcheckError
 
 __all__ = ["COMMANDS", "app", "main"]
 
-COMMANDS: dict[str, Callable[..., None]] = {"demo": demo, "tasks": tasks, "train": train}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "audit": audit,
+    "checks": checks,
+    "demo": demo,
+    "explain": explain,
+    "explainers": explainers,
+    "tasks": tasks,
+    "train": train,
+}
 
 app = typer.Typer(
     help="Can this model's attention heatmap be read as an explanation?",

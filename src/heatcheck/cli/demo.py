@@ -1,29 +1,45 @@
 """`heatcheck demo`."""
 
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Any
 
 import typer
 
+from heatcheck.cli.audit import write
 from heatcheck.cli.options import AsJson
 
+CONTROLS = ("reader", "bystander_right", "bystander_wrong")
 
-def demo(
-    json: AsJson = False,
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Folder to make.", show_default="heatcheck-out/fits/ID"),
-    ] = None,
-) -> None:
-    """Train a BiLSTM with additive attention on real film reviews and evaluate it: about a minute on a laptop."""
+
+def demo(json: AsJson = False) -> None:
+    """The whole path on real film reviews: train, audit, card, report; then three models whose answer is known.
+
+    A few minutes on a laptop. Needs heatcheck[data].
+    """
+    from heatcheck.audit import audit
     from heatcheck.cli import show
+    from heatcheck.models import load
     from heatcheck.training import train
 
-    fit = train("rotten_tomatoes", out=out, progress=not json)
+    def look(subject: Any, task: str, examples: int) -> Any:
+        with show.checking(shown=not json) as watch:
+            return audit(subject, task, examples=examples, watch=watch)
+
+    fit = train("rotten_tomatoes", progress=not json)
+    if not json:
+        typer.echo("A BiLSTM with additive attention, trained on one-sentence film reviews:\n")
+        show.fit_in_words(fit)
+    found = look(fit.subject, "rotten_tomatoes", 500)
+    folder = write(found, None)
+    if not json:
+        show.card(found)
+        typer.echo("\nThree models whose answer is known, on planted_contrast:\n")
+    controls = {name: look(load(f"known:{name}@planted_contrast"), "planted_contrast", 300) for name in CONTROLS}
+    report = folder / "report.html"
     if json:
-        show.as_json(show.fit_facts(fit))
+        of_controls = {name: show.audit_facts(control) for name, control in controls.items()}
+        show.as_json({**show.fit_facts(fit), "report": str(report), **show.audit_facts(found), "controls": of_controls})
         return
-    typer.echo("A BiLSTM with additive attention, trained on one-sentence film reviews:\n")
-    show.fit_in_words(fit)
-    typer.echo(f"\nNext: python -c \"import heatcheck as hc; print(hc.load('{fit.folder}'))\"")
-    typer.echo("      heatcheck train your.csv     (columns text and label)")
+    show.controls(controls)
+    typer.echo(f"\nreport: {report}")
+    typer.echo(f'next:   heatcheck explain {fit.folder} "what a waste of time"')
+    typer.echo("        heatcheck train your.csv --out models/mine; heatcheck audit models/mine --data your.csv")

@@ -1,23 +1,29 @@
 """How results look in a terminal, and as JSON on standard output."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from heatcheck.audit import Audit, Plan
+    from heatcheck.checks import Measurement
     from heatcheck.training import Fit
+
+STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim"}
 
 
 def as_json(facts: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(_plain(facts), indent=2, ensure_ascii=False))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """A table as wide as the terminal."""
-    from rich.console import Console
     from rich.table import Table
 
     drawn = Table(title=title, box=None, pad_edge=False, header_style="bold", title_justify="left")
@@ -25,7 +31,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | No
         drawn.add_column(column, no_wrap=place == 0)  # a name must stay copyable
     for row in rows:
         drawn.add_row(*row)
-    Console(markup=False, highlight=False).print(drawn)  # 'heatcheck[data]' is not markup
+    _console().print(drawn)
+
+
+def setting(value: object) -> str:
+    """As --set takes it."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def fit_facts(fit: "Fit") -> dict[str, Any]:
@@ -45,3 +56,172 @@ def fit_in_words(fit: "Fit") -> None:
     if recipe and recipe.training["select_split"] == "test":
         typer.echo("The kept epoch is the best on test, as was published: these scores are optimistic.")
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
+
+
+def audit_facts(audit: "Audit") -> dict[str, Any]:
+    """What a program wants to know of an audit: the card and every measurement."""
+    lines = [{**line._asdict(), "evidence": [m._asdict() for m in line.evidence]} for line in audit.card.lines]
+    return {
+        "subject": audit.subject,
+        "task": audit.task,
+        "split": audit.split,
+        "n": audit.n,
+        "available": audit.available,
+        "accuracy": audit.accuracy,
+        "logit_scale": audit.card.logit_scale,
+        "card": lines,
+        "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
+        "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
+        "not_run": dict(audit.not_run),
+    }
+
+
+def card(audit: "Audit") -> None:
+    """The four lines with their evidence, then what agreement found."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = _console()
+
+    def under(text: str, style: str = "") -> None:
+        console.print(Padding(Text(text, style), (0, 0, 0, 9)))
+
+    console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
+    console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split})\n", style="dim")
+    for line in audit.card.lines:
+        console.print(Text.assemble((f"{line.state:9}", STYLE[line.state]), (line.name, "bold"), f": {line.question}"))
+        if line.state == "not run":
+            under(line.reason, "dim")
+            continue
+        under(line.sentence + (f" ({line.reason})" if line.reason else ""))
+        for measurement in line.evidence:
+            under(in_words(measurement), "dim")
+        under(f"held fixed: {line.holds}", "dim")
+        under(f"cannot see {line.cannot_see}", "dim")
+    if "agreement" in audit.results:
+        _agreement(audit)
+    for name, found in audit.results.items():
+        if found.excluded:
+            console.print(f"{name}: {len(found.examples)} of {audit.n} examples; {len(found.excluded)} left out.")
+    for name, reason in audit.not_run.items():
+        console.print(f"not run: {name} ({reason})")
+
+
+def _agreement(audit: "Audit") -> None:
+    """τ of attention with its rivals beside its floors; shown, and deciding nothing."""
+    found = audit.results["agreement"]
+    rows = []
+    for measurement in found.measurements:
+        if measurement.name != "tau" or "class" in measurement.by or measurement.by["pair"][0] != "attention":
+            continue
+        rival = measurement.by["pair"][1]
+        floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
+        floor = f"{floors[0].value:.2f} [{floors[0].low:.2f}, {floors[0].high:.2f}]" if floors else ""
+        rows.append([rival, f"{measurement.value:.2f} [{measurement.low:.2f}, {measurement.high:.2f}]", floor])
+    typer.echo("")
+    title = "Kendall τ of attention with … (shown, decides nothing: part of it is mechanical)"
+    table(["", "τ, mean over examples", "mechanical floor: relevances shuffled"], rows, title)
+
+
+def across(audits: Sequence["Audit"]) -> None:
+    """What several models of one kind (seeds) have in common: Student t intervals over them."""
+    import numpy as np
+
+    from heatcheck.stats import t_interval
+
+    wanted: dict[str, list[float]] = {}
+    for audit in audits:
+        for found in audit.results.values():
+            for m in found.measurements:
+                if "class" in m.by or m.name not in ("tau", "tau_mechanical_floor", "K"):
+                    continue
+                what = " and ".join(m.by["pair"]) if "pair" in m.by else m.by["operator"]
+                if "pair" not in m.by or m.by["pair"][0] == "attention":
+                    wanted.setdefault(f"{m.name}, {what}", []).append(m.value)
+    rows = []
+    for name, values in wanted.items():
+        mean = t_interval(np.array(values))
+        each = ", ".join(f"{value:.2f}" for value in values)
+        rows.append([name, f"{mean.value:.2f}", f"[{mean.low:.2f}, {mean.high:.2f}]", each])
+    typer.echo("")
+    table(["", "mean", "95% t interval", "each model"], rows, f"Over {len(audits)} models")
+
+
+def controls(audits: Mapping[str, "Audit"]) -> None:
+    """One line a known-answer model."""
+    rows = []
+    for name, audit in audits.items():
+        line = audit.card["points at what matters"]
+        share = line.evidence[0]
+        rows.append(
+            [name, line.state, f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]", f"{audit.accuracy:.2f}"]
+        )
+    table(["model", "points at what matters", "K (deletion)", "accuracy"], rows)
+
+
+def in_words(measurement: "Measurement") -> str:
+    """`K (deletion): 0.92 [0.88, 0.96], n = 500; 0: random removal; 1: the best unsigned rival`."""
+    by = ", ".join(str(value) for value in measurement.by.values())
+    return (
+        f"{measurement.name} ({by}): {measurement.value:.2f} [{measurement.low:.2f}, {measurement.high:.2f}], "
+        f"n = {measurement.n}; read against {measurement.baseline}"
+    )
+
+
+def plan(planned: "Plan", *, as_json_too: bool) -> None:
+    """What an audit would run, in forward passes of one text."""
+    costs = planned.costs()
+    if as_json_too:
+        as_json({"n": len(planned.case.examples), "split": planned.split, "checks": [cost._asdict() for cost in costs]})
+        return
+    rows = [[cost.check, f"{cost.passes:,}", cost.question] for cost in costs]
+    n = f"{len(planned.case.examples):,} of {planned.available:,} examples of {planned.corpus.name} ({planned.split})"
+    table(["check", "forward passes, about", "question"], rows, n)
+
+
+@contextmanager
+def checking(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on standard error that says which check runs."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    hidden = not (shown and console.is_terminal)  # a log file wants no bar
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task("checks", total=None)
+        yield lambda name, done, total: progress.update(task, description=name, completed=done, total=total)
+
+
+def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:
+    """A row a word, a column an explainer: a bar and the number, so that it reads without colours too."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    drawn.add_column("word")
+    for name in found:
+        drawn.add_column(name)
+    largest = {n: max((abs(v) for _, v in scores if v is not None), default=0) or 1 for n, scores in found.items()}
+    for rows in zip(*found.values(), strict=True):
+        cells = []
+        for name, (_, value) in zip(found, rows, strict=True):
+            size = 0 if value is None else round(8 * abs(value) / largest[name])
+            cells.append(Text(f"{'█' * size:8} {'' if value is None else f'{value: .3f}'}"))
+        drawn.add_row(rows[0][0], *cells)
+    _console().print(drawn)
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False)  # 'heatcheck[data]' is not markup
+
+
+def _plain(facts: Any) -> Any:
+    """Plain JSON: no number instead of nan or infinity."""
+    if isinstance(facts, Mapping):
+        return {str(key): _plain(value) for key, value in facts.items()}
+    if isinstance(facts, list | tuple):
+        return [_plain(value) for value in facts]
+    return None if isinstance(facts, float) and not abs(facts) < float("inf") else facts

@@ -5,8 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from heatcheck.cli.options import AsJson, DataDir, Device
-from heatcheck.errors import BadInput
+from heatcheck.cli.options import AsJson, DataDir, Device, Settings, pairs
 
 
 def train(
@@ -19,10 +18,7 @@ def train(
         Optional[Path],  # noqa: UP045
         typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz."),
     ] = None,
-    setting: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as epochs=3 or hidden=128."),
-    ] = None,
+    setting: Settings = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(help="Folder to make.", show_default="heatcheck-out/fits/ID"),
@@ -41,7 +37,7 @@ def train(
 
     A run that was killed goes on where it was when the same command is given again.
     """
-    changes = dict(_pair(text) for text in setting or [])
+    changes: dict[str, str] = pairs(setting)
     changes |= {k: v for k, v in (("encoder", encoder), ("attention", attention)) if v is not None}
 
     from heatcheck.cli import show
@@ -59,10 +55,3 @@ def train(
         **changes,
     )
     show.as_json(show.fit_facts(fit)) if json else show.fit_in_words(fit)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise BadInput(f"--set takes KEY=VALUE, not {text!r}.")
-    return key.strip(), value.strip()

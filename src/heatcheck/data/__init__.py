@@ -63,8 +63,10 @@ def data_folder(given: Path | str | None = None) -> Path:
     return Path(given or os.environ.get("HEATCHECK_DATA") or "data")
 
 
-def load_task(source: Any, *, data_dir: Path | str | None = None) -> Corpus:
+def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: bool = True) -> Corpus:
     """A corpus from a task's name, a file, a pandas or polars frame, or `(texts, labels)`.
+
+    With `trainable=False` a user's data may have one class only or no train split: enough to audit on.
 
     >>> len(load_task("planted_keyword")["test"])
     1000
@@ -72,12 +74,12 @@ def load_task(source: Any, *, data_dir: Path | str | None = None) -> Corpus:
     if isinstance(source, Corpus):
         return source
     if isinstance(source, tuple):
-        return read_lists(*source)
+        return read_lists(*source, trainable=trainable)
     if not isinstance(source, str | Path):
-        return read_frame(source)
+        return read_frame(source, trainable=trainable)
     if str(source) in TASKS:
         return TASKS[str(source)].read(data_folder(data_dir))
     # A name with a suffix or a folder in it is meant as a file, even if it is not there.
     if Path(source).suffix or Path(source).parent != Path():
-        return read_file(source)
+        return read_file(source, trainable=trainable)
     raise UnknownName("task", str(source), TASKS)

@@ -66,6 +66,7 @@ class Corpus:
     labels: tuple[str, ...]
     splits: Mapping[str, Split]
     tokens: str = "words"  # how its words become tokens: a name in data.TOKENIZERS
+    given_split: bool = True  # False: cut by hash, because the source has none
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.splits:

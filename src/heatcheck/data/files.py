@@ -33,26 +33,29 @@ class Row(NamedTuple):
     values: Mapping[str, Any]
 
 
-def read_file(path: Path | str, *, max_words: int = MAX_WORDS) -> Corpus:
-    """A corpus from a CSV, TSV, JSONL (each also as .gz) or Parquet file."""
+def read_file(path: Path | str, *, trainable: bool = True) -> Corpus:
+    """A corpus from a CSV, TSV, JSONL (each also as .gz) or Parquet file.
+
+    One to audit on need not be `trainable`: it may have one class only, or no train split.
+    """
     path = Path(path)
-    rows = list(read_rows(path))
-    return corpus_of(path.name.split(".")[0], rows, str(path), max_words=max_words)
+    return corpus_of(path.name.split(".")[0], list(read_rows(path)), str(path), trainable=trainable)
 
 
-def read_frame(frame: Any, name: str = "frame", *, max_words: int = MAX_WORDS) -> Corpus:
+def read_frame(frame: Any, name: str = "frame", *, trainable: bool = True) -> Corpus:
     """A corpus from a pandas or polars frame."""
     records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     rows = [Row(f"{name}, row {number}", record) for number, record in enumerate(records)]
-    return corpus_of(name, rows, name, max_words=max_words)
+    return corpus_of(name, rows, name, trainable=trainable)
 
 
-def read_lists(texts: Sequence[str], labels: Sequence[Any], name: str = "lists") -> Corpus:
+def read_lists(texts: Sequence[str], labels: Sequence[Any], name: str = "lists", *, trainable: bool = True) -> Corpus:
     """A corpus from texts and labels of equal number."""
     if len(texts) != len(labels):
         raise BadInput(f"{len(texts)} texts but {len(labels)} labels.")
     pairs = enumerate(zip(texts, labels, strict=True))
-    return corpus_of(name, [Row(f"{name}, item {n}", {"text": t, "label": y}) for n, (t, y) in pairs], name)
+    rows = [Row(f"{name}, item {n}", {"text": t, "label": y}) for n, (t, y) in pairs]
+    return corpus_of(name, rows, name, trainable=trainable)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -69,7 +72,9 @@ def read_rows(path: Path) -> Iterator[Row]:
     raise BadInput(f"{path}: cannot read {suffix or 'a file without a suffix'}; use .csv, .tsv, .jsonl or .parquet.")
 
 
-def corpus_of(name: str, rows: Sequence[Row], source: str, *, max_words: int = MAX_WORDS) -> Corpus:
+def corpus_of(
+    name: str, rows: Sequence[Row], source: str, *, max_words: int = MAX_WORDS, trainable: bool = True
+) -> Corpus:
     """Rows to a corpus; the first thing wrong with them is one sentence."""
     if not rows:
         raise BadInput(f"{source} is empty: it needs the columns text and label, and one row an example.")
@@ -80,7 +85,8 @@ def corpus_of(name: str, rows: Sequence[Row], source: str, *, max_words: int = M
     sides = [_split_name(row) for row in rows]
     if len(set(sides) & {None}) and len(set(sides)) > 1:
         raise BadInput(f"{rows[sides.index(None)].where}: the split is empty, though other rows have one.")
-    labels = _sorted_labels({n for n, side in zip(names, sides, strict=True) if side in (None, "train")})
+    known = {n for n, side in zip(names, sides, strict=True) if side in (None, "train") or not trainable}
+    labels = _sorted_labels(known)
     number = {label: place for place, label in enumerate(labels)}
     examples: list[Example] = []
     place_of: dict[str, str] = {}
@@ -98,7 +104,8 @@ def corpus_of(name: str, rows: Sequence[Row], source: str, *, max_words: int = M
         splits = split_by_hash(examples)
     else:
         splits = {s: Split(s, tuple(e for e, side in zip(examples, sides, strict=True) if side == s)) for s in SPLITS}
-    return check_corpus(Corpus(name, labels, splits))
+    corpus = Corpus(name, labels, splits, given_split=sides[0] is not None)
+    return check_corpus(corpus) if trainable else corpus
 
 
 def _example(row: Row, label: int, default_id: str, max_words: int) -> Example:

@@ -21,6 +21,7 @@ __all__ = [
     "Explainer",
     "Scores",
     "check_ids",
+    "explain",
     "explain_one",
     "find_explainer",
     "from_file",
@@ -56,3 +57,28 @@ def explain_one(subject: Subject, examples: Sequence[Example], name: str, *, see
     """Scores over the words of each example."""
     explainer = find_explainer(name)
     return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+
+
+def explain(
+    subject: Subject,
+    text: str,
+    *,
+    by: Sequence[str] = ("attention", "gradient", "leave_one_out"),
+    text_pair: str | None = None,
+    seed: int = 0,
+) -> dict[str, list[tuple[str, float | None]]]:
+    """Each explainer's score for each word of one text; None where it gives a word none.
+
+    >>> from heatcheck.models import load
+    >>> explain(load("known:reader@planted_contrast"), "but dull", by=["attention"])["attention"][1][0]
+    'dull'
+    """
+    example = Example("text", text, text_pair)
+    found = {name: explain_one(subject, [example], name, seed=seed) for name in by}
+    return {
+        name: [
+            (word, float(value) if ok else None)
+            for word, value, ok in zip(example.words, scores.values[0], scores.valid[0], strict=True)
+        ]
+        for name, scores in found.items()
+    }

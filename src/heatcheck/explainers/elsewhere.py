@@ -16,6 +16,8 @@ from heatcheck.models import Subject
 def from_file(path: Path | str) -> Explainer:
     """An explainer that looks its scores up in a file, one number a word."""
     path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"no scores at {path}: give a JSONL file with id and scores, one line an example.")
 
     def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
         found = _read(path)

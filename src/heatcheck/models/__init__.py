@@ -3,9 +3,10 @@
 from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights
 from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
 from heatcheck.models.encoder import Encoder
-from heatcheck.models.folder import load, save
+from heatcheck.models.folder import load_folder, save
 from heatcheck.models.gradient import differentiate
 from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
+from heatcheck.models.load import load
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
@@ -31,6 +32,7 @@ __all__ = [
     "Tap",
     "differentiate",
     "load",
+    "load_folder",
     "masked_softmax",
     "response",
     "save",

@@ -43,12 +43,11 @@ def save(subject: Classifier, folder: Path) -> None:
     write_json(folder / WORDS, words)
 
 
-def load(path: Path | str, *, device: str = "cpu") -> Classifier:
+def load_folder(folder: Path, *, device: str = "cpu") -> Classifier:
     """The subject saved in a folder, ready to run.
 
     Raises one sentence where the folder, or a file in it, is missing, truncated or of another kind.
     """
-    folder = Path(path)
     if not folder.is_dir():
         raise BadInput(f"no model folder {folder}: train one with `heatcheck train TASK --out {folder}`.")
     config, words = read_json(folder / CONFIG), read_json(folder / WORDS)

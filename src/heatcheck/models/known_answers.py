@@ -276,7 +276,7 @@ class Dial(Reader):
         self,
         task: str = "planted_twins",
         *,
-        share: float,
+        share: float = 0.5,
         sharpness: float = 8.0,
         scale: float = 3.0,
         jitter: float = 0.1,

@@ -12,15 +12,16 @@ class Bar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+        console = Console(stderr=True)
         self._examples = examples
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("loss {task.fields[loss]:.3f}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
-            disable=not shown,
+            disable=not (shown and console.is_terminal),  # a log file wants no bar
         )
         self._epochs = settings.epochs
         self._task = self._progress.add_task("training", total=settings.epochs * examples, loss=float("nan"))

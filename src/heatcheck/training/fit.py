@@ -12,7 +12,7 @@ import torch
 from heatcheck.data import Corpus, build_vocabulary, load_task, read_vectors, texts_of
 from heatcheck.engine import FolderExists, whole_folder, write_json, write_whole
 from heatcheck.errors import BadInput
-from heatcheck.models import Classifier, ClassifierSettings, Recipe, load, save
+from heatcheck.models import Classifier, ClassifierSettings, Recipe, load_folder, save
 from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate
@@ -149,7 +149,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
-    subject = load(folder, device=str(pick_device(device)))
+    subject = load_folder(folder, device=str(pick_device(device)))
     impose = subject.recipe.impose if subject.recipe else None
     return Fit(subject, folder, evaluate(subject, corpus["test"].examples, impose=impose), reused=True)
 

@@ -1,0 +1,46 @@
+"""`heatcheck checks` and `heatcheck explainers`."""
+
+from heatcheck.cli.options import AsJson
+
+
+def checks(json: AsJson = False) -> None:
+    """List the checks: the question each asks, what it holds fixed, its baseline, its paper and its settings."""
+    from dataclasses import fields
+
+    from heatcheck.checks import CHECKS, Check
+    from heatcheck.cli import show
+
+    def settings(check: Check) -> dict[str, object]:
+        return {field.name: getattr(check.settings(), field.name) for field in fields(check.settings)}
+
+    if json:
+        keys = ("name", "question", "holds", "baseline", "paper")
+        show.as_json([{**{key: getattr(c, key) for key in keys}, "settings": settings(c)} for c in CHECKS.values()])
+        return
+    rows = [
+        [
+            check.name,
+            f"{check.question}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}\n"
+            + ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items()),
+        ]
+        for check in CHECKS.values()
+    ]
+    show.table(["check", "what it asks; change a setting with --set CHECK.KEY=VALUE"], rows)
+
+
+def explainers(json: AsJson = False) -> None:
+    """List the explainers: attention and its rivals.
+
+    file:PATH are scores computed elsewhere: JSONL with id and scores (one a word), or ERASER's results format.
+    """
+    from heatcheck.cli import show
+    from heatcheck.explainers import EXPLAINERS
+
+    if json:
+        show.as_json(
+            [{"name": e.name, "about": e.about, "signed": e.signed, "paper": e.paper} for e in EXPLAINERS.values()]
+        )
+        return
+    rows = [[e.name, e.about + ("; signed" if e.signed else ""), e.paper] for e in EXPLAINERS.values()]
+    rows.append(["file:PATH", "scores computed elsewhere: JSONL of id and scores, or ERASER's results format", ""])
+    show.table(["explainer", "what it is", "paper"], rows)

@@ -1,0 +1,10 @@
+"""What an audit found, for people: a page to forward, tables to compute with, figures for a paper.
+
+Everything is drawn from an `Audit`; nothing is measured here.
+"""
+
+from heatcheck.report.figures import write_figures
+from heatcheck.report.page import write_report
+from heatcheck.report.tables import write_tables
+
+__all__ = ["write_figures", "write_report", "write_tables"]

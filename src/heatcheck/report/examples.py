@@ -1,0 +1,113 @@
+"""The example browser's data: words and scores, small enough for a page, ready for its script."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck.audit import Audit, Looked
+from heatcheck.stats import kendall_tau
+
+SHOWN_FIRST = ("attention", "leave_one_out", "gradient")
+
+
+class Browser(NamedTuple):
+    """What the page's script gets, as JSON, and what the template says about it."""
+
+    json: str
+    explainers: tuple[str, ...]
+    shown: tuple[str, ...]  # ticked at first
+    rival: str | None  # attention is compared with this one for sorting
+    included: int
+    total: int
+
+
+def browse(audit: Audit, room: int) -> Browser:
+    """As many examples as fit in `room` bytes; one that is too large is passed over."""
+    explainers = explainer_order({name for looked in audit.examples for name in looked.scores})
+    rival = rival_of(explainers)
+    agreement = _agreement(audit.examples, rival) if rival else np.full(len(audit.examples), np.nan)
+    kept, size = [], 0
+    for looked, tau in zip(audit.examples, agreement.tolist(), strict=True):
+        row = json_for_script(_row(looked, explainers, tau))
+        cost = len(row.encode("utf-8", "replace")) + 1
+        if size + cost <= room:
+            kept.append(row)
+            size += cost
+    shown = tuple(name for name in SHOWN_FIRST if name in explainers) or explainers[:3]
+    head = json_for_script({"explainers": explainers, "rival": rival})
+    return Browser(
+        f'{head[:-1]},"examples":[{",".join(kept)}]}}', explainers, shown, rival, len(kept), len(audit.examples)
+    )
+
+
+def explainer_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Attention first, then its usual rivals, random last."""
+    return tuple(
+        sorted(
+            names,
+            key=lambda name: (SHOWN_FIRST.index(name) if name in SHOWN_FIRST else 9, name == "random", name),
+        )
+    )
+
+
+def rival_of(explainers: Sequence[str]) -> str | None:
+    """What attention is compared with in the browser: leave-one-out where there is one."""
+    rivals = [name for name in explainers if name not in ("attention", "random")]
+    if "attention" not in explainers or not rivals:
+        return None
+    return "leave_one_out" if "leave_one_out" in rivals else rivals[0]
+
+
+def json_for_script(value: object) -> str:
+    """JSON that is safe between script tags: no tag can end it or begin in it.
+
+    >>> json_for_script("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _row(looked: Looked, explainers: Sequence[str], tau: float) -> dict[str, Any]:
+    """One example with one-letter keys: there are thousands, and every byte is paid for in each."""
+    row: dict[str, Any] = {
+        "i": looked.id,
+        "w": looked.words,
+        "p": looked.predicted,
+        "q": _three_digits(looked.probability),
+        "s": [[_three_digits(score) for score in looked.scores.get(name, ())] for name in explainers],
+    }
+    if looked.gold is not None:
+        row["g"] = looked.gold
+    if looked.text_pair is not None:
+        row["b"] = looked.text_pair
+    if looked.rationale is not None:
+        row["r"] = [place for place, inside in enumerate(looked.rationale) if inside]
+    if math.isfinite(tau):
+        row["t"] = round(tau, 3)
+    return row
+
+
+def _three_digits(value: float | None) -> float | int | None:
+    if value is None or not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.3g}")
+    return int(rounded) if rounded.is_integer() else rounded  # 0 instead of 0.0: most scores of most words are
+
+
+def _agreement(examples: Sequence[Looked], rival: str) -> Float[np.ndarray, " example"]:
+    """Kendall τ between the sizes of attention's and the rival's scores, NaN where there is none."""
+    longest = max((len(looked.words) for looked in examples), default=0)
+    sizes = np.full((2, len(examples), longest), np.nan)
+    for side, name in enumerate(("attention", rival)):
+        for row, looked in enumerate(examples):
+            scores = np.array(looked.scores.get(name, ()), dtype=np.float64)  # None becomes NaN
+            sizes[side, row, : len(scores)] = np.abs(scores)
+    valid = np.isfinite(sizes).all(axis=0)
+    return kendall_tau(np.where(valid, sizes[0], 0.0), np.where(valid, sizes[1], 0.0), valid).correlation

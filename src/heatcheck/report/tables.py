@@ -1,0 +1,114 @@
+"""The numbers of an audit as files to compute with: a row each measurement, value of an example, line of the card."""
+
+import csv
+import io
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from heatcheck.audit import Audit
+from heatcheck.engine import write_whole
+from heatcheck.errors import MissingPackage, UnknownName
+
+Columns: TypeAlias = dict[str, list[Any]]
+
+
+def write_tables(audit: Audit, folder: Path | str, *, format: str) -> list[Path]:  # noqa: A002
+    """Write measurements, per_example and card as csv, json or parquet; no number (NaN) is an empty cell or null."""
+    encoders = {"csv": _as_csv, "parquet": _as_parquet, "json": _as_json}
+    if format not in encoders:
+        raise UnknownName("table format", format, encoders)
+    tables = {"measurements": _measurements(audit), "per_example": _per_example(audit), "card": _card(audit)}
+    written = []
+    for name, columns in tables.items():
+        path = Path(folder) / f"{name}.{format}"
+        write_whole(path, encoders[format](columns))
+        written.append(path)
+    return written
+
+
+def _measurements(audit: Audit) -> Columns:
+    columns: Columns = {key: [] for key in ("check", "name", "by", "value", "low", "high", "n", "baseline")}
+    for check, result in audit.results.items():
+        for found in result.measurements:
+            row = found._asdict() | {"check": check, "by": json.dumps(found.by, ensure_ascii=False)}
+            for key, cells in columns.items():
+                cells.append(_cell(row[key]))
+    return columns
+
+
+def _per_example(audit: Audit) -> Columns:
+    columns: Columns = {"check": [], "id": [], "quantity": [], "value": []}
+    for check, result in audit.results.items():
+        for name, values in result.per_example.items():
+            columns["check"] += [check] * len(result.examples)
+            columns["id"] += result.examples
+            columns["quantity"] += [name] * len(result.examples)
+            columns["value"] += [_cell(value) for value in values.tolist()]
+    return columns
+
+
+def _card(audit: Audit) -> Columns:
+    words = ("name", "state", "question", "sentence", "reason", "holds", "cannot_see")
+    numbers = ("value", "low", "high", "n")
+    columns: Columns = {key: [] for key in (*words, "statistic", *numbers)}
+    for line in audit.card.lines:
+        for key in words:
+            columns[key].append(getattr(line, key))
+        statistic = line.evidence[0] if line.evidence else None
+        columns["statistic"].append(statistic.name if statistic else None)
+        for key in numbers:
+            columns[key].append(_cell(getattr(statistic, key)) if statistic else None)
+    return columns
+
+
+def _cell(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_csv(columns: Columns) -> bytes:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(columns)
+    rows.writerows(zip(*columns.values(), strict=True))
+    return _utf8(text.getvalue())
+
+
+def _as_json(columns: Columns) -> bytes:
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    return _utf8(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+def _as_parquet(columns: Columns) -> bytes:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingPackage("duckdb") from error
+
+    # Whole columns as arrays: duckdb reads them where they lie, row by row inserts take minutes.
+    arrays = {key: _array(key, cells) for key, cells in columns.items()}
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as database:
+        database.register("cells", arrays)
+        path = Path(folder) / "table.parquet"
+        kinds = ", ".join(f'"{key}"::{_KINDS.get(key, "VARCHAR")} AS "{key}"' for key in columns)
+        database.sql(f"SELECT {kinds} FROM cells").write_parquet(str(path))
+        return path.read_bytes()
+
+
+# Told, not guessed: a column in which every cell is empty has no type of its own.
+_KINDS = {"value": "DOUBLE", "low": "DOUBLE", "high": "DOUBLE", "n": "BIGINT"}
+
+
+def _array(key: str, cells: list[Any]) -> np.ndarray:
+    if key in _KINDS:
+        return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+    return np.array([cell if cell is None else _utf8(cell).decode() for cell in cells], dtype=object)
+
+
+def _utf8(text: str) -> bytes:
+    """Half an emoji, which a careless cut leaves, is no UTF-8: it becomes a question mark."""
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,178 @@
+"""The audit and its card."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from heatcheck.audit import CardSettings, audit, choose_settings, judge_points, plan_audit
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.data import load_task
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.models import load
+from heatcheck.training import train
+
+POINTS = "points at what matters"
+QUICK = {"erasure.rivals": "leave_one_out", "erasure.draws": "200", "agreement.draws": 200, "agreement.shuffles": 2}
+
+
+def audited(name="reader@planted_contrast", **options):
+    return audit(load(f"known:{name}"), name.partition("@")[2], **{"examples": 80, "settings": QUICK, **options})
+
+
+@pytest.mark.parametrize(
+    ("name", "state"), [("reader", "yes"), ("bystander_right", "yes"), ("bystander_wrong", "no"), ("shifted", "no")]
+)
+def test_the_card_of_known_answers(name, state):
+    found = audited(f"{name}@planted_contrast")
+    assert found.card[POINTS].state == state
+    assert [line.state for line in found.card.lines if line.name != POINTS] == ["not run"] * 3
+    assert found.accuracy == 1.0
+
+
+def test_a_heatmap_with_nothing_to_point_at_is_moot():
+    """planted_majority: seven weak cues, none of which matters much alone, to a model that never learned any."""
+    corpus = load_task("planted_majority")
+    fit = train(corpus, encoder="average", hidden=8, embedding=8, epochs=1, learning_rate=1e-6, progress=False)
+    found = audit(fit.subject, corpus, examples=60, settings={"erasure.rivals": "leave_one_out"}, checks=["erasure"])
+    line = found.card[POINTS]
+    assert line.state == "unclear"
+    assert line.reason.startswith("moot here")
+
+
+def result(k, room):
+    def rows(name, bounds, **by):
+        return [Measurement(name, sum(b) / 2, *b, 100, "", {"operator": o, **by}) for o, b in bounds.items()]
+
+    effects = [m for r in ("attention", "random", "best rival") for m in rows("effect", room, ranking=r)]
+    settings = {"operators": ["deletion", "masking"], "explainer": "attention"}
+    return CheckResult(
+        "erasure", "s", "re-encoded", (*rows("K", k), *rows("room", room), *effects), (), {}, {}, settings, 0
+    )
+
+
+ROOM = {"deletion": (0.1, 0.3), "masking": (0.1, 0.3)}
+
+
+@pytest.mark.parametrize(
+    ("k", "room", "state", "reason"),
+    [
+        ({"deletion": (0.6, 0.9), "masking": (0.51, 0.7)}, ROOM, "yes", ""),
+        ({"deletion": (0.1, 0.4), "masking": (-0.3, 0.49)}, ROOM, "no", ""),
+        ({"deletion": (0.6, 0.9), "masking": (0.1, 0.4)}, ROOM, "unclear", "more data"),
+        ({"deletion": (0.4, 0.6), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
+        ({"deletion": (0.6, 0.9), "masking": (0.6, 0.9)}, {**ROOM, "masking": (0.01, 0.3)}, "unclear", "moot here"),
+        ({"deletion": (np.nan, np.nan), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
+        ({"deletion": (0.6, 0.9), "masking": (0.6, 0.9)}, {**ROOM, "masking": (np.nan, np.nan)}, "unclear", "moot"),
+    ],
+)
+def test_the_rule_of_the_line(k, room, state, reason):
+    line = judge_points(result(k, room), CardSettings())
+    assert line.state == state
+    assert line.reason.startswith(reason)
+    assert line.evidence[0].name == "K"
+    assert line.sentence
+
+
+def test_a_sample_is_the_same_every_time_and_counts_add_up():
+    one, again, other = audited(), audited(), audited(seed=1)
+    assert [e.id for e in one.examples] == [e.id for e in again.examples]
+    assert [e.id for e in one.examples] != [e.id for e in other.examples]
+    assert one.card == again.card
+    assert (one.n, one.available) == (80, 1000)
+    for found in one.results.values():
+        assert len(found.examples) + len(found.excluded) == one.n
+
+
+def test_what_a_report_is_drawn_from():
+    found = audited()
+    looked = found.examples[0]
+    assert len(looked.words) == len(looked.scores["attention"]) == len(looked.rationale)
+    assert {"attention", "gradient", "leave_one_out"} <= looked.scores.keys()
+    assert "random" not in looked.scores
+    assert looked.predicted == looked.gold
+    assert 0.5 < looked.probability <= 1
+    json.dumps(found.about)
+
+
+def test_labels_go_by_name(tmp_path):
+    rows = [
+        {"text": f"bana but {'dull' if n % 2 else 'lovely'} .", "label": "negative" if n % 2 else "positive"}
+        for n in range(20)
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    subject = load("known:reader@planted_contrast")
+    found = audit(subject, path, checks=["erasure"], settings={"erasure.rivals": "leave_one_out"})
+    assert (found.accuracy, found.n, found.split) == (1.0, 20, "all")
+    path.write_text("\n".join(json.dumps({**row, "label": "positive"}) for row in rows))
+    assert audit(subject, path, checks=["erasure"], settings={"erasure.rivals": "leave_one_out"}).accuracy == 0.5
+    path.write_text("\n".join(json.dumps({**row, "label": n % 2}) for n, row in enumerate(rows)))
+    with pytest.raises(
+        BadInput, match=r"mine has the label '0', which reader@planted_contrast does not know; its labels"
+    ):
+        audit(subject, path)
+
+
+def test_a_model_is_not_audited_on_what_it_was_trained_on(tmp_path):
+    rows = [{"text": f"a {'good' if n % 2 else 'dull'} film {n}", "label": n % 2} for n in range(60)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    fit = train(path, epochs=1, hidden=8, embedding=8, progress=False)
+    assert plan_audit(fit.subject, path).split == "test"
+    assert len(plan_audit(fit.subject, path).case.examples) == 6
+    (tmp_path / "other.jsonl").write_text("\n".join(map(json.dumps, rows[:30])))
+    assert plan_audit(fit.subject, tmp_path / "other.jsonl").split == "all"
+    assert plan_audit(fit.subject, path, split="dev").split == "dev"
+    with pytest.raises(BadInput, match="no split 'holdout'"):
+        plan_audit(fit.subject, path, split="holdout")
+
+
+def test_settings_by_name():
+    chosen = choose_settings(["erasure"], {"erasure.sizes": "1,3", "erasure.draws": "10", "card.points": "0.6"})
+    assert chosen["erasure"].sizes == (1, 3)
+    assert chosen["erasure"].draws == 10
+    assert chosen["card"].points == 0.6
+    assert choose_settings(None, {}).keys() == {"agreement", "erasure", "card"}
+    for checks, changes, sentence in [
+        (["erasur"], {}, r"unknown check 'erasur' \(did you mean 'erasure'\?\)"),
+        (None, {"erasure.size": 1}, r"unknown setting of erasure 'size' \(did you mean 'sizes'\?\)"),
+        (["agreement"], {"erasure.sizes": 1}, "unknown check in --set 'erasure'"),
+        (None, {"sizes": 1}, "unknown check in --set 'sizes'"),
+    ]:
+        with pytest.raises(UnknownName, match=sentence):
+            choose_settings(checks, changes)
+    with pytest.raises(BadInput, match=r"erasure.draws must be a int, such as 2000, not 'many'"):
+        choose_settings(None, {"erasure.draws": "many"})
+    with pytest.raises(BadInput, match=r"erasure.sizes must be a comma-separated list"):
+        choose_settings(None, {"erasure.sizes": "a,b"})
+
+
+def test_scores_from_elsewhere_are_audited_too(tmp_path):
+    """The right word by hand, as an explainer: K is 1."""
+    examples = load_task("planted_contrast")["test"].examples
+    rows = [{"id": e.id, "scores": [int(mark) for mark in e.marks["rationale"]]} for e in examples]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    name = f"file:{tmp_path / 'mine.jsonl'}"
+    found = audited("bystander_wrong@planted_contrast", settings={**QUICK, "erasure.explainer": name})
+    assert found.card[POINTS].state == "yes"
+    rows[3]["id"] = "nobody"
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(BadInput, match=r"mine.jsonl, line 4: id 'nobody' is not in the data"):
+        audited(settings={**QUICK, "erasure.explainer": name})
+
+
+def test_it_needs_examples():
+    with pytest.raises(BadInput, match="at least one example, not 0"):
+        audited(examples=0)
+
+
+def test_a_frozen_result():
+    found = audited(examples=20)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.n = 3
+    with pytest.raises(TypeError):
+        _ = found.results["erasure"] - found.results["erasure"]
+    with pytest.raises(KeyError, match="0 measurements 'tau'"):
+        found.results["erasure"].find("tau")

@@ -1,0 +1,117 @@
+"""Tables that can be read back, figures that are pictures."""
+
+import csv
+import json
+import sys
+
+import audits
+import duckdb
+import numpy as np
+import pytest
+
+from heatcheck.errors import MissingPackage, UnknownName
+from heatcheck.report import write_figures, write_report, write_tables
+from heatcheck.report.examples import browse
+from heatcheck.report.figures import script
+
+
+def read(path):
+    """Rows as dicts of text or numbers, whichever the format holds."""
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as lines:
+            return list(csv.DictReader(lines))
+    if path.suffix == ".json":
+        return json.loads(path.read_bytes())
+    found = duckdb.sql(f"SELECT * FROM '{path}'")
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_tables_round_trip(tmp_path, format):  # noqa: A002
+    audit = audits.full(6)
+    agreement = audit.results["agreement"]
+    agreement.per_example["tau:attention|gradient"][2] = np.nan
+    paths = write_tables(audit, tmp_path / "new", format=format)
+    assert [path.name for path in paths] == [f"{name}.{format}" for name in ("measurements", "per_example", "card")]
+    measurements, per_example, card = map(read, paths)
+
+    wanted = [(check, m) for check, result in audit.results.items() for m in result.measurements]
+    assert len(measurements) == len(wanted)
+    for row, (check, m) in zip(measurements, wanted, strict=True):
+        assert list(row) == ["check", "name", "by", "value", "low", "high", "n", "baseline"]
+        assert (row["check"], row["name"], json.loads(row["by"])) == (check, m.name, m.by)
+        assert (float(row["value"]), float(row["low"]), int(row["n"])) == (m.value, m.low, m.n)
+
+    taus = [row for row in per_example if row["quantity"] == "tau:attention|gradient"]
+    assert [row["id"] for row in taus] == list(agreement.examples)
+    assert [row["value"] in (None, "") for row in taus] == [False, False, True, False, False, False]
+    assert float(taus[0]["value"]) == agreement.per_example["tau:attention|gradient"][0]
+
+    assert [row["state"] for row in card] == ["not run", "yes", "no", "unclear"]
+    assert float(card[1]["value"]) == audit.card.lines[1].evidence[0].value
+    assert card[0]["value"] in (None, "")
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("odd", [audits.nothing_run, audits.no_numbers, audits.hostile])
+def test_odd_audits_make_tables_too(tmp_path, format, odd):  # noqa: A002
+    audit = odd()
+    measurements, per_example, _ = map(read, write_tables(audit, tmp_path, format=format))
+    if odd is audits.hostile:
+        ids = [row["id"] for row in per_example if row["check"] == "permutation"]
+        assert ids == ["é", 'a "quoted"\nid', "half an emoji ?"]
+    assert len(measurements) == sum(len(result.measurements) for result in audit.results.values())
+
+
+def test_parquet_keeps_its_types_without_a_number(tmp_path):
+    path = write_tables(audits.no_numbers(), tmp_path, format="parquet")[0]
+    kinds = dict(duckdb.sql(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM '{path}')").fetchall())
+    assert (kinds["value"], kinds["n"], kinds["by"]) == ("DOUBLE", "BIGINT", "VARCHAR")
+
+
+def test_figures_are_pictures(tmp_path):
+    names = ["agreement-histogram", "agreement-matrix", "erasure-effects"]
+    drawings = write_figures(audits.full(20), tmp_path, format="svg")
+    assert [path.name for path in drawings] == [f"{name}.svg" for name in names]
+    assert all(path.read_text().startswith("<svg") for path in drawings)
+    assert "0.610" in drawings[1].read_text(), "numbers are printed in the cells"
+    assert "mechanical floor: uniform attention" in drawings[0].read_text()
+    assert "deletion" in drawings[2].read_text()
+    pictures = write_figures(audits.full(20), tmp_path, format="png")
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+    assert write_figures(audits.no_numbers(), tmp_path, format="svg") == []
+
+
+def test_unknown_formats_are_named(tmp_path):
+    with pytest.raises(UnknownName, match="table format 'xlsx'"):
+        write_tables(audits.full(2), tmp_path, format="xlsx")
+    with pytest.raises(UnknownName, match="did you mean 'svg'"):
+        write_figures(audits.full(2), tmp_path, format="svgz")
+
+
+@pytest.mark.parametrize(
+    ("package", "said"), [("altair", "altair"), ("vl_convert", "vl-convert-python"), ("jinja2", "jinja2")]
+)
+def test_an_absent_package_is_named(tmp_path, monkeypatch, package, said):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr("heatcheck.report.page._bundle", script)
+    with pytest.raises(MissingPackage, match=said):
+        write_report(audits.full(2), tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_the_browser_sorts_by_the_agreement_of_sizes():
+    """τ of attention with |leave-one-out|, words without a score left out."""
+    first, second = audits.full(2).examples
+    examples = [
+        first._replace(
+            words=("a", "b", "c"), scores={"attention": (1.0, 2.0, 3.0), "leave_one_out": (-0.1, 0.2, -0.3)}
+        ),
+        second._replace(
+            words=("a", "b", "c"), scores={"attention": (1.0, 2.0, None), "leave_one_out": (0.2, 0.1, 9.0)}
+        ),
+    ]
+    audit = audits.full(2)
+    object.__setattr__(audit, "examples", examples)
+    rows = json.loads(browse(audit, 10_000).json)["examples"]
+    assert [row["t"] for row in rows] == [1.0, -1.0]
