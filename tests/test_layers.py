@@ -14,7 +14,7 @@ ROOMS = [
     {"training"},
     {"explainers"},
     {"checks"},
-    {"audit"},
+    {"auditing"},
     {"studies"},
     {"report"},
     {"serve", "cli"},

@@ -11,7 +11,7 @@ import pytest
 import heatcheck
 
 SOURCE = Path(heatcheck.__file__).parent
-ROOMS = ["stats", "engine", "data", "models", "training", "cli"]
+ROOMS = ["stats", "engine", "data", "models", "training", "explainers", "checks", "auditing", "report", "cli"]
 
 
 def test_all_names_resolve_and_are_the_lazy_ones():
@@ -19,6 +19,12 @@ def test_all_names_resolve_and_are_the_lazy_ones():
     for name in heatcheck.__all__:
         assert getattr(heatcheck, name) is not None
         assert name in dir(heatcheck)
+
+
+def test_no_function_shares_its_name_with_a_room():
+    """Or importing the room would put a module where the function was."""
+    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir()}
+    assert not rooms & set(heatcheck.__all__)
 
 
 def test_unknown_attribute():

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heatcheck.audit import Audit, audit
+    from heatcheck.auditing import Audit, audit
     from heatcheck.data import Batch, Corpus, Example, load_task
     from heatcheck.errors import HeatcheckError
     from heatcheck.explainers import explain
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Lazy (PEP 562), because torch takes more than a second to import and `heatcheck --help` must not wait for it.
 _ROOM_OF = {
-    "Audit": "audit",
+    "Audit": "auditing",
     "Batch": "data",
     "Corpus": "data",
     "Example": "data",
@@ -29,7 +29,7 @@ _ROOM_OF = {
     "Run": "models",
     "Site": "models",
     "Subject": "models",
-    "audit": "audit",
+    "audit": "auditing",
     "evaluate": "training",
     "explain": "explainers",
     "load": "models",

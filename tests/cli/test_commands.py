@@ -103,10 +103,10 @@ def test_published_presets_say_that_they_select_on_test(heatcheck, reviews, tmp_
 @pytest.fixture
 def small_demo(monkeypatch):
     """The demo's path at the size of a test; its accuracy is `make demo`'s to show."""
-    from heatcheck import audit, training
+    from heatcheck import auditing, training
 
     asked = []
-    train, run_audit = training.train, audit.audit
+    train, run_audit = training.train, auditing.audit
 
     def small_train(task, **options):
         asked.append(task)
@@ -118,7 +118,7 @@ def small_demo(monkeypatch):
         return run_audit(subject, task, examples=min(examples, 60), settings=quick, watch=watch)
 
     monkeypatch.setattr(training, "train", small_train)
-    monkeypatch.setattr(audit, "audit", small_audit)
+    monkeypatch.setattr(auditing, "audit", small_audit)
     return asked
 
 

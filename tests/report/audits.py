@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatcheck.audit import Audit, Card, Line, Looked
+from heatcheck.auditing import Audit, Card, Line, Looked
 from heatcheck.checks import CheckResult, Measurement
 
 NAN = float("nan")

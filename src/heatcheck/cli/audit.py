@@ -9,7 +9,7 @@ from heatcheck.cli.options import AsJson, DataDir, Device, Settings, pairs
 from heatcheck.errors import BadInput
 
 if TYPE_CHECKING:
-    from heatcheck.audit import Audit
+    from heatcheck.auditing import Audit
     from heatcheck.models import Subject
 
 
@@ -63,8 +63,8 @@ def audit(
         if value is not None and value not in known:
             raise BadInput(f"{name} takes {', '.join(known)}, not {value!r}.")
 
-    from heatcheck.audit import audit as run_audit
-    from heatcheck.audit import plan_audit
+    from heatcheck.auditing import audit as run_audit
+    from heatcheck.auditing import plan_audit
     from heatcheck.cli import show
     from heatcheck.models import load
     from heatcheck.training import pick_device
@@ -137,7 +137,7 @@ def write(found: "Audit", out: Path | None, *, tables: str = "csv", figures: str
         shutil.rmtree(folder)  # the same audit, made again
     with whole_folder(folder, resume=False) as scratch:
         write_report(found, scratch / "report.html")
-        write_tables(found, scratch, format=tables)  # type: ignore[arg-type]  # one of its names, as checked above
+        write_tables(found, scratch, format=tables)
         if figures:
             write_figures(found, scratch / "figures", format=figures)
     return folder

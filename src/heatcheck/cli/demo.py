@@ -15,7 +15,7 @@ def demo(json: AsJson = False) -> None:
 
     A few minutes on a laptop. Needs heatcheck[data].
     """
-    from heatcheck.audit import audit
+    from heatcheck.auditing import audit
     from heatcheck.cli import show
     from heatcheck.models import load
     from heatcheck.training import train

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from heatcheck.audit import Audit, Plan
+    from heatcheck.auditing import Audit, Plan
     from heatcheck.checks import Measurement
     from heatcheck.training import Fit
 
@@ -135,16 +135,21 @@ def across(audits: Sequence["Audit"]) -> None:
             for m in found.measurements:
                 if "class" in m.by or m.name not in ("tau", "tau_mechanical_floor", "K"):
                     continue
-                what = " and ".join(m.by["pair"]) if "pair" in m.by else m.by["operator"]
+                what = {"tau": "τ", "tau_mechanical_floor": "τ floor", "K": "K"}[m.name]
                 if "pair" not in m.by or m.by["pair"][0] == "attention":
-                    wanted.setdefault(f"{m.name}, {what}", []).append(m.value)
+                    of = m.by["pair"][1] if "pair" in m.by else m.by["operator"]
+                    wanted.setdefault(f"{what}, {of}", []).append(m.value)
     rows = []
     for name, values in wanted.items():
         mean = t_interval(np.array(values))
         each = ", ".join(f"{value:.2f}" for value in values)
         rows.append([name, f"{mean.value:.2f}", f"[{mean.low:.2f}, {mean.high:.2f}]", each])
     typer.echo("")
-    table(["", "mean", "95% t interval", "each model"], rows, f"Over {len(audits)} models")
+    table(
+        ["", "mean", "95% t interval", "each model"],
+        rows,
+        f"Over {len(audits)} models (τ is of attention with each rival)",
+    )
 
 
 def controls(audits: Mapping[str, "Audit"]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.audit import Audit, Looked
+from heatcheck.auditing import Audit, Looked
 from heatcheck.stats import kendall_tau
 
 SHOWN_FIRST = ("attention", "leave_one_out", "gradient")

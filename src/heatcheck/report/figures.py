@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heatcheck.audit import Audit
+from heatcheck.auditing import Audit
 from heatcheck.checks import CheckResult, Measurement
 from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName

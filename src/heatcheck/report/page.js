@@ -74,7 +74,7 @@
       const level = score === null || !largest ? 0 : Math.round(10 * Math.abs(score) / largest);
       const span = make("span", "w h" + level, word);
       if (score === null) span.classList.add("none");
-      if (score < 0) span.classList.add("minus");
+      if (score < 0 && level > 0) span.classList.add("minus");
       if (marked.has(place)) span.classList.add("mark");
       span.title = name + " " + (score === null ? "gives this word no score" : number(score))
         + (marked.has(place) ? "; marked as the reason" : "");

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from heatcheck.audit import Audit
+from heatcheck.auditing import Audit
 from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage
 from heatcheck.report.examples import browse, json_for_script

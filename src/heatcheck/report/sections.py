@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from heatcheck.audit import Audit, Line
+from heatcheck.auditing import Audit, Line
 from heatcheck.checks import CheckResult, Measurement
 from heatcheck.engine import Facts
 from heatcheck.report.figures import Figure
@@ -184,6 +184,6 @@ def _joined(measurements: Iterable[Measurement]) -> str:
     """Several variants of one number in a cell: '0.120 (uniform), 0.310 (shuffled)'."""
     parts = []
     for m in measurements:
-        variant = ", ".join(said(value) for key, value in m.by.items() if key != "pair")
+        variant = grouping(m, pair=False)
         parts.append(f"{number(m.value)} ({variant})" if variant else number(m.value))
     return ", ".join(parts)

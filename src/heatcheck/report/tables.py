@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from heatcheck.audit import Audit
+from heatcheck.auditing import Audit
 from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from heatcheck.audit import Line, State
+from heatcheck.auditing import Line, State
 from heatcheck.checks import Measurement
 
 MINUS, NOTHING = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -102,11 +102,15 @@ def pair_of(measurement: Measurement) -> tuple[str, ...]:
     return tuple(str(name) for name in measurement.by.get("pair", ()))
 
 
-def grouping(measurement: Measurement) -> str:
+def grouping(measurement: Measurement, *, pair: bool = True) -> str:
     """What a measurement is about: 'attention and gradient, class positive'."""
     parts = []
     for key, value in measurement.by.items():
-        if key == "pair":
+        if key == "pair" and not pair:
+            continue
+        if (key, value) == ("correction", "none"):
+            parts.append("uncorrected")
+        elif key == "pair":
             parts.append(" and ".join(spaced(name) for name in pair_of(measurement)))
         else:
             parts.append(said(value) if key in _PLAIN_KEYS else f"{spaced(key)} {said(value)}")
@@ -132,7 +136,12 @@ def meaning(lines: Sequence[Line]) -> tuple[str, list[str]]:
             "for a prediction."
         )
     elif against == 0:
-        lead = f"Nothing found here speaks against reading these heatmaps as explanations, as far as {_of(lines)} goes."
+        lead = "Nothing found here speaks against reading these heatmaps as explanations."
+        if len(decided) < len(lines):
+            lead = (
+                "Too little is decided to read these heatmaps as explanations: nothing speaks against it so far, but "
+                f"only {len(decided)} of {len(lines)} lines could be decided."
+            )
     elif against == len(decided):
         lead = f"Do not read these heatmaps as explanations: every line that could be decided says no ({_of(lines)})."
     else:

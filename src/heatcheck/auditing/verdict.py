@@ -84,13 +84,13 @@ def judge_points(erasure: CheckResult, settings: CardSettings) -> Line:
         state = "yes"
         sentence = (
             f"Removing the most attended words changes the answer {shares[0].value:.0%} as much as the best rival "
-            "method's top words do: the dark words in the heatmap do matter to this model."
+            "method's top words do: the words the heatmap marks do matter to this model."
         )
     elif all(share.high < settings.points for share in shares):
         state = "no"
         sentence = (
             f"Removing the most attended words changes the answer only {max(0.0, shares[0].value):.0%} as much as the "
-            "best rival method's top words do: do not read the dark words in the heatmap as the ones that matter."
+            "best rival method's top words do: do not read the words the heatmap marks as the ones that matter."
         )
     else:
         reason = "more data would decide: an interval lies across the threshold, or deletion and masking differ"

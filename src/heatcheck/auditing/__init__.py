@@ -1,7 +1,7 @@
 """The battery of checks and the card they give."""
 
-from heatcheck.audit.battery import Audit, Looked, Plan, Planned, audit, choose_settings, plan_audit
-from heatcheck.audit.verdict import Card, CardSettings, Line, State, judge_points, make_card
+from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, choose_settings, plan_audit
+from heatcheck.auditing.verdict import Card, CardSettings, Line, State, judge_points, make_card
 
 __all__ = [
     "Audit",

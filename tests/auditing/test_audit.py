@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from heatcheck.audit import CardSettings, audit, choose_settings, judge_points, plan_audit
+from heatcheck import audit
+from heatcheck.auditing import CardSettings, choose_settings, judge_points, plan_audit
 from heatcheck.checks import CheckResult, Measurement
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, UnknownName

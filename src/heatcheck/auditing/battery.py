@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from heatcheck import __version__
-from heatcheck.audit.verdict import Card, CardSettings, make_card
+from heatcheck.auditing.verdict import Card, CardSettings, make_card
 from heatcheck.checks import CHECKS, Case, CheckResult
 from heatcheck.data import Corpus, Example, load_task
 from heatcheck.engine import Facts, stream
