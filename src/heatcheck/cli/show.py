@@ -78,26 +78,24 @@ def audit_facts(audit: "Audit") -> dict[str, Any]:
 
 def card(audit: "Audit") -> None:
     """The four lines with their evidence, then what agreement found."""
-    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
     console = _console()
-
-    def under(text: str, style: str = "") -> None:
-        console.print(Padding(Text(text, style), (0, 0, 0, 9)))
-
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split})\n", style="dim")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
     for line in audit.card.lines:
-        console.print(Text.assemble((f"{line.state:9}", STYLE[line.state]), (line.name, "bold"), f": {line.question}"))
+        grid.add_row(Text(line.state, STYLE[line.state]), Text.assemble((line.name, "bold"), f": {line.question}"))
         if line.state == "not run":
-            under(line.reason, "dim")
+            grid.add_row("", Text(line.reason, "dim"))
             continue
-        under(line.sentence + (f" ({line.reason})" if line.reason else ""))
-        for measurement in line.evidence:
-            under(in_words(measurement), "dim")
-        under(f"held fixed: {line.holds}", "dim")
-        under(f"cannot see {line.cannot_see}", "dim")
+        grid.add_row("", Text(line.sentence + (f" ({line.reason})" if line.reason else "")))
+        for text in [*_evidence(line.evidence), f"held fixed: {line.holds}", f"cannot see {line.cannot_see}"]:
+            grid.add_row("", Text(text, "dim"))
+    console.print(grid)
     if "agreement" in audit.results:
         _agreement(audit)
     for name, found in audit.results.items():
@@ -105,6 +103,18 @@ def card(audit: "Audit") -> None:
             console.print(f"{name}: {len(found.examples)} of {audit.n} examples; {len(found.excluded)} left out.")
     for name, reason in audit.not_run.items():
         console.print(f"not run: {name} ({reason})")
+
+
+def _evidence(measurements: Sequence["Measurement"]) -> Iterator[str]:
+    """Each share in a line of its own, the effects it is made of in one; the report has the rest."""
+    for m in measurements:
+        if m.name == "K":
+            interval = f"{m.value:.2f} [{m.low:.2f}, {m.high:.2f}]"
+            yield f"K by {m.by['operator']} = {interval}, n = {m.n} ({m.baseline})"
+    effects = [m for m in measurements if m.name == "effect"]
+    if effects:
+        each = ", ".join(f"{m.by['ranking']} {m.value:.2f}" for m in effects)
+        yield f"change of probability, {effects[0].by['operator']} by: {each}"
 
 
 def _agreement(audit: "Audit") -> None:
@@ -162,15 +172,6 @@ def controls(audits: Mapping[str, "Audit"]) -> None:
             [name, line.state, f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]", f"{audit.accuracy:.2f}"]
         )
     table(["model", "points at what matters", "K (deletion)", "accuracy"], rows)
-
-
-def in_words(measurement: "Measurement") -> str:
-    """`K (deletion): 0.92 [0.88, 0.96], n = 500; 0: random removal; 1: the best unsigned rival`."""
-    by = ", ".join(str(value) for value in measurement.by.values())
-    return (
-        f"{measurement.name} ({by}): {measurement.value:.2f} [{measurement.low:.2f}, {measurement.high:.2f}], "
-        f"n = {measurement.n}; read against {measurement.baseline}"
-    )
 
 
 def plan(planned: "Plan", *, as_json_too: bool) -> None:
