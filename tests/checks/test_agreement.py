@@ -118,6 +118,7 @@ def test_undefined_correlations_are_counted():
     """A bystander's relevances are all equal: τ is undefined everywhere, and no row is invented."""
     found = measure(case_of("bystander_right@planted_keyword", n=10), QUICK)
     assert np.isnan(found.per_example["tau:attention|relevance"]).all()
+    assert np.isnan(found.per_example["floor:attention|leave_one_out"]).all(), "rounding is not a ranking"
     assert not [m for m in found.measurements if m.name == "tau" and m.by["pair"] == ["attention", "relevance"]]
     values = np.ones((20, 5))
     values[:15] = np.random.default_rng(0).random((15, 5))

@@ -29,11 +29,11 @@ def test_alone_as_in_a_batch_and_in_any_order(name):
     for explainer in supported(name):
         together = explain_one(subject, examples, explainer)
         turned = explain_one(subject, examples[::-1], explainer)
-        assert np.allclose(together.values, turned.values[::-1], atol=1e-6), explainer
+        assert np.allclose(together.values, turned.values[::-1], atol=2e-6), explainer
         for row, example in enumerate(examples):
             alone = explain_one(subject, [example], explainer)
             n = len(example.words)
-            assert np.allclose(alone.values[0], together.values[row, :n], atol=1e-6), explainer
+            assert np.allclose(alone.values[0], together.values[row, :n], atol=2e-6), explainer
             assert (alone.valid[0] == together.valid[row, :n]).all()
             assert not together.valid[row, n:].any()
 
@@ -93,7 +93,7 @@ def test_leave_one_out_is_captum_s_ablation(name):
             return torch.tensor(np.exp(predict(subject, texts)[:, 0, label]))
 
         theirs = FeatureAblation(forward).attribute(torch.ones(1, len(example.words)))
-        assert np.allclose(explain_one(subject, [example], "leave_one_out").values[0], theirs[0].numpy(), atol=1e-6)
+        assert np.allclose(explain_one(subject, [example], "leave_one_out").values[0], theirs[0].numpy(), atol=2e-6)
 
 
 @pytest.mark.parametrize("name", ["lstm", "average", "pair merge"])
@@ -162,6 +162,16 @@ def test_one_word_cannot_be_left_out():
     assert found.missing == {"e2": "one word only: nothing is left without it"}
     assert not found.valid[2].any()
     assert explain_one(subject, [SINGLE[2]], "leave_one_out").missing
+
+
+def test_words_that_change_nothing_are_tied():
+    """The noise of float32 is not a ranking: deleting filler changes a bystander's summary by nothing."""
+    subject, examples = SUBJECTS["bystander_right@planted_keyword"]
+    found = explain_one(subject, examples, "leave_one_out")
+    for row, example in enumerate(examples):
+        scores = found.values[row, : len(example.words)]
+        assert (scores[~np.array(example.marks["rationale"])] == 0).all()
+        assert np.abs(scores).max() > 0.1
 
 
 def test_a_masked_word_is_one_unknown_token():

@@ -124,7 +124,9 @@ def _mechanical_floors(
         rivals = []
         for order in shuffled:
             votes = np.take_along_axis(scores["relevance"].values, order, 1)
-            rivals.append(np.abs(share * (votes - (share * votes).sum(1, keepdims=True)) / room))
+            offset = votes - (share * votes).sum(1, keepdims=True)
+            offset[np.abs(offset) < 1e-6 * np.abs(votes).max(1, keepdims=True)] = 0.0  # equal votes are ties
+            rivals.append(np.abs(share * offset / room))
         yield ("attention", "leave_one_out"), "relevances shuffled", _mean_tau(weights, rivals, valid)
 
 

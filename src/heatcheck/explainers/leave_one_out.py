@@ -11,6 +11,9 @@ from heatcheck.models import Subject
 from heatcheck.training import predict
 
 
+DIGITS = 6  # a difference below a millionth is the noise of float32 logits: such words are tied
+
+
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
     """p(label) − p(label | the text without the word), the word deleted and the rest encoded again."""
     whole = np.exp(predict(subject, examples)[:, 0])
@@ -20,7 +23,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
     if gaps:
         without = np.exp(predict(subject, [delete(examples[row], {place}) for row, place in gaps])[:, 0])
         for (row, place), p in zip(gaps, without, strict=True):
-            scores[row][place] = whole[row, predicted[row]] - p[predicted[row]]
+            scores[row][place] = round(whole[row, predicted[row]] - p[predicted[row]], DIGITS)
     return [
         found if len(_removable(example)) else "one word only: nothing is left without it"
         for example, found in zip(examples, scores, strict=True)
