@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from heatcheck.checks import CHECKS, Case
-from heatcheck.checks.erasure import ErasureSettings
+from heatcheck.checks.erasure import ErasureSettings, _summaries
 from heatcheck.data import load_task
+from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS
 from heatcheck.models import KNOWN_ANSWERS, load
@@ -76,7 +77,16 @@ def test_random_removal_is_zero_and_the_rival_itself_is_one():
 
 
 def test_the_rival_is_chosen_on_the_other_half():
-    """With one rival clearly better both halves choose it; it is never an average of two."""
+    """Each of two rivals is best on one half: then each half gets the one that is best on the other."""
+    case = case_of("reader@planted_keyword", n=40)
+    rows = np.arange(40)
+    first = np.array([stream(case.seed, "half", example.id).random() < 0.5 for example in case.examples])
+    assert 5 < first.sum() < 35
+    effects = {"a": first * 1.0, "b": ~first * 1.0, "a (signed)": first * 1.0, "random 0": np.zeros(40)}
+    assert (_summaries(case, rows, effects, ["a", "b"])["best rival"] == 0).all()
+
+
+def test_one_rival_that_is_best_everywhere_is_chosen_everywhere():
     found = measure(case_of("reader@planted_keyword"), ErasureSettings(rivals=("leave_one_out", "random"), draws=50))
     best, good = (found.per_example[f"effect:{name}:deletion"] for name in ("best rival", "leave_one_out"))
     assert np.array_equal(best, good)
