@@ -58,10 +58,9 @@ def test_make_targets_named_in_the_docs_exist():
     assert {name for name in named if name not in ("and",)} <= targets
 
 
-def test_python_of_the_readme_runs(monkeypatch):
+def test_python_of_the_readme_runs():
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    monkeypatch.setattr("heatcheck.training.settings.TrainingSettings.epochs", 1, raising=False)
-    exec(code.replace("embedding=32)", "embedding=32, epochs=1, progress=False)"), {})
+    exec(code.replace("epochs=3)", "epochs=1, hidden=8, embedding=8, progress=False)"), {})
 
 
 def test_links_lead_somewhere():

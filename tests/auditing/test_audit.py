@@ -61,7 +61,7 @@ ROOM = {"deletion": (0.1, 0.3), "masking": (0.1, 0.3)}
     [
         ({"deletion": (0.6, 0.9), "masking": (0.51, 0.7)}, ROOM, "yes", ""),
         ({"deletion": (0.1, 0.4), "masking": (-0.3, 0.49)}, ROOM, "no", ""),
-        ({"deletion": (0.6, 0.9), "masking": (0.1, 0.4)}, ROOM, "unclear", "more data"),
+        ({"deletion": (0.6, 0.9), "masking": (0.1, 0.4)}, ROOM, "unclear", "deletion and masking disagree"),
         ({"deletion": (0.4, 0.6), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
         ({"deletion": (0.6, 0.9), "masking": (0.6, 0.9)}, {**ROOM, "masking": (0.01, 0.3)}, "unclear", "moot here"),
         ({"deletion": (np.nan, np.nan), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
@@ -111,7 +111,7 @@ def test_labels_go_by_name(tmp_path):
     assert audit(subject, path, checks=["erasure"], settings={"erasure.rivals": "leave_one_out"}).accuracy == 0.5
     path.write_text("\n".join(json.dumps({**row, "label": n % 2}) for n, row in enumerate(rows)))
     with pytest.raises(
-        BadInput, match=r"mine has the label '0', which reader@planted_contrast does not know; its labels"
+        BadInput, match=r"mine.jsonl has the label '0', which reader@planted_contrast does not know; its labels"
     ):
         audit(subject, path)
 
@@ -139,7 +139,6 @@ def test_settings_by_name():
     for checks, changes, sentence in [
         (["erasur"], {}, r"unknown check 'erasur' \(did you mean 'erasure'\?\)"),
         (None, {"erasure.size": 1}, r"unknown setting of erasure 'size' \(did you mean 'sizes'\?\)"),
-        (["agreement"], {"erasure.sizes": 1}, "unknown check in --set 'erasure'"),
         (None, {"sizes": 1}, "unknown check in --set 'sizes'"),
     ]:
         with pytest.raises(UnknownName, match=sentence):
@@ -162,6 +161,19 @@ def test_scores_from_elsewhere_are_audited_too(tmp_path):
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(BadInput, match=r"mine.jsonl, line 4: id 'nobody' is not in the data"):
         audited(settings={**QUICK, "erasure.explainer": name})
+
+
+def test_forgiving_ways_to_call_it():
+    found = audit("known:reader@planted_contrast", "planted_contrast", checks="erasure", examples=10)
+    assert found.results.keys() == {"erasure"}
+    assert found.subject == "known:reader@planted_contrast"
+    with pytest.raises(KeyError):
+        found.card["overall"]
+
+
+def test_rivals_without_a_sign():
+    found = audited(settings={"erasure.rivals": "gradient", "erasure.draws": 50, "agreement.draws": 50})
+    assert not [m for m in found.results["erasure"].measurements if m.name == "K_signed"]
 
 
 def test_it_needs_examples():

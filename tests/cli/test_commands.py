@@ -127,8 +127,8 @@ def test_the_demo_ends_in_cards_and_a_report(heatcheck, small_demo, tmp_path):
     assert code == 0
     assert small_demo == ["rotten_tomatoes"]
     assert "points at what matters" in out
-    states = dict(re.findall(r"^(reader|bystander_right|bystander_wrong) +(yes|no|unclear)", out, flags=re.MULTILINE))
-    assert states == {"reader": "yes", "bystander_right": "yes", "bystander_wrong": "no"}
+    states = re.findall(r"^(reader|bystander_right|bystander_wrong) +(yes|no) +(yes|no)", out, flags=re.MULTILINE)
+    assert states == [("reader", "yes", "yes"), ("bystander_right", "yes", "yes"), ("bystander_wrong", "no", "no")]
     (report,) = re.findall(r"^report: (.*)$", out, flags=re.MULTILINE)
     assert "<html" in (tmp_path / report).read_text()
     found = json.loads(heatcheck("demo", "--json")[1])
@@ -180,6 +180,7 @@ def test_explain_draws_and_counts(heatcheck):
     code, out, _ = heatcheck("explain", "known:reader@planted_contrast", "it is dull but gripping .")
     assert code == 0
     assert "predicted: positive" in out
+    assert "unknown to this model, and all the same to it: it, is" in out
     assert re.search(r"^gripping +████████", out, flags=re.MULTILINE)
     text = ["explain", "known:reader@planted_contrast", "but dull", "--by", "attention", "--json"]
     found = json.loads(heatcheck(*text)[1])
@@ -213,6 +214,18 @@ def test_listings(heatcheck, listing):
         (["train", "FILE", "--out", "there"], "output folder"),
         (["train", "FILE", "--out", "mine.jsonl/m"], "cannot write"),
         (["train", "EMPTY"], "empty.csv is empty"),
+        (["train", "FILE", "--set", "seed=3"], "seed is an option of its own, --seed"),
+        (["train", "FILE", "--set", "hidden=0"], "hidden must lie between 1 and 100,000, not 0"),
+        (["train", "FILE", "--set", "dropout=2"], "dropout must be at least 0 and below 1, not 2.0"),
+        (["train", "FILE", "--set", "clip=-1"], "clip must be at least 0, not -1.0"),
+        (["train", "FILE", "--set", "learning_rate=nan"], "learning_rate must be at least 0, not nan"),
+        (["train", "FILE", "--seed", "99999999999999999999999"], "a seed is a whole number from 0 to 2**63"),
+        (["train", "FILE", "--device", "meta"], "device 'meta' cannot be used here: give auto, cpu, cuda or mps"),
+        (["train", "planted_lookup", "--set", "select=auc"], "select=auc needs two labels, and planted_lookup has 6"),
+        (["train", "x" * 5000 + ".csv"], "File name too long"),
+        (["audit", "READER", "--set", "agreement.shuffles=0"], "agreement.shuffles must be at least 1, not 0"),
+        (["audit", "READER", "--checks", "agreement", "--set", "erasure.draws=1"], "erasure is not among those to run"),
+        (["explain", "READER", "good " * 3000], "the text has 3,001 words; one at a time it may have 2,000"),
         (["audit", "latest"], "no model folder latest"),
         (["audit", "known:reder@planted_contrast"], "did you mean 'reader'?"),
         (["audit", "known:reader"], "name a task too, as in known:reader@planted_keyword"),
@@ -263,4 +276,4 @@ def test_interrupted(heatcheck, monkeypatch, reviews):
     monkeypatch.setattr(training, "train", stop)
     code, _, err = heatcheck("train", reviews)
     assert code == 130
-    assert "goes on where it stopped" in err
+    assert "goes on where it stopped when the same command is given again" in err

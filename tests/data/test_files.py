@@ -34,7 +34,8 @@ def test_every_format_gives_the_same_corpus(tmp_path):
     duckdb.sql(f"copy (select * from (values {values}) as t(text, label)) to '{tmp_path}/mine.parquet'")
     names = ["mine.csv", "mine.tsv", "mine.jsonl", "mine.jsonl.gz", "mine.parquet"]
     corpora = [load_task(tmp_path / name) for name in names]
-    assert len({corpus.reference for corpus in corpora}) == 1
+    contents = {tuple(sorted((e.text, e.label) for e in corpus["train"])) for corpus in corpora}
+    assert len(contents) == 1
     assert corpora[0].labels == ("bad", "good")
     assert {name: len(split) for name, split in corpora[0].splits.items()} == {"train": 32, "dev": 4, "test": 4}
     same = (
@@ -98,15 +99,20 @@ SPLIT = [{**row, "split": "train" if n < 30 else "test"} for n, row in enumerate
         (changed(15, split="test"), r"bad.jsonl, line 1: the split is empty, though other rows have one"),
         ([{**r, "split": "holdout"} for r in ROWS], r"bad.jsonl, line 1: split 'holdout' is none of train, dev, test"),
         ([{**r, "id": n % 20} for n, r in enumerate(ROWS)], r"line 21: id '0' was used before, at .*bad.jsonl, line 1"),
-        ([{**r, "label": "x"} for r in ROWS], r"train split of bad has one class only \(x\)"),
+        ([{**r, "label": "x"} for r in ROWS], r"train split of bad.jsonl has one class only \(x\)"),
         ([{"text": "a"}] * 3, r"bad.jsonl has no column 'label'; it has text"),
         ([{"txt": "a", "label": 1}], r"bad.jsonl has no column 'text'; it has txt, label"),
         (
             [*SPLIT, {"text": "a", "label": "ugly", "split": "test"}],
             r"line 41: label 'ugly' does not occur in the train",
         ),
-        ([{**r, "split": "train"} for r in ROWS], r"the test split of bad is empty"),
+        ([{**r, "split": "train"} for r in ROWS], r"the test split of bad.jsonl is empty"),
         ([[1, 2]], r"bad.jsonl, line 1: not a JSON object"),
+        (changed(15, label="  "), r"bad.jsonl, line 16: the label is empty"),
+        (changed(15, label=["good"]), r"bad.jsonl, line 16: the label is a list, not a name or a number"),
+        (changed(15, text="half \ud800"), r"bad.jsonl, line 16: the text holds half a character"),
+        (changed(15, rationale=[0.5, 1.0, 0.9]), r"line 16: the rationale must be a 0 or 1 for each word"),
+        (changed(15, rationale=[float("inf"), 1, 1]), r"line 16: the rationale must be a 0 or 1 for each word"),
     ],
 )
 def test_bad_rows(tmp_path, rows, sentence):
@@ -126,6 +132,10 @@ def test_bad_rows(tmp_path, rows, sentence):
         ("bad.csv", b"text,label\n" + b"w " * 100_000 + b",1\n", r"bad.csv, row 2: the text has 100,000 words"),
         ("bad.jsonl", b'{"text": "a", "label": 1}\n{"text": \n', r"bad.jsonl, line 2: not JSON"),
         ("bad.jsonl.gz", b"not gzip", r"bad.jsonl.gz cannot be read"),
+        ("bad.csv", b"text,text,label\na,b,1\n", r"bad.csv has the column 'text' twice"),
+        ("bad.jsonl", b"[" * 100_000, r"bad.jsonl, line 1: not JSON"),
+        ("bad.jsonl", b'{"text": "a", "label": ' + b"1" * 10_000 + b"}", r"bad.jsonl, line 1: not JSON"),
+        ("bad.csv.gz", gzip.compress(b"text,label\n" * 99)[:30] + b"x" * 30, r"bad.csv.gz cannot be read"),
         ("bad.parquet", b"not parquet", r"bad.parquet cannot be read as Parquet"),
         ("bad.xlsx", b"", r"cannot read .xlsx; use .csv, .tsv, .jsonl or .parquet"),
     ],
@@ -145,3 +155,34 @@ def test_what_is_not_there(tmp_path):
         load_task("sst")
     with pytest.raises(BadInput, match="2 texts but 1 labels"):
         load_task((["a", "b"], [1]))
+    for wrong in (None, 3, ["a", "b"], {"text": "a"}, (["a"], [1], "name")):
+        with pytest.raises(BadInput, match=r"data is a task's name, a file, a data frame or \(texts, labels\), not a"):
+            load_task(wrong)
+
+
+def test_names_that_mean_something_elsewhere(tmp_path):
+    """A file is not the task of the same name, a star in a name is a star, and labels may look like numbers."""
+    (tmp_path / "reviews.jsonl").write_text(as_jsonl(ROWS))
+    corpus = load_task(tmp_path / "reviews.jsonl")
+    assert corpus.name == "reviews.jsonl"
+    assert {e.id for split in corpus.splits.values() for e in split} == {f"line {n}" for n in range(1, 41)}
+    values = ", ".join(f"('{row['text']}', '{row['label']}')" for row in ROWS)
+    for name in ("y1", "y*"):
+        duckdb.sql(f"copy (select * from (values {values}) as t(text, label)) to '{tmp_path}/{name}.parquet'")
+    assert sum(map(len, load_task(tmp_path / "y*.parquet").splits.values())) == 40
+    odd = [{"text": f"t {n}", "label": ["--1", "7" * 500, "-2", "10"][n % 4]} for n in range(40)]
+    assert read_frame(pandas.DataFrame(odd)).labels == ("-2", "10", "--1", "7" * 500)
+
+
+def test_words_are_cut_at_line_breaks_too():
+    rows = [{"text": f"was\ngreat\tindeed {n}", "label": n % 2} for n in range(20)]
+    assert read_frame(pandas.DataFrame(rows))["train"].examples[0].words[:3] == ("was", "great", "indeed")
+
+
+def test_holes_of_a_frame():
+    frame = pandas.DataFrame({"text": ["a", "b"], "label": pandas.array(["x", pandas.NA], dtype="string")})
+    with pytest.raises(BadInput, match="frame, row 1: the label is empty"):
+        read_frame(frame)
+    frame = pandas.DataFrame([["a", "b", "x"]], columns=["text", "text", "label"])
+    with pytest.raises(BadInput, match="frame has the column 'text' twice"):
+        read_frame(frame)

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heatcheck.data import build_vocabulary, read_vectors, tokenize
+from heatcheck.data.tokens import split_words
 from heatcheck.data.vocabulary import SPECIAL, UNKNOWN
 from heatcheck.errors import BadInput, UnknownName
 
 
 @given(st.text(max_size=60))
 def test_each_token_comes_from_its_word(text):
-    words = text.split(" ")
+    words = split_words(text)
     for token, number in tokenize(text, "words", lowercase=False):
         assert token
         assert token in words[number]

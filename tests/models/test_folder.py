@@ -4,10 +4,10 @@ import json
 
 import pytest
 import torch
-from subjects import SINGLE, SUBJECTS, classifier
 
 from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.models import Recipe, load, save
+from subjects import SINGLE, SUBJECTS, classifier
 
 
 @pytest.mark.parametrize("name", ["lstm", "cnn", "average", "pair merge", "label-wise dot"])
@@ -47,6 +47,15 @@ def other_settings(folder):
     (folder / "config.json").write_text(json.dumps(config))
 
 
+def other(key, value):
+    def change(folder):
+        config = json.loads((folder / "config.json").read_text())
+        config[key] = value
+        (folder / "config.json").write_text(json.dumps(config))
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -60,6 +69,12 @@ def other_settings(folder):
         (damage("config.json", b'{"kind": "forest", "format": 1}'), r"describes a forest, format 1"),
         (damage("vocabulary.json", None), r"vocabulary.json cannot be read: No such file"),
         (damage("vocabulary.json", b"[]"), r"is not what heatcheck wrote"),
+        (
+            damage("vocabulary.json", b'{"tokens": [], "rule": "words", "lowercase": true}'),
+            r"is not what heatcheck wrote",
+        ),
+        (other("labels", ["a"]), r"is not what heatcheck wrote"),
+        (other("settings", {"hidden": 10**18}), r"hidden must lie between 1 and 100,000"),
     ],
 )
 def test_a_damaged_folder(tmp_path, change, sentence):

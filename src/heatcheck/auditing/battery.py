@@ -1,6 +1,7 @@
 """An audit: the checks on one subject, and the card they give."""
 
 import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from heatcheck.data import Corpus, Example, load_task
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import check_ids, find_explainer
-from heatcheck.models import Subject
+from heatcheck.models import Subject, load
+from heatcheck.training import predict
 
 EXAMPLES = 500
 SHOWN = ("attention", "gradient", "leave_one_out")  # in the report's heatmaps, whatever else was run
@@ -61,12 +63,14 @@ class Planned(NamedTuple):
     question: str
     settings: Facts
     passes: int  # forward passes of one text
+    seconds: float  # about, from a few passes made here
 
 
 @dataclass(frozen=True)
 class Plan:
     """A subject, the examples it will be looked at on, and the checks with their settings."""
 
+    name: str  # what the report calls the subject
     case: Case
     corpus: Corpus
     split: str
@@ -75,14 +79,21 @@ class Plan:
     card: CardSettings
 
     def costs(self) -> list[Planned]:
+        """What each check would cost, by the clock of a few texts."""
+        few = self.case.examples[:64]
+        predict(self.case.subject, few)  # the first pass is slower
+        start = time.perf_counter()
+        predict(self.case.subject, few)
+        each = (time.perf_counter() - start) / len(few)
+        passes = {name: CHECKS[name].cost(self.case, chosen) for name, chosen in self.checks.items()}
         return [
-            Planned(name, CHECKS[name].question, _plain(chosen), CHECKS[name].cost(self.case, chosen))
+            Planned(name, CHECKS[name].question, _plain(chosen), passes[name], each * passes[name])
             for name, chosen in self.checks.items()
         ]
 
 
 def audit(
-    subject: Subject,
+    subject: Subject | Path | str,
     data: Any,
     *,
     checks: Sequence[str] | None = None,
@@ -91,15 +102,25 @@ def audit(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     data_dir: Path | str | None = None,
+    name: str | None = None,
     watch: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Audit:
     """Runs the checks on a sample of the data and gives what they found with the card.
 
     `data` is a task's name, a file, a frame or `(texts, labels)`. `settings` are by `check.key`, such as
-    `{"erasure.sizes": "1,2"}`. `watch(check, done, total)` is told before each check.
+    `{"erasure.sizes": "1,2"}`. `name` is what the report calls the subject. `watch(check, done, total)` is told
+    before each check.
     """
     plan = plan_audit(
-        subject, data, checks=checks, examples=examples, split=split, settings=settings, seed=seed, data_dir=data_dir
+        subject,
+        data,
+        checks=checks,
+        examples=examples,
+        split=split,
+        settings=settings,
+        seed=seed,
+        data_dir=data_dir,
+        name=name,
     )
     results: dict[str, CheckResult] = {}
     for number, (name, chosen) in enumerate(plan.checks.items()):
@@ -110,7 +131,7 @@ def audit(
 
 
 def plan_audit(
-    subject: Subject,
+    subject: Subject | Path | str,
     data: Any,
     *,
     checks: Sequence[str] | None = None,
@@ -119,22 +140,26 @@ def plan_audit(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     data_dir: Path | str | None = None,
+    name: str | None = None,
 ) -> Plan:
     """Reads the data and fixes every choice; runs nothing."""
+    if isinstance(subject, str | Path):
+        name, subject = name or str(subject), load(subject)
+    checks = [checks] if isinstance(checks, str) else checks
     if examples < 1:
         raise BadInput(f"an audit needs at least one example, not {examples}.")
     chosen = choose_settings(checks, settings or {})
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     part, found = _examples_of(subject, corpus, split)
     whole = _relabelled(subject, corpus, found)
-    for name in _explainers(chosen):
-        find_explainer(name)  # a wrong name is said before anything runs
-        if name.startswith("file:"):
-            check_ids(name.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
+    for explainer in _explainers(chosen):
+        find_explainer(explainer)  # a wrong name is said before anything runs
+        if explainer.startswith("file:"):
+            check_ids(explainer.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
     picked = sorted(stream(seed, "audit sample").permutation(len(whole))[:examples].tolist())
     case = Case(subject, [whole[i] for i in picked], labels=_labels(subject, corpus), seed=seed)
     card = chosen.pop("card")
-    return Plan(case, corpus, part, len(whole), chosen, card)
+    return Plan(name or subject.id, case, corpus, part, len(whole), chosen, card)
 
 
 def choose_settings(checks: Sequence[str] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,6 +172,8 @@ def choose_settings(checks: Sequence[str] | None, changes: Mapping[str, Any]) ->
     chosen["card"] = CardSettings()
     for key, value in changes.items():
         owner, _, field = key.partition(".")
+        if owner in CHECKS and owner not in chosen:
+            raise BadInput(f"--set {key}: the check {owner} is not among those to run.")
         if owner not in chosen:
             raise UnknownName("check in --set", owner, chosen)
         known = {f.name for f in fields(chosen[owner])}
@@ -217,6 +244,7 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult]) -> Audit:
         for name, reason in result.settings.get("not_run", {}).items()
     }
     about = {
+        "model id": case.subject.id,
         "heatcheck": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -226,7 +254,7 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult]) -> Audit:
         "questions": {name: CHECKS[name].question for name in plan.checks},
     }
     return Audit(
-        subject=case.subject.id,
+        subject=plan.name,
         task=plan.corpus.reference,
         split=plan.split,
         labels=case.labels,

@@ -4,7 +4,7 @@ A ratio is judged by its interval: above the threshold is yes, below is no, acro
 would decide. Where there is nothing to point at, the question is moot, and that is unclear too, for another reason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -42,7 +42,7 @@ class Card:
     logit_scale: float
 
     def __getitem__(self, name: str) -> Line:
-        return next(line for line in self.lines if line.name == name)
+        return {line.name: line for line in self.lines}[name]
 
 
 NECESSARY = "necessary"
@@ -54,7 +54,7 @@ OUT_OF_CONTEXT = "works out of context"
 def make_card(results: Mapping[str, CheckResult], logit_scale: float, settings: CardSettings) -> Card:
     """Four lines, whatever was run."""
     points = judge_points(results["erasure"], settings) if "erasure" in results else _points_not_run()
-    later = "its checks come with a later release of heatcheck"
+    later = "nothing yet: its checks come with a later release of heatcheck"
     return Card(
         (
             _not_run(NECESSARY, "Would the model be worse without learned attention?", "retrained", later),
@@ -83,18 +83,23 @@ def judge_points(erasure: CheckResult, settings: CardSettings) -> Line:
     elif all(share.low > settings.points for share in shares):
         state = "yes"
         sentence = (
-            f"Removing the most attended words changes the answer {shares[0].value:.0%} as much as the best rival "
-            "method's top words do: the words the heatmap marks do matter to this model."
+            "Beyond what removing random words does, removing the most attended ones has "
+            f"{shares[0].value:.0%} of the effect that the best rival method's top words have: the words the heatmap "
+            "marks do matter to this model."
         )
     elif all(share.high < settings.points for share in shares):
         state = "no"
         sentence = (
-            f"Removing the most attended words changes the answer only {max(0.0, shares[0].value):.0%} as much as the "
-            "best rival method's top words do: do not read the words the heatmap marks as the ones that matter."
+            "Beyond what removing random words does, removing the most attended ones has only "
+            f"{max(0.0, shares[0].value):.0%} of the effect that the best rival method's top words have: do not read "
+            "the words the heatmap marks as the ones that matter."
         )
     else:
-        reason = "more data would decide: an interval lies across the threshold, or deletion and masking differ"
-        sentence = "The attended words matter somewhat; these examples do not settle whether half as much as possible."
+        reason = _why_unclear(shares, settings.points)
+        sentence = (
+            "These examples do not settle whether removing the attended words has at least "
+            f"{settings.points:.0%} of the effect of the best rival's."
+        )
     return Line(
         POINTS,
         "Do the words it attends to matter to the answer?",
@@ -105,6 +110,15 @@ def judge_points(erasure: CheckResult, settings: CardSettings) -> Line:
         sentence,
         "whether the model uses its weights: a bystander that points at the right word passes too",
     )
+
+
+def _why_unclear(shares: Sequence[Measurement], threshold: float) -> str:
+    """Which intervals lie across the threshold; or that the ways of removing words disagree."""
+    across = [m for m in shares if not (m.low > threshold or m.high < threshold)]
+    if not across:
+        return "deletion and masking disagree: the answer depends on how words are removed"
+    named = " and ".join(f"K by {m.by['operator']}, [{m.low:.2f}, {m.high:.2f}]," for m in across)
+    return f"more data would decide: {named} lies across {threshold:g} with n = {shares[0].n}"
 
 
 def _points_not_run() -> Line:

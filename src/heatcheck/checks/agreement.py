@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
-from heatcheck.checks.result import Check, CheckResult, Measurement, measured
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Scores
@@ -31,6 +31,9 @@ class AgreementSettings:
     level: float = 0.05  # a correlation counts as significant at p <= level
     shuffles: int = 10  # of the mechanical floor
     draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "agreement", "top_k", "shuffles", "draws")
 
 
 def measure(case: Case, settings: AgreementSettings) -> CheckResult:

@@ -5,7 +5,7 @@ achieves, both above random removal: K = (C(α) − C(random)) / (C(rival) − C
 half of the examples, so that it is not flattered by the half it is used on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
-from heatcheck.checks.result import Check, CheckResult, Measurement, measured
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
@@ -39,6 +39,7 @@ class ErasureSettings:
         for operator in self.operators:
             if operator not in REMOVALS:
                 raise UnknownName("removal operator", operator, REMOVALS)
+        at_least_one(self, "erasure", "random_orders", "draws")
         if not self.sizes or min(self.sizes) < 1:
             raise BadInput(f"erasure.sizes must be whole numbers of at least 1, not {self.sizes}.")
 
@@ -55,8 +56,9 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
         for e, p in zip(case.examples, places, strict=True)
         if len(p) < 2
     }
-    kept = np.array([example.id not in excluded for example in case.examples])
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero([example.id not in excluded for example in case.examples])
+    if not len(rows):
+        raise BadInput("every text has one word only: there is nothing to remove.")
 
     orders: dict[str, list[Order]] = {}
     for name, scores in ranked.items():
@@ -77,11 +79,7 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
             by = {"ranking": name, "operator": operator}
             baseline = "none: this is the floor" if name == "random" else "effect of random removal"
             measurements += measured(case, "effect", effect, np.ones(len(rows), bool), baseline, by, settings.draws)
-        own, floor, best, signed = (
-            per_example[f"effect:{name}:{operator}"]
-            for name in (settings.explainer, "random", "best rival", "best signed rival")
-        )
-        measurements += _ratios(case, settings, operator, own, floor, best, signed)
+        measurements += _ratios(case, settings, operator, per_example)
     return CheckResult(
         check="erasure",
         subject=case.subject.id,
@@ -136,6 +134,8 @@ def _summaries(case: Case, rows: np.ndarray, effects: dict[str, Effects], rivals
     first = np.array([stream(case.seed, "half", case.examples[row].id).random() < 0.5 for row in rows])
     signed = [f"{name} (signed)" for name in rivals if f"{name} (signed)" in effects]
     for title, candidates in (("best rival", rivals), ("best signed rival", signed)):
+        if not candidates:
+            continue
         chosen = np.full(len(rows), np.nan)
         for half in (first, ~first):
             other = ~half if (~half).any() else half
@@ -145,23 +145,26 @@ def _summaries(case: Case, rows: np.ndarray, effects: dict[str, Effects], rivals
     return shown
 
 
-def _ratios(
-    case: Case, settings: ErasureSettings, operator: str, own: Effects, floor: Effects, best: Effects, signed: Effects
-) -> Iterator[Measurement]:
+def _ratios(case: Case, settings: ErasureSettings, operator: str, effects: dict[str, Effects]) -> Iterator[Measurement]:
     """K, its denominator, and K against the best signed ranking: ratios of means, resampled jointly."""
     by = {"operator": operator}
-    everything = np.stack([own, floor, best, signed], axis=1)
+    own, floor = (effects[f"effect:{name}:{operator}"] for name in (settings.explainer, "random"))
 
-    def interval(name: str, statistic: object) -> stats.Interval:
+    def interval(name: str, rival: Effects, statistic: Callable[[np.ndarray], np.ndarray]) -> stats.Interval:
         generator = stream(case.seed, "bootstrap", name, operator)
-        return stats.bootstrap_interval(everything, statistic, generator=generator, draws=settings.draws)  # type: ignore[arg-type]
+        columns = np.stack([own, floor, rival], axis=1)
+        return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws)
 
-    k = interval("K", lambda mean: (mean[:, 0] - mean[:, 1]) / (mean[:, 2] - mean[:, 1]))
-    yield Measurement("K", *k, baseline="0: random removal; 1: the best unsigned rival", by=by)
-    room = interval("room", lambda mean: mean[:, 2] - mean[:, 1])
+    def share(mean: np.ndarray) -> np.ndarray:
+        return np.asarray((mean[:, 0] - mean[:, 1]) / (mean[:, 2] - mean[:, 1]))
+
+    best = effects[f"effect:best rival:{operator}"]
+    yield Measurement("K", *interval("K", best, share), baseline="0: random removal; 1: the best unsigned rival", by=by)
+    room = interval("room", best, lambda mean: np.asarray(mean[:, 2] - mean[:, 1]))
     yield Measurement("room", *room, baseline="0: no rival beats random removal", by=by)
-    k_signed = interval("K signed", lambda mean: (mean[:, 0] - mean[:, 1]) / (mean[:, 3] - mean[:, 1]))
-    yield Measurement("K_signed", *k_signed, baseline="0: random removal; 1: the best signed rival", by=by)
+    if (signed := effects.get(f"effect:best signed rival:{operator}")) is not None:
+        k_signed = interval("K signed", signed, share)
+        yield Measurement("K_signed", *k_signed, baseline="0: random removal; 1: the best signed rival", by=by)
 
 
 def _descending(scores: np.ndarray, valid: np.ndarray) -> Order:

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.engine import Facts, stream
+from heatcheck.errors import BadInput
 
 Holds: TypeAlias = Literal["states", "re-encoded", "retrained"]
 
@@ -60,6 +61,13 @@ class Check(NamedTuple):
     settings: type  # a frozen dataclass; its defaults are the check's
     measure: Callable[[Case, Any], CheckResult]
     cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan
+
+
+def at_least_one(settings: object, check: str, *names: str) -> None:
+    """Refuses settings that count something and say none."""
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise BadInput(f"{check}.{name} must be at least 1, not {getattr(settings, name)}.")
 
 
 def measured(

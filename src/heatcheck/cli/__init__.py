@@ -3,6 +3,7 @@
 Nothing heavy is imported here; a command imports what it needs when it runs.
 """
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -62,14 +63,19 @@ def main() -> None:
     # OpenMP's threads spin while they wait, and on a busy machine steal the time of those they wait for: a
     # training step took 20 times as long. It must be said before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show τ still shows the rest
     try:
         app()
     except HeatcheckError as error:
         sys.exit(_complain(str(error), 2))
     except SystemExit as ended:
         if ended.code == 130:  # what typer makes of ctrl-C
-            _complain("interrupted; the same command goes on where it stopped.", 130)
+            _complain("interrupted; a training goes on where it stopped when the same command is given again.", 130)
         raise
+    except OSError as error:  # a name too long, a full disk: the user's to mend
+        sys.exit(_complain(f"{error.strerror or error}: {str(error.filename)[:200]}", 2))
 
 
 def _complain(sentence: str, code: int) -> int:

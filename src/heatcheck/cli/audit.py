@@ -83,14 +83,15 @@ def audit(
         raise BadInput("--out names one audit's folder; with several models leave it out.")
     place = str(pick_device(device))
     loaded = [(load(name, device=place), name) for name in model]
-    planned = [(subject, data or data_of(subject, name)) for subject, name in loaded]
+    planned = [(subject, data or data_of(subject, name), name) for subject, name in loaded]
+    plans = [plan_audit(subject, source, **options) for subject, source, _ in planned]  # complains before any runs
     if plan:
-        show.plan(plan_audit(*planned[0], **options), as_json_too=json)
+        show.plan(plans[0], as_json_too=json)
         return
     audits, folders = [], []
-    for subject, source in planned:
+    for subject, source, name in planned:
         with show.checking(shown=not json) as watch:
-            audits.append(run_audit(subject, source, watch=watch, **options))
+            audits.append(run_audit(subject, source, watch=watch, name=name, **options))
         folders.append(write(audits[-1], out, tables=tables, figures=figures))
         if not json:
             show.card(audits[-1])
@@ -124,7 +125,7 @@ def write(found: "Audit", out: Path | None, *, tables: str = "csv", figures: str
     from heatcheck.training import STORE
 
     decides = [
-        found.subject,
+        found.about["model id"],
         found.task,
         found.split,
         found.n,

@@ -7,7 +7,7 @@ import typer
 from heatcheck.cli.audit import write
 from heatcheck.cli.options import AsJson
 
-CONTROLS = ("reader", "bystander_right", "bystander_wrong")
+CONTROLS = {"reader": "yes", "bystander_right": "yes", "bystander_wrong": "no"}  # points at what matters
 
 
 def demo(json: AsJson = False) -> None:
@@ -24,10 +24,12 @@ def demo(json: AsJson = False) -> None:
         with show.checking(shown=not json) as watch:
             return audit(subject, task, examples=examples, watch=watch)
 
+    if not json:
+        typer.echo("Training a BiLSTM with additive attention on one-sentence film reviews (under a minute) …\n")
     fit = train("rotten_tomatoes", progress=not json)
     if not json:
-        typer.echo("A BiLSTM with additive attention, trained on one-sentence film reviews:\n")
         show.fit_in_words(fit)
+        typer.echo("\nAuditing it on 500 of its test sentences (under a minute) …")
     found = look(fit.subject, "rotten_tomatoes", 500)
     folder = write(found, None)
     if not json:
@@ -39,7 +41,7 @@ def demo(json: AsJson = False) -> None:
         of_controls = {name: show.audit_facts(control) for name, control in controls.items()}
         show.as_json({**show.fit_facts(fit), "report": str(report), **show.audit_facts(found), "controls": of_controls})
         return
-    show.controls(controls)
+    show.controls({name: (control, CONTROLS[name]) for name, control in controls.items()})
     typer.echo(f"\nreport: {report}")
     typer.echo(f'next:   heatcheck explain {fit.folder} "what a waste of time"')
     typer.echo("        heatcheck train your.csv --out models/mine; heatcheck audit models/mine --data your.csv")

@@ -41,5 +41,20 @@ def explain(
     if json:
         show.as_json({"predicted": labels[label], "probability": probability, "scores": found})
         return
-    typer.echo(f"predicted: {labels[label]} (p = {probability:.3f})\n")
+    typer.echo(f"predicted: {labels[label]} (p = {probability:.3f})")
+    if unknown := unknown_words(subject, text):
+        typer.echo(f"unknown to this model, and all the same to it: {', '.join(unknown)}")
+    typer.echo("█ the size of a score, ░ of one that speaks against the prediction\n")
     show.heatmaps(found)
+
+
+def unknown_words(subject: object, text: str) -> list[str]:
+    """Words a subject with a word vocabulary has never seen."""
+    from heatcheck.data import Vocabulary
+    from heatcheck.data.tokens import split_words
+    from heatcheck.data.vocabulary import UNKNOWN
+
+    vocabulary = getattr(subject, "vocabulary", None)
+    if not isinstance(vocabulary, Vocabulary):
+        return []
+    return [word for word in dict.fromkeys(split_words(text)) if UNKNOWN in vocabulary.look_up(word)[0]]

@@ -28,7 +28,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | No
 
     drawn = Table(title=title, box=None, pad_edge=False, header_style="bold", title_justify="left")
     for place, column in enumerate(columns):
-        drawn.add_column(column, no_wrap=place == 0)  # a name must stay copyable
+        drawn.add_column(column, no_wrap=place == 0, overflow="fold")  # names and settings must stay copyable
     for row in rows:
         drawn.add_row(*row)
     _console().print(drawn)
@@ -131,6 +131,7 @@ def _agreement(audit: "Audit") -> None:
     typer.echo("")
     title = "Kendall τ of attention with … (shown, decides nothing: part of it is mechanical)"
     table(["", "τ, mean over examples", "mechanical floor: relevances shuffled"], rows, title)
+    typer.echo("A τ no higher than its floor says nothing about the words.")
 
 
 def across(audits: Sequence["Audit"]) -> None:
@@ -162,16 +163,15 @@ def across(audits: Sequence["Audit"]) -> None:
     )
 
 
-def controls(audits: Mapping[str, "Audit"]) -> None:
-    """One line a known-answer model."""
+def controls(audits: Mapping[str, tuple["Audit", str]]) -> None:
+    """One line a known-answer model, beside the answer that is known."""
     rows = []
-    for name, audit in audits.items():
+    for name, (audit, known) in audits.items():
         line = audit.card["points at what matters"]
         share = line.evidence[0]
-        rows.append(
-            [name, line.state, f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]", f"{audit.accuracy:.2f}"]
-        )
-    table(["model", "points at what matters", "K (deletion)", "accuracy"], rows)
+        rows.append([name, line.state, known, f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]"])
+    table(["model", "points at what matters", "known to be", "K by deletion"], rows)
+    typer.echo("bystander_right does not use its weights, yet they point at the word that matters: here that is a yes.")
 
 
 def plan(planned: "Plan", *, as_json_too: bool) -> None:
@@ -180,9 +180,9 @@ def plan(planned: "Plan", *, as_json_too: bool) -> None:
     if as_json_too:
         as_json({"n": len(planned.case.examples), "split": planned.split, "checks": [cost._asdict() for cost in costs]})
         return
-    rows = [[cost.check, f"{cost.passes:,}", cost.question] for cost in costs]
+    rows = [[cost.check, f"{cost.passes:,}", f"{cost.seconds:,.0f}", cost.question] for cost in costs]
     n = f"{len(planned.case.examples):,} of {planned.available:,} examples of {planned.corpus.name} ({planned.split})"
-    table(["check", "forward passes, about", "question"], rows, n)
+    table(["check", "forward passes", "seconds here, about", "question"], rows, n)
 
 
 @contextmanager
@@ -213,7 +213,8 @@ def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:
         cells = []
         for name, (_, value) in zip(found, rows, strict=True):
             size = 0 if value is None else round(8 * abs(value) / largest[name])
-            cells.append(Text(f"{'█' * size:8} {'' if value is None else f'{value: .3f}'}"))
+            block = "░" if value is not None and value < 0 else "█"
+            cells.append(Text(f"{block * size:8} {'' if value is None else f'{value: .3f}'}"))
         drawn.add_row(rows[0][0], *cells)
     _console().print(drawn)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Optional
 import typer
 
 from heatcheck.cli.options import AsJson, DataDir, Device, Settings, pairs
+from heatcheck.errors import BadInput
 
 
 def train(
@@ -38,6 +39,9 @@ def train(
     A run that was killed goes on where it was when the same command is given again.
     """
     changes: dict[str, str] = pairs(setting)
+    for name in ("seed", "preset", "vectors", "device", "out"):
+        if name in changes:
+            raise BadInput(f"--set {name}: {name} is an option of its own, --{name}.")
     changes |= {k: v for k, v in (("encoder", encoder), ("attention", attention)) if v is not None}
 
     from heatcheck.cli import show

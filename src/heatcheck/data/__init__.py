@@ -21,7 +21,7 @@ from heatcheck.data.task import Task
 from heatcheck.data.tokens import TOKENIZERS, tokenize
 from heatcheck.data.vectors import Vectors, read_vectors
 from heatcheck.data.vocabulary import Vocabulary, build_vocabulary, texts_of
-from heatcheck.errors import UnknownName
+from heatcheck.errors import BadInput, UnknownName
 
 __all__ = [
     "SPLITS",
@@ -73,10 +73,14 @@ def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: boo
     """
     if isinstance(source, Corpus):
         return source
-    if isinstance(source, tuple):
-        return read_lists(*source, trainable=trainable)
-    if not isinstance(source, str | Path):
+    if isinstance(source, tuple) and len(source) == 2:
+        texts, labels = source
+        return read_lists(list(texts), list(labels), trainable=trainable)
+    if hasattr(source, "to_dicts") or (hasattr(source, "to_dict") and hasattr(source, "columns")):
         return read_frame(source, trainable=trainable)
+    if not isinstance(source, str | Path):
+        kind = type(source).__name__
+        raise BadInput(f"data is a task's name, a file, a data frame or (texts, labels), not a {kind}.")
     if str(source) in TASKS:
         return TASKS[str(source)].read(data_folder(data_dir))
     # A name with a suffix or a folder in it is meant as a file, even if it is not there.

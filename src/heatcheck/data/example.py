@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from heatcheck.data.tokens import split_words
 from heatcheck.errors import BadInput
 
 SplitName = Literal["train", "dev", "test"]
@@ -31,8 +32,8 @@ class Example:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The text cut at each plain space: what marks and scores are counted over."""
-        return tuple(self.text.split(" "))
+        """The text cut at each space: what marks and scores are counted over."""
+        return tuple(split_words(self.text))
 
 
 @dataclass(frozen=True)

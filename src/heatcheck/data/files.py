@@ -7,7 +7,9 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ from heatcheck.data.splitting import split_by_hash
 from heatcheck.errors import BadInput
 
 MAX_WORDS = 20_000  # attention over more is a different question, and one such row would fill the memory
+_WHOLE = re.compile(r"-?\d{1,15}")
 _SPLIT_ALIASES = {
     "validation": "dev",
     "valid": "dev",
@@ -39,11 +42,12 @@ def read_file(path: Path | str, *, trainable: bool = True) -> Corpus:
     One to audit on need not be `trainable`: it may have one class only, or no train split.
     """
     path = Path(path)
-    return corpus_of(path.name.split(".")[0], list(read_rows(path)), str(path), trainable=trainable)
+    return corpus_of(path.name, list(read_rows(path)), str(path), trainable=trainable)
 
 
 def read_frame(frame: Any, name: str = "frame", *, trainable: bool = True) -> Corpus:
     """A corpus from a pandas or polars frame."""
+    _check_columns(list(getattr(frame, "columns", ())), name)
     records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     rows = [Row(f"{name}, row {number}", record) for number, record in enumerate(records)]
     return corpus_of(name, rows, name, trainable=trainable)
@@ -62,7 +66,7 @@ def read_rows(path: Path) -> Iterator[Row]:
     """The records of a file, each with its place; the header of a CSV is row 1, as a spreadsheet shows it."""
     if not path.is_file():
         raise BadInput(f"no file {path}: give a CSV, TSV, JSONL or Parquet file with the columns text and label.")
-    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    suffix = (path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix).lower()
     if suffix in (".csv", ".tsv"):
         return _csv_rows(path, "\t" if suffix == ".tsv" else ",")
     if suffix in (".jsonl", ".ndjson"):
@@ -90,12 +94,12 @@ def corpus_of(
     number = {label: place for place, label in enumerate(labels)}
     examples: list[Example] = []
     place_of: dict[str, str] = {}
-    for place, (row, label) in enumerate(zip(rows, names, strict=True)):
+    for row, label in zip(rows, names, strict=True):
         if label not in number:
             raise BadInput(
                 f"{row.where}: label {label!r} does not occur in the train split, which has {', '.join(labels)}."
             )
-        example = _example(row, number[label], f"{name}-{place}", max_words)
+        example = _example(row, number[label], max_words)
         if example.id in place_of:
             raise BadInput(f"{row.where}: id {example.id!r} was used before, at {place_of[example.id]}.")
         place_of[example.id] = row.where
@@ -108,11 +112,12 @@ def corpus_of(
     return check_corpus(corpus) if trainable else corpus
 
 
-def _example(row: Row, label: int, default_id: str, max_words: int) -> Example:
+def _example(row: Row, label: int, max_words: int) -> Example:
     text = _text(row, "text", max_words)
     pair = _text(row, "text_pair", max_words) if not _absent(row.values.get("text_pair")) else None
     identifier = row.values.get("id")
-    example = Example(default_id if _absent(identifier) else str(identifier), text, pair, label)
+    place = row.where.rpartition(", ")[2]  # "row 17", as a spreadsheet counts
+    example = Example(place if _absent(identifier) else str(identifier), text, pair, label)
     rationale = row.values.get("rationale")
     if _absent(rationale):
         return example
@@ -120,7 +125,7 @@ def _example(row: Row, label: int, default_id: str, max_words: int) -> Example:
     if len(marked) != len(example.words):
         raise BadInput(
             f"{row.where}: the rationale has {len(marked)} marks, the text {len(example.words)} words "
-            "(cut at each plain space)."
+            "(cut at each space)."
         )
     return Example(example.id, text, pair, label, {"rationale": marked})
 
@@ -135,16 +140,33 @@ def _text(row: Row, column: str, max_words: int) -> str:
         raise BadInput(
             f"{row.where}: the {column} has {words:,} words, more than {max_words:,}: cut it or leave it out."
         )
+    return _unicode(value, row, column)
+
+
+def _unicode(value: str, row: Row, column: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{row.where}: the {column} holds half a character (a lone surrogate).") from None
     return value
+
+
+def _check_columns(columns: Sequence[Any], source: str) -> None:
+    for column in ("text", "label", "text_pair", "rationale", "split", "id"):
+        if list(columns).count(column) > 1:
+            raise BadInput(f"{source} has the column {column!r} twice.")
 
 
 def _label_name(row: Row) -> str:
     value = row.values.get("label")
+    value = value.strip() if isinstance(value, str) else value
+    if isinstance(value, list | tuple | dict):
+        raise BadInput(f"{row.where}: the label is a {type(value).__name__}, not a name or a number.")
     if _absent(value):
         raise BadInput(f"{row.where}: the label is empty.")
     if isinstance(value, float) and value.is_integer():  # frames turn whole numbers into floats beside a hole
         value = int(value)
-    return str(value).strip()
+    return _unicode(str(value), row, "label")
 
 
 def _split_name(row: Row) -> str | None:
@@ -159,15 +181,15 @@ def _split_name(row: Row) -> str | None:
 
 def _sorted_labels(names: Iterable[str]) -> tuple[str, ...]:
     """Whole numbers by size, anything else by name."""
-    return tuple(sorted(names, key=lambda n: (0, int(n), n) if n.lstrip("-").isdecimal() else (1, 0, n)))
+    return tuple(sorted(names, key=lambda n: (0, int(n), n) if _WHOLE.fullmatch(n) else (1, 0, n)))
 
 
 def _flags(value: Any, row: Row) -> tuple[bool, ...]:
     try:
         marks = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
         marks = marks.split() if isinstance(marks, str) else marks
-        numbers = [int(mark) for mark in marks]
-    except (TypeError, ValueError):
+        numbers = [float(mark) for mark in marks]
+    except (TypeError, ValueError, OverflowError):
         numbers = [-1]
     if not set(numbers) <= {0, 1}:
         raise BadInput(f"{row.where}: the rationale must be a 0 or 1 for each word of the text, as in '0 1 1'.")
@@ -175,13 +197,18 @@ def _flags(value: Any, row: Row) -> tuple[bool, ...]:
 
 
 def _absent(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and value != value)
+    if value is None or isinstance(value, str):
+        return not value
+    try:
+        return bool(value != value)  # nan, and the frames' own marks of a hole
+    except (TypeError, ValueError):  # pandas.NA says neither; an array says both
+        return type(value).__name__ == "NAType"
 
 
 def _decode(path: Path) -> str:
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
     try:
         return data.decode("utf-8-sig")
@@ -196,6 +223,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[Row]:
     try:
         reader = csv.reader(io.StringIO(_decode(path), newline=""), delimiter=delimiter, strict=True)
         header = [column.strip() for column in next(reader, [])]
+        _check_columns(header, str(path))
         for number, fields in enumerate(reader, start=2):
             if not fields:
                 continue
@@ -214,8 +242,8 @@ def _jsonl_rows(path: Path) -> Iterator[Row]:
             continue
         try:
             values = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise BadInput(f"{path}, line {number}: not JSON ({error.msg}).") from None
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"{path}, line {number}: not JSON ({getattr(error, 'msg', error)}).") from None
         if not isinstance(values, dict):
             raise BadInput(f"{path}, line {number}: not a JSON object with text and label.")
         yield Row(f"{path}, line {number}", values)
@@ -225,7 +253,8 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
     import duckdb
 
     try:
-        table = duckdb.connect().execute("select * from read_parquet(?)", [str(path)])
+        literal = re.sub(r"([*?\[])", r"[\1]", str(path))  # duckdb would take a star in a name for a pattern
+        table = duckdb.connect().execute("select * from read_parquet(?)", [literal])
         columns = [column[0] for column in table.description]
         records = table.fetchall()
     except duckdb.Error as error:

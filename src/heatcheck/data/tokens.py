@@ -17,11 +17,23 @@ def _words(word: str) -> list[str]:
     return [word] if word == "<unk>" else _PIECE.findall(word)  # a masked word stays one token
 
 
+_SPACES = str.maketrans("\t\n\r\f\v", "     ")
+
+
+def split_words(text: str) -> list[str]:
+    """A text cut at each plain space, tab or line break: what marks and scores are counted over.
+
+    >>> split_words("not so\\nbad")
+    ['not', 'so', 'bad']
+    """
+    return text.translate(_SPACES).split(" ")  # not str.split(): a no-break space is part of a word
+
+
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {"spaces": _spaces, "words": _words}
 
 
 def tokenize(text: str, rule: str, *, lowercase: bool = True) -> list[tuple[str, int]]:
-    """Tokens of a text, each with the number of the word (cut at plain spaces) it comes from.
+    """Tokens of a text, each with the number of the word it comes from.
 
     >>> tokenize("It isn't bad!", "words")
     [('it', 0), ('is', 1), ("n't", 1), ('bad', 2), ('!', 2)]
@@ -31,5 +43,5 @@ def tokenize(text: str, rule: str, *, lowercase: bool = True) -> list[tuple[str,
     if rule not in TOKENIZERS:
         raise UnknownName("tokenizer", rule, TOKENIZERS)
     cut = TOKENIZERS[rule]
-    words = (text.lower() if lowercase else text).split(" ")
+    words = split_words(text.lower() if lowercase else text)
     return [(token, number) for number, word in enumerate(words) for token in cut(word)]

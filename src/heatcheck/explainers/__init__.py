@@ -1,9 +1,10 @@
 """Scores over words, from attention and from its rivals."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from heatcheck.data import Example
-from heatcheck.errors import UnknownName
+from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers.attention import attention
 from heatcheck.explainers.elsewhere import check_ids, from_file
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
@@ -13,10 +14,11 @@ from heatcheck.explainers.random import random
 from heatcheck.explainers.relevance import relevance
 from heatcheck.explainers.removal import REMOVALS
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
-from heatcheck.models import Subject
+from heatcheck.models import Subject, load
 
 __all__ = [
     "EXPLAINERS",
+    "MAX_WORDS",
     "REMOVALS",
     "Explainer",
     "Scores",
@@ -27,6 +29,8 @@ __all__ = [
     "from_file",
     "pad_scores",
 ]
+
+MAX_WORDS = 2000  # leave-one-out reads the text once for each
 
 EXPLAINERS: dict[str, Explainer] = {
     explainer.name: explainer
@@ -60,10 +64,10 @@ def explain_one(subject: Subject, examples: Sequence[Example], name: str, *, see
 
 
 def explain(
-    subject: Subject,
+    subject: Subject | Path | str,
     text: str,
     *,
-    by: Sequence[str] = ("attention", "gradient", "leave_one_out"),
+    by: Sequence[str] | str = ("attention", "gradient", "leave_one_out"),
     text_pair: str | None = None,
     seed: int = 0,
 ) -> dict[str, list[tuple[str, float | None]]]:
@@ -73,7 +77,12 @@ def explain(
     >>> explain(load("known:reader@planted_contrast"), "but dull", by=["attention"])["attention"][1][0]
     'dull'
     """
+    if isinstance(subject, str | Path):
+        subject = load(subject)
+    by = by.split(",") if isinstance(by, str) else by
     example = Example("text", text, text_pair)
+    if len(example.words) > MAX_WORDS:
+        raise BadInput(f"the text has {len(example.words):,} words; one at a time it may have {MAX_WORDS:,}.")
     found = {name: explain_one(subject, [example], name, seed=seed) for name in by}
     return {
         name: [

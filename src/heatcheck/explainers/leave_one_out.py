@@ -10,7 +10,6 @@ from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.models import Subject
 from heatcheck.training import predict
 
-
 DIGITS = 6  # a difference below a millionth is the noise of float32 logits: such words are tied
 
 

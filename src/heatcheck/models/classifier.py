@@ -1,5 +1,6 @@
 """One classifier for one or two segments: embedding, encoder, attention, decoder."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -50,6 +51,13 @@ class ClassifierSettings:
         ):
             if name not in known:
                 raise UnknownName(kind, name, known)
+        for name in ("embedding", "hidden"):
+            if not 1 <= getattr(self, name) <= 100_000:
+                raise BadInput(f"{name} must lie between 1 and 100,000, not {getattr(self, name)}.")
+        if not 0 <= self.dropout < 1:
+            raise BadInput(f"dropout must be at least 0 and below 1, not {self.dropout}.")
+        if not 0 <= self.embedding_scale < math.inf:
+            raise BadInput(f"embedding_scale must be at least 0, not {self.embedding_scale}.")
         if self.segments not in (1, 2):
             raise BadInput(f"a classifier reads 1 or 2 segments, not {self.segments}.")
         if self.decoder == "merge" and (self.segments == 1 or self.label_wise):

@@ -14,7 +14,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from heatcheck.data import Vocabulary
+from heatcheck.data import TOKENIZERS, Vocabulary
+from heatcheck.data.vocabulary import SPECIAL
 from heatcheck.engine import read_json, write_json
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError
 from heatcheck.models.classifier import Classifier, ClassifierSettings
@@ -68,10 +69,15 @@ def _build(folder: Path, config: Any, words: Any) -> Classifier:
         if (config["kind"], config["format"]) != ("classifier", FORMAT):
             raise BrokenFolder(f"{folder / CONFIG} describes a {config['kind']}, format {config['format']}.")
         vocabulary = Vocabulary(tuple(words["tokens"]), words["rule"], words["lowercase"])
+        labels = [str(label) for label in config["labels"]]
+        if vocabulary.tokens[: len(SPECIAL)] != SPECIAL or vocabulary.rule not in TOKENIZERS or len(labels) < 2:
+            raise ValueError("no vocabulary with its special tokens, or fewer than two labels")
         settings = ClassifierSettings(**config["settings"])
         recipe = Recipe(**config["recipe"]) if config["recipe"] else None
-        return Classifier(vocabulary, config["labels"], settings, recipe=recipe)
-    except HeatcheckError:
+        return Classifier(vocabulary, labels, settings, recipe=recipe)
+    except BrokenFolder:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except HeatcheckError as error:
+        raise BrokenFolder(f"{folder / CONFIG}: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, MemoryError) as error:
         raise BrokenFolder(f"{folder}: {CONFIG} or {WORDS} is not what heatcheck wrote ({error!r}).") from None

@@ -59,7 +59,7 @@ def _facts(audit: Audit) -> list[tuple[str, str, str]]:
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
         ("texts", f"{audit.n:,} of {audit.available:,}", f"split “{audit.split}”"),
-        ("accuracy", number(audit.accuracy), commonest),
+        ("accuracy, these texts", number(audit.accuracy), commonest),
         ("seed", str(audit.seed), ""),
     ]
 

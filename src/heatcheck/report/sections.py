@@ -114,7 +114,7 @@ def _agreement_tables(result: CheckResult) -> list[Table]:
     }
     extra = {column: cells for column, cells in extra.items() if any(cells.values())}
     overall = Table(
-        "Attention and each rival",
+        "Attention and each rival: a mean τ no higher than its mechanical floor says nothing about the words",
         ("rival", "mean τ", "95% interval", *extra, "n"),
         [
             (

@@ -24,7 +24,7 @@ QUANTITIES = {
     "tau_mechanical_floor": "τ that arises mechanically",
     "significant_share": "share of texts with a significant τ",
     "top_k_overlap": "overlap of the top words",
-    "K": "effect as a share of the best rival's (K)",
+    "K": "effect beyond random removal, as a share of the best rival's (K)",
     "K_signed": "the same against the best rival that knows the sign",
     "effect": "mean change of the probability",
     "room": "best rival minus random",

@@ -11,12 +11,13 @@ import torch
 
 from heatcheck.data import Corpus, build_vocabulary, load_task, read_vectors, texts_of
 from heatcheck.engine import FolderExists, whole_folder, write_json, write_whole
-from heatcheck.errors import BadInput
+from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Classifier, ClassifierSettings, Recipe, load_folder, save
 from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.loop import train_loop
+from heatcheck.training.losses import LOSSES
 from heatcheck.training.settings import TrainingSettings, make_plan
 
 STORE = Path("heatcheck-out")
@@ -42,6 +43,8 @@ def plan_recipe(
     **changes: Any,
 ) -> Recipe:
     """All that decides a fit, as plain data. `changes` are settings of the model or its training by name."""
+    if not 0 <= seed < 2**63:
+        raise BadInput(f"a seed is a whole number from 0 to 2**63, not {seed}.")
     if vectors is not None and "embedding" not in changes:
         changes["embedding"] = read_vectors(vectors, ["the"]).matrix.shape[1]
     model, training = make_plan(corpus, preset, changes)
@@ -96,12 +99,15 @@ def fit_recipe(
     """Trains what the recipe says into a folder that appears whole."""
     if recipe.task != corpus.reference:
         raise BadInput(f"the recipe is for {recipe.task}, the data is {corpus.reference}.")
+    # Whatever is wrong with the options is found before the folder of an interrupted run is touched.
+    training = TrainingSettings(**recipe.training)
+    if recipe.loss["name"] not in LOSSES:
+        raise UnknownName("loss", recipe.loss["name"], LOSSES)
+    subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
     with whole_folder(folder) as scratch:
         if not _is_of(scratch, recipe):
             (scratch / checkpoint.FILE).unlink(missing_ok=True)
         write_json(scratch / "recipe.json", asdict(recipe))
-        subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
-        training = TrainingSettings(**recipe.training)
         with Bar(training, len(corpus["train"]), shown=progress) as bar:
             done = train_loop(subject, corpus, recipe, scratch, watch=bar.watch)
         test = evaluate(subject, corpus["test"].examples, impose=recipe.impose)
@@ -141,6 +147,8 @@ def pick_device(name: str) -> torch.device:
     """`auto` is a GPU where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
+        raise BadInput(f"device {name!r} cannot be used here: give auto, cpu, cuda or mps.")
     try:
         torch.empty(0, device=name)
         return torch.device(name)
@@ -156,8 +164,11 @@ def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
 
 def _is_of(scratch: Path, recipe: Recipe) -> bool:
     """Whether what an interrupted attempt left here is of the same recipe."""
-    path = scratch / "recipe.json"
-    return path.is_file() and json.loads(path.read_bytes()) == json.loads(json.dumps(asdict(recipe)))
+    try:
+        left = json.loads((scratch / "recipe.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return bool(left == json.loads(json.dumps(asdict(recipe))))
 
 
 def _vectors_reference(path: Path | str | None) -> str | None:

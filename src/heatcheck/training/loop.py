@@ -10,7 +10,6 @@ from torch import nn
 
 from heatcheck.data import Corpus, Example
 from heatcheck.engine import stream
-from heatcheck.errors import UnknownName
 from heatcheck.models import Classifier, Recipe
 from heatcheck.training import checkpoint
 from heatcheck.training.checkpoint import Progress
@@ -36,8 +35,6 @@ def train_loop(
 
 def _train(subject: Classifier, corpus: Corpus, recipe: Recipe, folder: Path, watch: Watch) -> Progress:
     settings = TrainingSettings(**recipe.training)
-    if recipe.loss["name"] not in LOSSES:
-        raise UnknownName("loss", recipe.loss["name"], LOSSES)
     loss_of = LOSSES[recipe.loss["name"]]
     train, chosen_on = corpus["train"].examples, corpus[settings.select_split].examples
     optimizer = make_optimizer(subject, settings)

@@ -1,5 +1,6 @@
 """What decides a training run beside its data and its model, and the presets."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
@@ -45,6 +46,11 @@ class TrainingSettings:
         for name in ("epochs", "batch_size", "min_documents"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}.")
+        for name in ("patience", "learning_rate", "weight_decay", "clip"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise BadInput(f"{name} must be at least 0, not {getattr(self, name)}.")
+        if not 0 <= self.length_noise <= 1:
+            raise BadInput(f"length_noise must lie between 0 and 1, not {self.length_noise}.")
 
 
 class Plan(NamedTuple):
@@ -133,7 +139,12 @@ def make_plan(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> Plan:
     for name in changes:
         if name not in known:
             raise UnknownName("setting", name, known)
-    return Plan(_changed(model, changes), _changed(training, changes))
+    plan = Plan(_changed(model, changes), _changed(training, changes))
+    if plan.training.select == "auc" and len(corpus.labels) > 2:
+        raise BadInput(
+            f"select=auc needs two labels, and {corpus.name} has {len(corpus.labels)}: use accuracy or loss."
+        )
+    return plan
 
 
 def _changed(settings: _Settings, changes: Mapping[str, Any]) -> _Settings:
