@@ -107,8 +107,9 @@ def test_labels_go_by_name(tmp_path):
     subject = load("known:reader@planted_contrast")
     found = audit(subject, path, checks=["erasure"], settings={"erasure.rivals": "leave_one_out"})
     assert (found.accuracy, found.n, found.split) == (1.0, 20, "all")
-    path.write_text("\n".join(json.dumps({**row, "label": "positive"}) for row in rows))
-    assert audit(subject, path, checks=["erasure"], settings={"erasure.rivals": "leave_one_out"}).accuracy == 0.5
+    positive = [{**row, "label": "positive"} for row in rows if "lovely" in row["text"]]
+    path.write_text("\n".join(map(json.dumps, positive)))
+    assert audit(subject, path, checks=["erasure"], settings={"erasure.rivals": "leave_one_out"}).accuracy == 1.0
     path.write_text("\n".join(json.dumps({**row, "label": n % 2}) for n, row in enumerate(rows)))
     with pytest.raises(
         BadInput, match=r"mine.jsonl has the label '0', which reader@planted_contrast does not know; its labels"

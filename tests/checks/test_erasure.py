@@ -94,11 +94,17 @@ def test_one_rival_that_is_best_everywhere_is_chosen_everywhere():
 
 @pytest.mark.parametrize("name", ["reader@planted_contrast", "bystander_wrong@planted_contrast"])
 def test_confidence_does_not_change_it(name):
-    """A model and its temperature-scaled twin get the same K."""
+    """A model and its temperature-scaled twin get the same K from the same effects."""
     one, other = (measure(case_of(name, scale=scale), QUICK) for scale in (1.0, 30.0))
     for operator in ("deletion", "masking"):
-        pair = [found.find("K", operator=operator).value for found in (one, other)]
-        assert pair[0] == pytest.approx(pair[1], abs=0.02)
+        for name, by in (
+            ("K", {}),
+            ("room", {}),
+            ("effect", {"ranking": "attention"}),
+            ("effect", {"ranking": "random"}),
+        ):
+            pair = [found.find(name, operator=operator, **by).value for found in (one, other)]
+            assert pair[0] == pytest.approx(pair[1], abs=0.02)
 
 
 def test_count_in_is_count_out_and_exclusions():
