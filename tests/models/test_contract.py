@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from subjects import SUBJECTS
 
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.models import Responds, Site, Subject, response, uniform_weights
+from subjects import SUBJECTS
 
 each_subject = pytest.mark.parametrize("name", SUBJECTS)
 ATTENTION, EMBEDDING, STATE = Site("attention"), Site("embedding"), Site("state")

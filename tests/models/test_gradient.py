@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from subjects import SUBJECTS
 
 from heatcheck.models import Run, Site, Tap, differentiate, response
+from subjects import SUBJECTS
 
 ATTENTION, EMBEDDING = Site("attention"), Site("embedding")
 
