@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import heatcheck
+from heatcheck.checks import CHECKS
 from heatcheck.cli import COMMANDS, app
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,14 @@ def test_every_command_has_a_page(command):
     page = ROOT / "docs" / "commands" / f"{command}.md"
     assert f"# heatcheck {command}" in page.read_text()
     assert f"commands/{command}" in (ROOT / "docs" / "index.md").read_text()
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_check_has_a_page(check):
+    page = (ROOT / "docs" / "checks" / f"{check}.md").read_text()
+    for part in ("Question", "Held fixed", "Paper", "Left out"):
+        assert f"**{part}.**" in page
+    assert f"checks/{check}" in (ROOT / "docs" / "index.md").read_text()
 
 
 def test_pages_hold_the_help_of_today():

@@ -1,7 +1,7 @@
 """`heatcheck audit`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,28 +18,28 @@ def audit(
         list[str], typer.Argument(help="A model's folder, or known:NAME@TASK; several are seeds of one kind.")
     ],
     data: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A task's name or your own file.", show_default="what the model was trained on"),
     ] = None,
     checks: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Comma-separated; see `heatcheck checks`.", show_default="all"),
     ] = None,
     examples: Annotated[int, typer.Option(help="How many examples to sample.")] = 500,
     split: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="train, dev, test or all.", show_default="test; all rows of a file without splits"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     setting: Settings = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run and what it would cost, and stop.")] = False,
     out: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Folder to make.", show_default="heatcheck-out/audits/ID"),
     ] = None,
     tables: Annotated[str, typer.Option(help="Format of the tables: csv, parquet or json.")] = "csv",
     figures: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Save the figures too: svg or png."),
     ] = None,
     data_dir: DataDir = None,

@@ -1,7 +1,7 @@
 """`heatcheck explain`."""
 
 import math
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ def explain(
     by: Annotated[str, typer.Option(help="Comma-separated; see `heatcheck explainers`.")] = (
         "attention,gradient,leave_one_out"
     ),
-    pair: Annotated[Optional[str], typer.Option(help="The question, for a model that reads two texts.")] = None,  # noqa: UP045
+    pair: Annotated[str | None, typer.Option(help="The question, for a model that reads two texts.")] = None,
     seed: Annotated[int, typer.Option(help="Of random scores.")] = 0,
     device: Device = "cpu",
     json: AsJson = False,

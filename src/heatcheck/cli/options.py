@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -10,14 +10,14 @@ from heatcheck.errors import BadInput
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON on standard output.")]
 DataDir = Annotated[
-    Optional[Path],  # noqa: UP045 - typer reads it at run time
+    Path | None,
     typer.Option(
         "--data-dir", help="Folder with corpora such as sst.jsonl.gz.", envvar="HEATCHECK_DATA", show_default="data"
     ),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one.")]
 Settings = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be given several times."),
 ]
 

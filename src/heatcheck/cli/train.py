@@ -1,7 +1,7 @@
 """`heatcheck train`."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -11,17 +11,17 @@ from heatcheck.errors import BadInput
 
 def train(
     task: Annotated[str, typer.Argument(help="A task's name (see `heatcheck tasks`) or your own file.")],
-    encoder: Annotated[Optional[str], typer.Option(help="average, cnn or lstm.", show_default="lstm")] = None,  # noqa: UP045
-    attention: Annotated[Optional[str], typer.Option(help="tanh or dot.", show_default="tanh")] = None,  # noqa: UP045
+    encoder: Annotated[str | None, typer.Option(help="average, cnn or lstm.", show_default="lstm")] = None,
+    attention: Annotated[str | None, typer.Option(help="tanh or dot.", show_default="tanh")] = None,
     preset: Annotated[str, typer.Option(help="default, jw-paper, jw-release or wp.")] = "default",
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     vectors: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz."),
     ] = None,
     setting: Settings = None,
     out: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Folder to make.", show_default="heatcheck-out/fits/ID"),
     ] = None,
     data_dir: DataDir = None,

@@ -12,7 +12,7 @@ from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """The weights of the read-out behind the first decision, summed over heads."""
     site = subject.sites[-1]
 

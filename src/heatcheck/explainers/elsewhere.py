@@ -19,7 +19,7 @@ def from_file(path: Path | str) -> Explainer:
     if not path.is_file():
         raise BadInput(f"no scores at {path}: give a JSONL file with id and scores, one line an example.")
 
-    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
         found = _read(path)
         wanted = {example.id: example for example in examples}
         if not wanted.keys() & found.keys():

@@ -38,7 +38,7 @@ def _make(*, attention: str, signed: bool) -> Explain:
         weights = uniform_weights(batch.scored)
         return {subject.sites[-1]: lambda own: weights.to(own.dtype).expand_as(own)}
 
-    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
         def score(batch: Batch) -> Float[Tensor, "example token"]:
             with torch.no_grad():
                 run = subject.run(batch, want=[EMBEDDING])

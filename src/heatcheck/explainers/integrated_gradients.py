@@ -17,7 +17,7 @@ from heatcheck.models import Subject
 STEPS = 50
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """The predicted label's probability, along the straight path from zero embeddings to the text's."""
     try:
         from captum.attr import IntegratedGradients

@@ -13,7 +13,7 @@ from heatcheck.training import predict
 DIGITS = 6  # a difference below a millionth is the noise of float32 logits: such words are tied
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """p(label) − p(label | the text without the word), the word deleted and the rest encoded again."""
     whole = np.exp(predict(subject, examples)[:, 0])
     predicted = whole.argmax(-1)

@@ -8,7 +8,7 @@ from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.models import Subject
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """Uniform numbers, a stream an example: the same alone as in any batch."""
     return [stream(seed, "random scores", example.id).random(len(example.words)) for example in examples]
 

@@ -13,7 +13,7 @@ from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject, response
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:  # noqa: ARG001
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """r_t of the predicted label, less the mean over the other labels."""
 
     @torch.no_grad()

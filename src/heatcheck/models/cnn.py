@@ -32,6 +32,6 @@ class CNN(Encoder):
     def summary(
         self,
         states: Float[Tensor, "example token size"],
-        valid: Bool[Tensor, "example token"],  # noqa: ARG002
+        valid: Bool[Tensor, "example token"],
     ) -> Float[Tensor, "example size"]:
         return states.amax(1)  # states are >= 0 and 0 at padding

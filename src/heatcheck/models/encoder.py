@@ -12,7 +12,7 @@ class Encoder(nn.Module):
 
     size: int
 
-    def __init__(self, features: int, hidden: int) -> None:  # noqa: ARG002
+    def __init__(self, features: int, hidden: int) -> None:
         super().__init__()
 
     def forward(
