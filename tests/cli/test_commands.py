@@ -149,6 +149,17 @@ def test_an_audit_of_a_known_answer(heatcheck, tmp_path):
     assert {"report.html", "measurements.csv", "per_example.csv", "figures"} <= made
 
 
+def test_without_anything_to_draw_with_there_are_still_tables(heatcheck, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    arguments = ["audit", "known:reader@planted_contrast", *FAST, "--checks", "erasure", "--out", "mine"]
+    code, out, err = heatcheck(*arguments)
+    assert code == 0
+    assert "tables: mine" in out
+    assert "no report, only tables: this needs the package 'altair'" in err
+    assert not (tmp_path / "mine" / "report.html").exists()
+    assert (tmp_path / "mine" / "measurements.csv").is_file()
+
+
 def test_an_audit_as_json_and_again(heatcheck):
     arguments = ["audit", "known:bystander_wrong@planted_contrast", *FAST, "--checks", "erasure", "--json"]
     first = json.loads(heatcheck(*arguments)[1])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heatcheck.cli.options import AsJson, DataDir, Device, Settings, pairs
-from heatcheck.errors import BadInput
+from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
     from heatcheck.auditing import Audit
@@ -95,15 +95,21 @@ def audit(
         folders.append(write(audits[-1], out, tables=tables, figures=figures))
         if not json:
             show.card(audits[-1])
-            typer.echo(f"report: {folders[-1] / 'report.html'}")
+            typer.echo(f"report: {folders[-1] / 'report.html'}" if made(folders[-1]) else f"tables: {folders[-1]}")
     if json:
         found = [
-            {"folder": str(folder), "report": str(folder / "report.html"), **show.audit_facts(one)}
+            {"folder": str(folder), "report": made(folder), **show.audit_facts(one)}
             for one, folder in zip(audits, folders, strict=True)
         ]
         show.as_json(found[0] if len(found) == 1 else found)
     elif len(audits) > 1:
         show.across(audits)
+
+
+def made(folder: Path) -> str | None:
+    """The path of the report, where there was something to draw it with."""
+    report = folder / "report.html"
+    return str(report) if report.is_file() else None
 
 
 def data_of(subject: "Subject", model: str) -> str:
@@ -137,7 +143,10 @@ def write(found: "Audit", out: Path | None, *, tables: str = "csv", figures: str
     if out is None and folder.is_dir():
         shutil.rmtree(folder)  # the same audit, made again
     with whole_folder(folder, resume=False) as scratch:
-        write_report(found, scratch / "report.html")
+        try:
+            write_report(found, scratch / "report.html")
+        except MissingPackage as error:  # a machine for computing may have nothing to draw with
+            typer.echo(f"heatcheck: no report, only tables: {error}", err=True)
         write_tables(found, scratch, format=tables)
         if figures:
             write_figures(found, scratch / "figures", format=figures)
