@@ -1,6 +1,6 @@
 """The battery of checks and the card they give."""
 
-from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, choose_settings, plan_audit
+from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, choose_settings, plan_audit, run_plan
 from heatcheck.auditing.verdict import Card, CardSettings, Line, State, judge_points, make_card
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "judge_points",
     "make_card",
     "plan_audit",
+    "run_plan",
 ]

@@ -96,32 +96,19 @@ def audit(
     subject: Subject | Path | str,
     data: Any,
     *,
-    checks: Sequence[str] | None = None,
-    examples: int = EXAMPLES,
-    split: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    data_dir: Path | str | None = None,
-    name: str | None = None,
     watch: Callable[[str, int, int], None] = lambda *_: None,
+    **choices: Any,
 ) -> Audit:
     """Runs the checks on a sample of the data and gives what they found with the card.
 
-    `data` is a task's name, a file, a frame or `(texts, labels)`. `settings` are by `check.key`, such as
-    `{"erasure.sizes": "1,2"}`. `name` is what the report calls the subject. `watch(check, done, total)` is told
-    before each check.
+    `data` is a task's name, a file, a frame or `(texts, labels)`. The choices are those of `plan_audit`: `checks`,
+    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`. `watch(check, done, total)` is told before each check.
     """
-    plan = plan_audit(
-        subject,
-        data,
-        checks=checks,
-        examples=examples,
-        split=split,
-        settings=settings,
-        seed=seed,
-        data_dir=data_dir,
-        name=name,
-    )
+    return run_plan(plan_audit(subject, data, **choices), watch=watch)
+
+
+def run_plan(plan: Plan, *, watch: Callable[[str, int, int], None] = lambda *_: None) -> Audit:
+    """Runs what was planned."""
     results: dict[str, CheckResult] = {}
     for number, (name, chosen) in enumerate(plan.checks.items()):
         watch(name, number, len(plan.checks))
@@ -142,7 +129,15 @@ def plan_audit(
     data_dir: Path | str | None = None,
     name: str | None = None,
 ) -> Plan:
-    """Reads the data and fixes every choice; runs nothing."""
+    """Reads the data and fixes every choice; runs nothing.
+
+    Args:
+        checks: names; all where not given.
+        examples: how many to sample.
+        split: of the data; `all` for every row.
+        settings: by `check.key`, such as `{"erasure.sizes": "1,2"}`.
+        name: what the report calls the subject.
+    """
     if isinstance(subject, str | Path):
         name, subject = name or str(subject), load(subject)
     checks = [checks] if isinstance(checks, str) else checks

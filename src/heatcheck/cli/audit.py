@@ -63,8 +63,7 @@ def audit(
         if value is not None and value not in known:
             raise BadInput(f"{name} takes {', '.join(known)}, not {value!r}.")
 
-    from heatcheck.auditing import audit as run_audit
-    from heatcheck.auditing import plan_audit
+    from heatcheck.auditing import plan_audit, run_plan
     from heatcheck.cli import show
     from heatcheck.models import load
     from heatcheck.training import pick_device
@@ -83,15 +82,15 @@ def audit(
         raise BadInput("--out names one audit's folder; with several models leave it out.")
     place = str(pick_device(device))
     loaded = [(load(name, device=place), name) for name in model]
-    planned = [(subject, data or data_of(subject, name), name) for subject, name in loaded]
-    plans = [plan_audit(subject, source, **options) for subject, source, _ in planned]  # complains before any runs
+    # All are planned before any runs, so that a complaint about the last comes before the work on the first.
+    plans = [plan_audit(subject, data or data_of(subject, name), name=name, **options) for subject, name in loaded]
     if plan:
         show.plan(plans[0], as_json_too=json)
         return
     audits, folders = [], []
-    for subject, source, name in planned:
+    for planned in plans:
         with show.checking(shown=not json) as watch:
-            audits.append(run_audit(subject, source, watch=watch, name=name, **options))
+            audits.append(run_plan(planned, watch=watch))
         folders.append(write(audits[-1], out, tables=tables, figures=figures))
         if not json:
             show.card(audits[-1])
