@@ -1,5 +1,7 @@
 """Erasure's K: right on models whose answer is known, and by brute force."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -110,8 +112,20 @@ def test_confidence_does_not_change_it(name):
 def test_count_in_is_count_out_and_exclusions():
     subject, _ = SUBJECTS["lstm"]
     found = measure(Case(subject, SINGLE, labels=("no", "yes")), QUICK)
-    assert found.excluded == {"e2": "one word only: nothing is left without it"}
+    assert found.excluded == {"e2": "leave_one_out: one word only: nothing is left without it"}
     assert len(found.examples) + len(found.excluded) == len(SINGLE)
+
+
+def test_an_example_without_scores_is_left_out_by_name(tmp_path):
+    """Counted with an effect of nothing, a short scores file would speak against itself."""
+    case = case_of("reader@planted_contrast", n=20)
+    rows = [{"id": e.id, "scores": [int(m) for m in e.marks["rationale"]]} for e in case.examples[:12]]
+    (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    name = f"file:{tmp_path / 'some.jsonl'}"
+    found = measure(case, ErasureSettings(explainer=name, rivals=("leave_one_out",), draws=50))
+    assert len(found.examples) == 12
+    assert found.excluded == {e.id: f"{name}: no scores in some.jsonl" for e in case.examples[12:]}
+    assert found.find("K", operator="deletion").value > 0.9
 
 
 def test_nothing_depends_on_the_order_of_examples():

@@ -26,13 +26,13 @@ def read(path):
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 
 
-@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
-def test_tables_round_trip(tmp_path, format):  # noqa: A002
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_tables_round_trip(tmp_path, suffix):
     audit = audits.full(6)
     agreement = audit.results["agreement"]
     agreement.per_example["tau:attention|gradient"][2] = np.nan
-    paths = write_tables(audit, tmp_path / "new", format=format)
-    assert [path.name for path in paths] == [f"{name}.{format}" for name in ("measurements", "per_example", "card")]
+    paths = write_tables(audit, tmp_path / "new", suffix=suffix)
+    assert [path.name for path in paths] == [f"{name}.{suffix}" for name in ("measurements", "per_example", "card")]
     measurements, per_example, card = map(read, paths)
 
     wanted = [(check, m) for check, result in audit.results.items() for m in result.measurements]
@@ -52,11 +52,11 @@ def test_tables_round_trip(tmp_path, format):  # noqa: A002
     assert card[0]["value"] in (None, "")
 
 
-@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("odd", [audits.nothing_run, audits.no_numbers, audits.hostile])
-def test_odd_audits_make_tables_too(tmp_path, format, odd):  # noqa: A002
+def test_odd_audits_make_tables_too(tmp_path, suffix, odd):
     audit = odd()
-    measurements, per_example, _ = map(read, write_tables(audit, tmp_path, format=format))
+    measurements, per_example, _ = map(read, write_tables(audit, tmp_path, suffix=suffix))
     if odd is audits.hostile:
         ids = [row["id"] for row in per_example if row["check"] == "permutation"]
         assert ids == ["é", 'a "quoted"\nid', "half an emoji ?"]
@@ -64,29 +64,29 @@ def test_odd_audits_make_tables_too(tmp_path, format, odd):  # noqa: A002
 
 
 def test_parquet_keeps_its_types_without_a_number(tmp_path):
-    path = write_tables(audits.no_numbers(), tmp_path, format="parquet")[0]
+    path = write_tables(audits.no_numbers(), tmp_path, suffix="parquet")[0]
     kinds = dict(duckdb.sql(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM '{path}')").fetchall())
     assert (kinds["value"], kinds["n"], kinds["by"]) == ("DOUBLE", "BIGINT", "VARCHAR")
 
 
 def test_figures_are_pictures(tmp_path):
     names = ["agreement-histogram", "agreement-matrix", "erasure-effects"]
-    drawings = write_figures(audits.full(20), tmp_path, format="svg")
+    drawings = write_figures(audits.full(20), tmp_path, suffix="svg")
     assert [path.name for path in drawings] == [f"{name}.svg" for name in names]
     assert all(path.read_text().startswith("<svg") for path in drawings)
     assert "0.610" in drawings[1].read_text(), "numbers are printed in the cells"
     assert "mechanical floor: uniform attention" in drawings[0].read_text()
     assert "deletion" in drawings[2].read_text()
-    pictures = write_figures(audits.full(20), tmp_path, format="png")
+    pictures = write_figures(audits.full(20), tmp_path, suffix="png")
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
-    assert write_figures(audits.no_numbers(), tmp_path, format="svg") == []
+    assert write_figures(audits.no_numbers(), tmp_path, suffix="svg") == []
 
 
 def test_unknown_formats_are_named(tmp_path):
     with pytest.raises(UnknownName, match="table format 'xlsx'"):
-        write_tables(audits.full(2), tmp_path, format="xlsx")
+        write_tables(audits.full(2), tmp_path, suffix="xlsx")
     with pytest.raises(UnknownName, match="did you mean 'svg'"):
-        write_figures(audits.full(2), tmp_path, format="svgz")
+        write_figures(audits.full(2), tmp_path, suffix="svgz")
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
     if len(names) < 2:
         raise BadInput(f"agreement compares explainers, and only {names} could be run.")
     valid = np.logical_and.reduce([found.valid for found in scores.values()])
-    excluded = _exclusions(case, scores, valid)
+    excluded = case.exclusions(scores)
     kept = np.array([example.id not in excluded for example in case.examples])
     valid = valid & kept[:, None]
     classes = {label: kept & (case.predicted == number) for number, label in enumerate(case.labels)}
@@ -151,18 +151,6 @@ def _mean_tau(
     mean: Float[np.ndarray, " example"] = np.full(len(total), np.nan)
     np.divide(total, defined.sum(0), out=mean, where=defined.any(0))
     return mean
-
-
-def _exclusions(case: Case, scores: dict[str, Scores], valid: Bool[np.ndarray, "example word"]) -> dict[str, str]:
-    """Examples that cannot be ranked, each with its reason."""
-    reasons: dict[str, str] = {}
-    for row, example in enumerate(case.examples):
-        missing = [f"{name}: {s.missing[example.id]}" for name, s in scores.items() if example.id in s.missing]
-        if missing:
-            reasons[example.id] = missing[0]
-        elif valid[row].sum() < 2:
-            reasons[example.id] = "fewer than two words to rank"
-    return reasons
 
 
 def _cost(case: Case, settings: AgreementSettings) -> int:

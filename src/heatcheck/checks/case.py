@@ -1,6 +1,6 @@
 """What checks look at: one subject on some examples, with everything that several of them need computed once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -56,6 +56,17 @@ class Case:
         if explainer not in self._scores:
             self._scores[explainer] = explain_one(self.subject, self.examples, explainer, seed=self.seed)
         return self._scores[explainer]
+
+    def exclusions(self, scores: Mapping[str, Scores]) -> dict[str, str]:
+        """Examples that these scores cannot rank, each with its reason: never counted, never silently dropped."""
+        reasons: dict[str, str] = {}
+        for row, example in enumerate(self.examples):
+            missing = [f"{name}: {s.missing[example.id]}" for name, s in scores.items() if example.id in s.missing]
+            if missing:
+                reasons[example.id] = missing[0]
+            elif np.logical_and.reduce([found.valid[row] for found in scores.values()]).sum() < 2:
+                reasons[example.id] = "fewer than two words to rank"
+        return reasons
 
     @property
     def explained(self) -> tuple[str, ...]:

@@ -50,15 +50,11 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
     rivals = [name for name in settings.rivals if name in ranked]
     if settings.explainer not in ranked or not rivals:
         raise BadInput(f"erasure needs {settings.explainer} and a rival; not run: {not_run}.")
-    places = [np.flatnonzero([bool(word) for word in example.words]) for example in case.examples]
-    excluded = {
-        e.id: "one word only: nothing is left without it"
-        for e, p in zip(case.examples, places, strict=True)
-        if len(p) < 2
-    }
+    excluded = case.exclusions(ranked)
     rows = np.flatnonzero([example.id not in excluded for example in case.examples])
     if not len(rows):
-        raise BadInput("every text has one word only: there is nothing to remove.")
+        raise BadInput(f"no example can be used; the first is left out because of {next(iter(excluded.values()))}.")
+    valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
 
     orders: dict[str, list[Order]] = {}
     for name, scores in ranked.items():
@@ -67,7 +63,9 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
             orders[f"{name} (signed)"] = [_descending(scores.values[row], scores.valid[row]) for row in rows]
     for number in range(settings.random_orders):
         orders[f"random {number}"] = [
-            stream(case.seed, "random order", number, case.examples[row].id).permutation(places[row]).tolist()
+            stream(case.seed, "random order", number, case.examples[row].id)
+            .permutation(np.flatnonzero(valid[row]))
+            .tolist()
             for row in rows
         ]
     measurements: list[Measurement] = []

@@ -146,7 +146,7 @@ def write(found: "Audit", out: Path | None, *, tables: str = "csv", figures: str
             write_report(found, scratch / "report.html")
         except MissingPackage as error:  # a machine for computing may have nothing to draw with
             typer.echo(f"heatcheck: no report, only tables: {error}", err=True)
-        write_tables(found, scratch, format=tables)
+        write_tables(found, scratch, suffix=tables)
         if figures:
-            write_figures(found, scratch / "figures", format=figures)
+            write_figures(found, scratch / "figures", suffix=figures)
     return folder

@@ -30,18 +30,18 @@ class Figure(NamedTuple):
     spec: dict[str, Any]
 
 
-def write_figures(audit: Audit, folder: Path | str, *, format: str) -> list[Path]:  # noqa: A002
+def write_figures(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
     """Write every figure of the report as svg or png."""
     encoders: dict[str, Callable[[dict[str, Any]], bytes | str]] = {
         "svg": lambda spec: str(_vl_convert().vegalite_to_svg(spec, vl_version=_vegalite_version())),
         "png": lambda spec: bytes(_vl_convert().vegalite_to_png(spec, vl_version=_vegalite_version(), scale=2)),
     }
-    if format not in encoders:
-        raise UnknownName("figure format", format, encoders)
+    if suffix not in encoders:
+        raise UnknownName("figure format", suffix, encoders)
     written = []
     for figure in draw(audit):
-        path = Path(folder) / f"{figure.name}.{format}"
-        write_whole(path, encoders[format](figure.spec | {"background": "white"}))
+        path = Path(folder) / f"{figure.name}.{suffix}"
+        write_whole(path, encoders[suffix](figure.spec | {"background": "white"}))
         written.append(path)
     return written
 

@@ -17,16 +17,16 @@ from heatcheck.errors import MissingPackage, UnknownName
 Columns: TypeAlias = dict[str, list[Any]]
 
 
-def write_tables(audit: Audit, folder: Path | str, *, format: str) -> list[Path]:  # noqa: A002
+def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
     """Write measurements, per_example and card as csv, json or parquet; no number (NaN) is an empty cell or null."""
     encoders = {"csv": _as_csv, "parquet": _as_parquet, "json": _as_json}
-    if format not in encoders:
-        raise UnknownName("table format", format, encoders)
+    if suffix not in encoders:
+        raise UnknownName("table format", suffix, encoders)
     tables = {"measurements": _measurements(audit), "per_example": _per_example(audit), "card": _card(audit)}
     written = []
     for name, columns in tables.items():
-        path = Path(folder) / f"{name}.{format}"
-        write_whole(path, encoders[format](columns))
+        path = Path(folder) / f"{name}.{suffix}"
+        write_whole(path, encoders[suffix](columns))
         written.append(path)
     return written
 
