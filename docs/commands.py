@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import typer
+
 from heatcheck.cli import COMMANDS
 
 PAGES = Path(__file__).parent / "commands"
@@ -12,9 +14,16 @@ BLOCK = re.compile(r"(<!-- help -->\n```text\n).*?(```\n<!-- /help -->)", re.DOT
 
 
 def help_of(command: str) -> str:
+    """Its help, and that of each command of a group."""
+    group = COMMANDS[command]
+    below = [str(one.name) for one in group.registered_commands] if isinstance(group, typer.Typer) else []
+    return "\n".join(shown_for(words) for words in ([command], *([command, name] for name in below)))
+
+
+def shown_for(words: list[str]) -> str:
     environment = {"COLUMNS": "100", "TERM": "dumb", "PATH": "", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
-        [sys.executable, "-m", "heatcheck", command, "--help"],
+        [sys.executable, "-m", "heatcheck", *words, "--help"],
         capture_output=True,
         text=True,
         check=True,

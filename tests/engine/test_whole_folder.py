@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jobs_for_tests import eventually, program
 
-from heatcheck.engine import FolderExists, read_json, whole_folder, write_json, write_whole
+from heatcheck.engine import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 from heatcheck.engine import folder as folder_module
 from heatcheck.errors import BadInput, BrokenFolder
 
@@ -286,3 +286,24 @@ def test_json_is_json_to_others(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a.json").read_text()) == {"sizes": [1, 2], "text": "τ \ud800"}
     with pytest.raises(BadInput, match=r"^'a.b\[0\]' is nan"):
         write_json(tmp_path / "a.json", {"a": {"b": [float("nan")]}})
+
+
+def test_a_file_too_big_to_hold_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "down" / "rows.txt"
+
+    def stop_halfway() -> None:
+        with whole_file(target) as aside:
+            aside.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop_halfway()
+    assert names(tmp_path) == []
+    with whole_file(target) as aside:
+        aside.write_text("whole")
+        assert not target.exists()
+    assert names(target.parent) == ["rows.txt"]
+    with pytest.raises(ZeroDivisionError), whole_file(target.with_name("more.txt")):
+        _ = 1 / 0
+    assert target.read_text() == "whole"
+    assert names(target.parent) == ["rows.txt"]

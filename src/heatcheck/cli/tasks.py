@@ -1,5 +1,7 @@
 """`heatcheck tasks`."""
 
+from collections.abc import Mapping
+
 from heatcheck.cli.options import AsJson, DataDir
 
 
@@ -33,9 +35,16 @@ def tasks(json: AsJson = False, data_dir: DataDir = None) -> None:
         [
             task.name,
             f"{task.about}\n"
-            f"{'/'.join(map(str, task.sizes.values()))} train/dev/test; {', '.join(task.labels)}; "
+            f"{sizes(task.sizes)}; {', '.join(task.labels)}; "
             f"licence: {task.licence}; {'ready' if missing is None else f'not here: {missing}'}",
         ]
         for task, missing in found
     ]
     show.table(["task", "what it is, and whether it is ready here"], rows)
+
+
+def sizes(of_task: Mapping[str, int]) -> str:
+    """How many examples there are, or that it depends."""
+    if not of_task:
+        return "as many as your copy has"
+    return f"{'/'.join(map(str, of_task.values()))} train/dev/test"

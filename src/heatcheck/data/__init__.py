@@ -1,13 +1,20 @@
 """Corpora: tasks by name, a user's own files, the words and vectors a model starts from."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from heatcheck.data.adverse_effects import ade, adr_tweets
+from heatcheck.data.babi import babi_1, babi_2, babi_3
 from heatcheck.data.batch import Batch
-from heatcheck.data.example import SPLITS, Corpus, Example, Split
+from heatcheck.data.cnn_qa import cnn_qa
+from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
 from heatcheck.data.files import read_file, read_frame, read_lists
+from heatcheck.data.imdb import imdb_full, imdb_small
+from heatcheck.data.mimic import mimic_anemia, mimic_diabetes
 from heatcheck.data.movie_reviews import imdb, rotten_tomatoes
+from heatcheck.data.news import ag_news, newsgroups
 from heatcheck.data.planted import (
     planted_contrast,
     planted_keyword,
@@ -15,7 +22,9 @@ from heatcheck.data.planted import (
     planted_majority,
     planted_twins,
 )
+from heatcheck.data.preparation import PREPARATIONS, Preparation, prepare
 from heatcheck.data.reviews import reviews
+from heatcheck.data.snli import snli
 from heatcheck.data.sst import sst
 from heatcheck.data.task import Task
 from heatcheck.data.tokens import TOKENIZERS, tokenize
@@ -24,19 +33,25 @@ from heatcheck.data.vocabulary import Vocabulary, build_vocabulary, texts_of
 from heatcheck.errors import BadInput, UnknownName
 
 __all__ = [
+    "PREPARATIONS",
     "SPLITS",
     "TASKS",
     "TOKENIZERS",
     "Batch",
     "Corpus",
     "Example",
+    "Preparation",
     "Split",
     "Task",
     "Vectors",
     "Vocabulary",
     "build_vocabulary",
+    "check_corpus",
     "data_folder",
+    "is_task",
     "load_task",
+    "name_parts",
+    "prepare",
     "read_file",
     "read_frame",
     "read_lists",
@@ -46,7 +61,19 @@ __all__ = [
 ]
 
 TASKS: dict[str, Task] = {
+    "20news_sports": newsgroups,
+    "ade": ade,
+    "adr_tweets": adr_tweets,
+    "ag_news": ag_news,
+    "babi_1": babi_1,
+    "babi_2": babi_2,
+    "babi_3": babi_3,
+    "cnn_qa": cnn_qa,
     "imdb": imdb,
+    "imdb_full": imdb_full,
+    "imdb_small": imdb_small,
+    "mimic_anemia": mimic_anemia,
+    "mimic_diabetes": mimic_diabetes,
     "planted_contrast": planted_contrast,
     "planted_keyword": planted_keyword,
     "planted_lookup": planted_lookup,
@@ -54,6 +81,7 @@ TASKS: dict[str, Task] = {
     "planted_twins": planted_twins,
     "reviews": reviews,
     "rotten_tomatoes": rotten_tomatoes,
+    "snli": snli,
     "sst": sst,
 }
 
@@ -63,9 +91,30 @@ def data_folder(given: Path | str | None = None) -> Path:
     return Path(given or os.environ.get("HEATCHECK_DATA") or "data")
 
 
+def name_parts(name: str) -> tuple[str, str | None]:
+    """A task's name and the preparation it asks for.
+
+    >>> name_parts("sst:jw-release"), name_parts("sst")
+    (('sst', 'jw-release'), ('sst', None))
+    """
+    task, colon, preparation = name.partition(":")
+    return task, preparation if colon else None
+
+
+def is_task(name: str) -> bool:
+    """Whether `load_task` knows the name as a task, with or without a preparation.
+
+    >>> is_task("sst:jw-release"), is_task("sst:other"), is_task("reviews.csv")
+    (True, False, False)
+    """
+    task, preparation = name_parts(name)
+    return task in TASKS and (preparation is None or task in PREPARATIONS.get(preparation, ()))
+
+
 def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: bool = True) -> Corpus:
     """A corpus from a task's name, a file, a pandas or polars frame, or `(texts, labels)`.
 
+    A name may ask for a preparation, as in `sst:jw-release`: a name in PREPARATIONS.
     With `trainable=False` a user's data may have one class only or no train split: enough to audit on.
 
     >>> len(load_task("planted_keyword")["test"])
@@ -81,9 +130,21 @@ def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: boo
     if not isinstance(source, str | Path):
         kind = type(source).__name__
         raise BadInput(f"data is a task's name, a file, a data frame or (texts, labels), not a {kind}.")
-    if str(source) in TASKS:
-        return TASKS[str(source)].read(data_folder(data_dir))
+    if is_task(str(source)):
+        return _read_task(str(source), data_folder(data_dir))
     # A name with a suffix or a folder in it is meant as a file, even if it is not there.
     if Path(source).suffix or Path(source).parent != Path():
         return read_file(source, trainable=trainable)
+    task, preparation = name_parts(str(source))
+    if task in TASKS and preparation is not None:
+        raise UnknownName(f"preparation of {task}", preparation, [n for n, of in PREPARATIONS.items() if task in of])
     raise UnknownName("task", str(source), TASKS)
+
+
+def _read_task(name: str, folder: Path) -> Corpus:
+    task, asked = name_parts(name)
+    corpus = check_corpus(TASKS[task].read(folder))
+    preparation = TASKS[task].preparation if asked is None else PREPARATIONS[asked][task]
+    if preparation is None:
+        return corpus
+    return check_corpus(replace(prepare(corpus, preparation), name=name))

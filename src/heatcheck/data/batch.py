@@ -13,7 +13,7 @@ class Batch:
 
     `valid` tokens are read by the encoder; `scored` ones get a score (no padding, no start or end mark, no
     question). `word` says which word of the text a token belongs to, -1 for none. `gold` is -100 where there
-    is nothing to decide.
+    is nothing to decide. `options` are the labels each example may have; None = any.
     """
 
     ids: tuple[str, ...]  # imposed weights, caches and random streams are keyed by these
@@ -23,6 +23,7 @@ class Batch:
     word: Int[Tensor, "example token"]
     gold: Int[Tensor, "example decision"] | None
     marks: Mapping[str, Bool[Tensor, "example token"]]
+    options: Bool[Tensor, "example label"] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

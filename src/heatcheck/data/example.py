@@ -18,7 +18,8 @@ SPLITS: tuple[SplitName, ...] = ("train", "dev", "test")
 class Example:
     """One text, or a passage and its question, with what is known about it.
 
-    `marks` are over `words`: a human rationale, impermissible words, …
+    `marks` are over `words`: a human rationale, impermissible words, … `options` are the labels this example may
+    have, such as the entities of its own passage; None = all of the task's.
 
     >>> Example("a", "not bad", label=1, marks={"rationale": (True, True)}).words
     ('not', 'bad')
@@ -29,6 +30,7 @@ class Example:
     text_pair: str | None = None
     label: int | tuple[int, ...] | None = None
     marks: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+    options: tuple[int, ...] | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -48,7 +50,9 @@ class Split:
         digest = hashlib.sha256()
         for example in self.examples:
             marks = sorted((name, list(marked)) for name, marked in example.marks.items())
-            fields = [example.id, example.text, example.text_pair, example.label, marks]
+            fields: list[object] = [example.id, example.text, example.text_pair, example.label, marks]
+            if example.options is not None:  # what has none keeps the fingerprint it always had
+                fields.append(list(example.options))
             digest.update(json.dumps(fields).encode() + b"\n")
         return digest.hexdigest()[:12]
 
@@ -68,6 +72,7 @@ class Corpus:
     splits: Mapping[str, Split]
     tokens: str = "words"  # how its words become tokens: a name in data.TOKENIZERS
     given_split: bool = True  # False: cut by hash, because the source has none
+    dropped: Mapping[str, int] = field(default_factory=dict)  # reason -> how many of the source are not in any split
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.splits:

@@ -1,8 +1,8 @@
-"""A fixed split for corpora that come without one."""
+"""Fixed splits for corpora that come without one, or without a dev part."""
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from heatcheck.data.example import Example, Split
 
@@ -26,6 +26,34 @@ def split_by_hash(examples: Sequence[Example]) -> dict[str, Split]:
             # A text under two labels keeps its first side.
             side.setdefault(key, "test" if place < tenth else "dev" if place < 2 * tenth else "train")
     return {name: Split(name, tuple(e for e in examples if side[_key(e)] == name)) for name in ("train", "dev", "test")}
+
+
+def set_aside(
+    examples: Sequence[Example], share: float, *, group: Callable[[Example], str] | None = None
+) -> tuple[list[Example], list[Example]]:
+    """The examples without a share of them, and that share, decided by hash as in `split_by_hash`.
+
+    A share of the texts of each label; or, with `group`, a share of the groups, whatever their labels: then no
+    group stands on both sides.
+
+    >>> kept, aside = set_aside([Example(str(n), f"text {n}", label=n % 2) for n in range(20)], 0.2)
+    >>> [e.id for e in aside]
+    ['10', '14', '15', '17']
+    """
+    members: dict[object, set[str]] = defaultdict(set)
+    if group is None:
+        keys = [_key(example) for example in examples]
+    else:
+        keys = [hashlib.sha256(group(example).encode()).hexdigest() for example in examples]
+    for key, example in zip(keys, examples, strict=True):
+        members[example.label if group is None else None].add(key)
+    chosen: set[str] = set()  # a text under two labels is set aside under both if it is under one
+    for found in members.values():
+        chosen.update(sorted(found)[: round(share * len(found))])
+    sides: tuple[list[Example], list[Example]] = ([], [])
+    for key, example in zip(keys, examples, strict=True):
+        sides[key in chosen].append(example)
+    return sides
 
 
 def _key(example: Example) -> str:

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heatcheck.data.example import Corpus
+from heatcheck.data.preparation import Preparation
 
 
 @dataclass(frozen=True)
 class Task:
-    """A row of `heatcheck tasks`. `missing` says in one sentence what to do where the data is not here."""
+    """A row of `heatcheck tasks`. `missing` says in one sentence what to do where the data is not here.
+
+    `read` gives the source's own splits; `preparation` is what is done to them when the task's name asks for none.
+    """
 
     name: str
     about: str
     labels: tuple[str, ...]
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int]  # empty where they depend on the user's own copy
     licence: str
     read: Callable[[Path], Corpus]
     missing: Callable[[Path], str | None] = lambda folder: None  # noqa: ARG005
+    preparation: Preparation | None = None

@@ -55,9 +55,14 @@ class Vocabulary:
 
 
 def build_vocabulary(
-    texts: Iterable[str], *, min_documents: int = 1, rule: str = "words", lowercase: bool = True
+    texts: Iterable[str],
+    *,
+    min_documents: int = 1,
+    rule: str = "words",
+    lowercase: bool = True,
+    always: Iterable[str] = (),
 ) -> Vocabulary:
-    """All tokens that occur in at least `min_documents` texts, sorted.
+    """All tokens that occur in at least `min_documents` texts, and those that are `always` in, sorted.
 
     >>> build_vocabulary(["good good", "not good"], min_documents=2).tokens[4:]
     ('good',)
@@ -65,7 +70,7 @@ def build_vocabulary(
     documents: Counter[str] = Counter()
     for text in texts:
         documents.update({token for token, _ in tokenize(text, rule, lowercase=lowercase)})
-    kept = sorted(token for token, count in documents.items() if count >= min_documents)
+    kept = sorted({*always, *(token for token, count in documents.items() if count >= min_documents)})
     return Vocabulary((*SPECIAL, *(token for token in kept if token not in SPECIAL)), rule, lowercase)
 
 

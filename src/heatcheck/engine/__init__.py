@@ -4,7 +4,7 @@
 by what decides its content; `stream` gives every example its own randomness. It knows nothing of attention.
 """
 
-from heatcheck.engine.folder import FolderExists, read_json, whole_folder, write_json, write_whole
+from heatcheck.engine.folder import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 from heatcheck.engine.identity import Facts, content_id, plain, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
 from heatcheck.engine.names import find_folder, name_folder
@@ -21,6 +21,7 @@ __all__ = [
     "plain",
     "read_json",
     "stream",
+    "whole_file",
     "whole_folder",
     "write_json",
     "write_whole",

@@ -73,15 +73,28 @@ def write_whole(path: Path, data: bytes | str) -> None:
     >>> path.read_text(encoding="utf-8")
     'τ'
     """
+    with whole_file(path) as aside:
+        aside.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A name to write at, which becomes `path` when the block ends well: for what is too big to hold at once.
+
+    A block that does not end well leaves nothing behind, not even the folders that were made for it.
+    """
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with _in_a_sentence(path):
+        made = [folder for folder in path.parents if not folder.exists()]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_bytes(data.encode() if isinstance(data, str) else data)
+            yield aside
             aside.replace(path)
         except BaseException:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
+                for folder in made:
+                    folder.rmdir()  # only while it is empty
             raise
 
 

@@ -1,0 +1,35 @@
+"""`20news_sports` and `ag_news`: what a post or a news item is about."""
+
+from heatcheck.data.example import Example
+from heatcheck.data.folder import Fields, Made, folder_task
+from heatcheck.data.preparation import Preparation
+
+AG_CLASSES = ("world", "sports", "business", "science and technology")  # by their number in the file
+AG_LABELS = ("world", "business")
+
+
+def _item(fields: Fields) -> Made:
+    name = AG_CLASSES[fields["label"]]
+    if name not in AG_LABELS:
+        return f"of the class {name}"
+    return Example(fields["id"], fields["text"], label=AG_LABELS.index(name))
+
+
+newsgroups = folder_task(
+    "20news_sports",
+    "posts to a baseball or a hockey group, by-date split, without headers; dev cut from train by hash",
+    ("baseball", "hockey"),
+    {"train": 956, "dev": 239, "test": 796},
+    "none stated",
+    preparation=Preparation(dev_share=0.2),
+)
+ag_news = folder_task(
+    "ag_news",
+    "news in one sentence or two (the description, not the title), world or business; dev cut from train by hash",
+    AG_LABELS,
+    {"train": 4253, "dev": 752, "test": 3800},
+    "research use",
+    _item,
+    codes=range(len(AG_CLASSES)),
+    preparation=Preparation(dev_share=0.15),
+)

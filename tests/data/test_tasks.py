@@ -1,0 +1,216 @@
+"""The tasks of Jain & Wallace: what is in the file is in the corpus, or is left out for a named reason."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from corpora import load, rows_of
+from heatcheck.data import TASKS, load_task
+from heatcheck.data.importing import importer_of
+from heatcheck.errors import BadInput
+
+# File, and the rows of its splits as README.md beside the data has them.
+FILES = {
+    "20news_sports": ("20news_sports", (1197, 796)),
+    "ade": ("ade_corpus_v2", (20_960,)),
+    "ag_news": ("ag_news", (10_001, 7600)),
+    "imdb_small": ("imdb_small", (5000, 2500)),
+    "snli": ("snli", (19_999, 9842, 9824)),
+    "sst": ("sst", (8544, 1101, 2210)),
+    "babi_1": ("babi_qa123", (21_925, 3000)),
+    "babi_2": ("babi_qa123", (21_925, 3000)),
+    "babi_3": ("babi_qa123", (21_925, 3000)),
+}
+LEFT_OUT = {
+    "20news_sports": {"no word in its text": 2},
+    "ag_news": {"of the class sports": 2458 + 1900, "of the class science and technology": 2538 + 1900},
+    "sst": {"neutral": 1624 + 229 + 389},
+}
+# Where the source's own test split is whole.
+TEST = {"20news_sports": 796, "ag_news": 3800, "imdb_small": 2500, "snli": 9824, "sst": 1821, "babi_1": 1000}
+
+
+def write(folder: Path, name: str, rows: list[dict]) -> Path:
+    folder.mkdir(exist_ok=True)
+    with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+    return folder
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_row_is_in_a_split_or_left_out_by_name(shared_data, name):
+    file, sizes = FILES[name]
+    rows = rows_of(shared_data / f"{file}.jsonl.gz")
+    assert sorted(Counter(row["split"] for row in rows).values()) == sorted(sizes)
+    if name.startswith("babi"):
+        rows = [row for row in rows if row["task"] == int(name[-1])]
+    corpus = load(name, shared_data)
+    found = [example for split in corpus.splits.values() for example in split]
+    assert dict(corpus.dropped) == LEFT_OUT.get(name, {})
+    assert len(found) + sum(corpus.dropped.values()) == len(rows)
+    assert len({example.id for example in found}) == len(found)
+    assert {example.id for example in found} <= {row["id"] for row in rows}
+    assert {split: len(examples) for split, examples in corpus.splits.items()} == TASKS[name].sizes
+    assert len(corpus["test"]) == TEST.get(name, len(corpus["test"]))
+    assert corpus.labels == TASKS[name].labels
+    assert {example.label for example in corpus["train"]} == set(range(len(corpus.labels)))
+    assert all(example.text.strip() for example in found)
+    assert corpus.name == name
+
+
+@pytest.mark.parametrize("name", ["20news_sports", "ag_news", "imdb_small"])
+def test_dev_is_cut_from_train_within_labels(shared_data, name):
+    rows = {row["id"]: row for row in rows_of(shared_data / f"{name}.jsonl.gz")}
+    corpus = load(name, shared_data)
+    assert {rows[e.id]["split"] for e in corpus["train"]} == {rows[e.id]["split"] for e in corpus["dev"]} == {"train"}
+    assert not {e.text for e in corpus["train"]} & {e.text for e in corpus["dev"]}
+    shares = [sum(e.label == 1 for e in corpus[split]) / len(corpus[split]) for split in ("train", "dev")]
+    assert shares[0] == pytest.approx(shares[1], abs=0.01)
+
+
+def test_the_same_file_gives_the_same_corpus(shared_data):
+    again = load_task("20news_sports", data_dir=shared_data)
+    assert again.reference == load("20news_sports", shared_data).reference
+
+
+def test_labels_are_those_of_the_file(shared_data):
+    assert TASKS["20news_sports"].labels[1] == "hockey"
+    assert TASKS["ag_news"].labels[1] == "business", "what is positive decides what F1 means"
+    names = {
+        "20news_sports": {"baseball": "rec.sport.baseball", "hockey": "rec.sport.hockey"},
+        "ade": {"none": "none", "adverse effect": "adverse effect"},
+        "ag_news": {"world": "World", "business": "Business"},
+        "imdb_small": {"negative": "neg", "positive": "pos"},
+        "snli": {name: name for name in ("entailment", "neutral", "contradiction")},
+        "sst": {"negative": "negative", "positive": "positive"},
+    }
+    for task, called in names.items():
+        of_id = {row["id"]: row["label_name"] for row in rows_of(shared_data / f"{FILES[task][0]}.jsonl.gz")}
+        corpus = load(task, shared_data)
+        assert all(called[corpus.labels[e.label]] == of_id[e.id] for split in corpus.splits.values() for e in split)
+
+
+def test_no_paper_of_ade_is_on_two_sides(shared_data):
+    paper = {row["id"]: row["pmid"] for row in rows_of(shared_data / "ade_corpus_v2.jsonl.gz")}
+    corpus = load("ade", shared_data)
+    sides = [{paper[e.id] for e in split} for split in corpus.splits.values()]
+    assert sum(map(len, sides)) == len(set().union(*sides)) == 2972
+
+
+def test_markup_and_line_breaks_are_not_words(shared_data):
+    for name in ("imdb_small", "20news_sports"):
+        for example in load(name, shared_data)["test"]:
+            assert "<br" not in example.text
+            assert all(example.words), "no word is empty"
+
+
+@pytest.mark.parametrize("name", ["babi_1", "babi_2", "babi_3"])
+def test_babi_keeps_stories_questions_and_supporting_facts(shared_data, name):
+    number = int(name[-1])
+    rows = {row["id"]: row for row in rows_of(shared_data / "babi_qa123.jsonl.gz")}
+    corpus = load(name, shared_data)
+    for split in corpus.splits.values():
+        for example in split:
+            row = rows[example.id]
+            assert (row["task"], corpus.labels[example.label]) == (number, row["answer"])
+            assert example.text == " . ".join(sentence.rstrip(".") for sentence in row["context"])
+            assert example.text_pair == row["question"].rstrip("?")
+            marked = [w for w, mark in zip(example.words, example.marks["rationale"], strict=True) if mark]
+            support = [row["context"][place].rstrip(".") for place in sorted(row["support"])]
+            assert marked == " ".join(support).split(" ")
+            assert len(support) == number
+    stories = [{rows[e.id]["story"] for e in corpus[split]} for split in ("train", "dev")]
+    assert not stories[0] & stories[1], "no story is in train and in dev"
+
+
+def test_snli_is_premise_and_hypothesis(shared_data):
+    row = rows_of(shared_data / "snli.jsonl.gz")[0]
+    first = load("snli", shared_data)["train"].examples[0]
+    assert (first.text, first.text_pair) == (row["premise"], row["hypothesis"])
+
+
+def test_an_answer_to_cnn_is_an_entity_of_its_passage(shared_data, tmp_path):
+    rows = list(rows_of(shared_data / "cnn_qa_sample.jsonl.gz"))
+    rows += [{**rows[0], "id": "gone", "answer": "@entity999"}, {**rows[1], "id": "new", "split": "test"}]
+    rows[-1]["context"] += " @entity888 ."  # an entity that train does not have is no option
+    rows += [{**rows[-1], "id": "unknown", "answer": "@entity888"}]
+    corpus = load_task("cnn_qa", data_dir=write(tmp_path / "data", "cnn_qa", rows))
+    assert {name: len(split) for name, split in corpus.splits.items()} == {"train": 5, "test": 1}
+    assert corpus.dropped == {"the answer is not in the passage": 1, "the answer is in no passage of train": 1}
+    assert "@entity888" not in corpus.labels
+    for example, row in zip(corpus["train"], rows, strict=False):
+        assert corpus.labels[example.label] == row["answer"]
+        names = {corpus.labels[option] for option in example.options}
+        assert names == {word for word in row["context"].split() if word.startswith("@entity")}
+        assert example.label in example.options
+        assert len(example.options) < len(corpus.labels)
+    assert "@placeholder" in corpus["train"].examples[0].text_pair
+
+
+def made_up(**changes: object) -> list[dict]:
+    rows = [
+        {"id": f"{n:02}", "split": "train" if n < 40 else "test", "text": f"qqq {n} ml", "label": n % 2}
+        for n in range(60)
+    ]
+    return [{**row, **changes} for row in rows]
+
+
+@pytest.mark.parametrize("name", ["adr_tweets", "imdb_full", "mimic_anemia", "mimic_diabetes"])
+def test_tasks_that_are_imported(tmp_path, name):
+    """With a train and a test split dev is cut; a dev split that is there stays; without splits, by hash."""
+    corpus = load_task(name, data_dir=write(tmp_path / "a", name, made_up()))
+    assert (len(corpus["train"]) + len(corpus["dev"]), len(corpus["test"])) == (40, 20)
+    assert len(corpus["dev"]) in (6, 8)
+    rows = [{**row, "split": "dev" if row["id"] < "10" else row["split"]} for row in made_up()]
+    corpus = load_task(name, data_dir=write(tmp_path / "b", name, rows))
+    assert [len(split) for split in corpus.splits.values()] == [30, 10, 20]
+    corpus = load_task(name, data_dir=write(tmp_path / "c", name, made_up(split="all")))
+    assert [len(split) for split in corpus.splits.values()] == [48, 6, 6]
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.missing(Path("nowhere"))])
+def test_what_is_not_here_says_what_to_do(name):
+    if name in ("imdb", "rotten_tomatoes"):  # from a package, see test_real.py
+        return
+    with pytest.raises(
+        BadInput, match=rf"task {name} is not here: put \w+.jsonl.gz into data, or .*--data-dir"
+    ) as found:
+        load_task(name)
+    if name == "imdb_small":
+        assert "import" not in str(found.value)
+    else:
+        assert f"`heatcheck data import {name} PATH`" in str(found.value)
+        assert name in importer_of(name).tasks
+        assert importer_of(name).file in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"split": "dve"}, r"adr_tweets.jsonl.gz, line 1: split 'dve' is none of train, dev, test."),
+        ({"label": 2}, r"line 1: label 2 is not one of adr_tweets: none, adverse effect."),
+        ({"label": None}, r"line 1: label None is not one of adr_tweets"),
+        ({"text": 5}, r"line 1 is not a row of adr_tweets"),
+        ({"id": "x"}, r"line 2: id 'x' was used before, at .*line 1."),
+        ({"label": 1}, r"the train split of adr_tweets has one class only \(adverse effect\)"),
+        ({"split": "train"}, "task adr_tweets has no split 'test'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, change, message):
+    with pytest.raises(BadInput, match=message):
+        load_task("adr_tweets", data_dir=write(tmp_path, "adr_tweets", made_up(**change)))
+
+
+def test_a_row_without_a_field(tmp_path):
+    rows = [{"id": "1", "split": "train", "label": 1}]
+    with pytest.raises(BadInput, match=r"adr_tweets.jsonl.gz, line 1: no 'text' in this row: make the file again"):
+        load_task("adr_tweets", data_dir=write(tmp_path, "adr_tweets", rows))
+
+
+def test_rows_with_and_without_a_split(tmp_path):
+    rows = [{**row, "split": "all" if row["id"] < "10" else row["split"]} for row in made_up()]
+    with pytest.raises(BadInput, match="some rows have a split and others have `all`"):
+        load_task("adr_tweets", data_dir=write(tmp_path, "adr_tweets", rows))
