@@ -23,12 +23,18 @@ def audited(name="reader@planted_contrast", **options):
 
 
 @pytest.mark.parametrize(
-    ("name", "state"), [("reader", "yes"), ("bystander_right", "yes"), ("bystander_wrong", "no"), ("shifted", "no")]
+    ("name", "state", "hard"),
+    [
+        ("reader", "yes", "yes"),
+        ("bystander_right", "yes", "no"),
+        ("bystander_wrong", "no", "no"),
+        ("shifted", "no", "yes"),
+    ],
 )
-def test_the_card_of_known_answers(name, state):
-    found = audited(f"{name}@planted_contrast")
+def test_the_card_of_known_answers(name, state, hard):
+    found = audited(f"{name}@planted_keyword")
     assert found.card[POINTS].state == state
-    assert [line.state for line in found.card.lines if line.name != POINTS] == ["not run"] * 3
+    assert [line.state for line in found.card.lines if line.name != POINTS] == ["not run", hard, "not run"]
     assert found.accuracy == 1.0
 
 
@@ -136,7 +142,7 @@ def test_settings_by_name():
     assert chosen["erasure"].sizes == (1, 3)
     assert chosen["erasure"].draws == 10
     assert chosen["card"].points == 0.6
-    assert choose_settings(None, {}).keys() == {"agreement", "erasure", "card"}
+    assert choose_settings(None, {}).keys() == {"agreement", "counterfactual", "erasure", "permutation", "card"}
     for checks, changes, sentence in [
         (["erasur"], {}, r"unknown check 'erasur' \(did you mean 'erasure'\?\)"),
         (None, {"erasure.size": 1}, r"unknown setting of erasure 'size' \(did you mean 'sizes'\?\)"),

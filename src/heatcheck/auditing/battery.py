@@ -15,13 +15,13 @@ from heatcheck.auditing.verdict import Card, CardSettings, make_card
 from heatcheck.checks import CHECKS, Case, CheckResult
 from heatcheck.data import Corpus, Example, load_task
 from heatcheck.engine import Facts, stream
-from heatcheck.errors import BadInput, UnknownName
+from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.explainers import check_ids, find_explainer
 from heatcheck.models import Subject, load
 from heatcheck.training import predict
 
 EXAMPLES = 500
-SHOWN = ("attention", "gradient", "leave_one_out")  # in the report's heatmaps, whatever else was run
+SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
 
 
 class Looked(NamedTuple):
@@ -110,11 +110,15 @@ def audit(
 def run_plan(plan: Plan, *, watch: Callable[[str, int, int], None] = lambda *_: None) -> Audit:
     """Runs what was planned."""
     results: dict[str, CheckResult] = {}
+    not_run: dict[str, str] = {}
     for number, (name, chosen) in enumerate(plan.checks.items()):
         watch(name, number, len(plan.checks))
-        results[name] = CHECKS[name].measure(plan.case, chosen)
+        try:
+            results[name] = CHECKS[name].measure(plan.case, chosen)
+        except NotSupported as error:
+            not_run[name] = str(error)
     watch("", len(plan.checks), len(plan.checks))
-    return _gather(plan, results)
+    return _gather(plan, results, not_run)
 
 
 def plan_audit(
@@ -132,7 +136,7 @@ def plan_audit(
     """Reads the data and fixes every choice; runs nothing.
 
     Args:
-        checks: names; all where not given.
+        checks: names; where not given, all but those that run only when named.
         examples: how many to sample.
         split: of the data; `all` for every row.
         settings: by `check.key`, such as `{"erasure.sizes": "1,2"}`.
@@ -159,7 +163,7 @@ def plan_audit(
 
 def choose_settings(checks: Sequence[str] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of each check by name, and of the card, with the changes put in."""
-    names = list(CHECKS) if checks is None else list(checks)
+    names = [name for name, check in CHECKS.items() if check.default] if checks is None else list(checks)
     for name in names:
         if name not in CHECKS:
             raise UnknownName("check", name, CHECKS)
@@ -227,13 +231,20 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
             f"its labels are {', '.join(labels)}."
         )
     number = [labels.index(name) for name in corpus.labels]
-    return [replace(e, label=number[e.label]) if isinstance(e.label, int) else e for e in examples]
+    return [
+        replace(
+            e,
+            label=number[e.label] if isinstance(e.label, int) else e.label,
+            options=None if e.options is None else tuple(number[option] for option in e.options),
+        )
+        for e in examples
+    ]
 
 
-def _gather(plan: Plan, results: Mapping[str, CheckResult]) -> Audit:
+def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str, str]) -> Audit:
     case = plan.case
     gold = np.array([e.label if isinstance(e.label, int) else -1 for e in case.examples])
-    not_run = {
+    parts_not_run = {
         f"{check}: {name}": reason
         for check, result in results.items()
         for name, reason in result.settings.get("not_run", {}).items()
@@ -248,6 +259,8 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult]) -> Audit:
         "papers": {name: CHECKS[name].paper for name in plan.checks},
         "questions": {name: CHECKS[name].question for name in plan.checks},
     }
+    if plan.corpus.dropped:
+        about["left out of the task"] = dict(plan.corpus.dropped)
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,
@@ -260,7 +273,7 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult]) -> Audit:
         card=make_card(results, case.logit_scale, plan.card),
         results=results,
         examples=_looked(case),
-        not_run=not_run,
+        not_run={**not_run, **parts_not_run},
         about=about,
     )
 

@@ -19,6 +19,9 @@ class CardSettings:
 
     points: float = 0.5  # K above is yes, below is no
     room: float = 0.02  # a best rival must beat random removal by so much, or the question is moot
+    different: float = 0.5  # U below is a yes: even the best stand-in has less than this share of the possible JSD
+    shuffled: float = 0.5  # q above is a no: more than this share of all shuffles keeps the answer
+    flat: float = 0.98  # weights whose entropy is this share of uniform ones' have no shape that could be moved
 
 
 class Line(NamedTuple):
@@ -54,12 +57,14 @@ OUT_OF_CONTEXT = "works out of context"
 def make_card(results: Mapping[str, CheckResult], logit_scale: float, settings: CardSettings) -> Card:
     """Four lines, whatever was run."""
     points = judge_points(results["erasure"], settings) if "erasure" in results else _points_not_run()
+    both = {"permutation", "counterfactual"} <= results.keys()
+    hard = judge_hard(results["permutation"], results["counterfactual"], settings) if both else _hard_not_run()
     later = "nothing yet: its checks come with a later release of heatcheck"
     return Card(
         (
             _not_run(NECESSARY, "Would the model be worse without learned attention?", "retrained", later),
             points,
-            _not_run(HARD, "Must the weights be about as they are for the answer to stand?", "states", later),
+            hard,
             _not_run(OUT_OF_CONTEXT, "Do the weights help without this model around them?", "weights and words", later),
         ),
         logit_scale,
@@ -112,6 +117,65 @@ def judge_points(erasure: CheckResult, settings: CardSettings) -> Line:
     )
 
 
+def judge_hard(permutation: CheckResult, counterfactual: CheckResult, settings: CardSettings) -> Line:
+    """*hard to manipulate*, in this model with its states fixed.
+
+    Yes only from an upper bound on the worst case; no from what an arbitrary shuffle does; in between, a stand-in
+    exists for whoever searches, and a random one changes the answer. Both are asked on standardised logits.
+    """
+    q, evenness = permutation.find("q"), permutation.find("evenness")
+    names = [m.name for m in counterfactual.measurements]
+    attained = counterfactual.find("U")
+    upper = counterfactual.find("U_upper") if "U_upper" in names else None
+    state: State = "unclear"
+    reason = ""
+    if evenness.value > settings.flat:
+        reason = f"moot here: the weights are nearly uniform (evenness {evenness.value:.2f}), so a shuffle changes none"
+        sentence = "Every word has about the same weight, so there is no heatmap that could be another one."
+    elif upper is not None and upper.high < settings.different:
+        state = "yes"
+        sentence = (
+            f"Even the most different weights that keep the answer differ by only {upper.value:.0%} of what any "
+            "weights could: for this model a very different heatmap would mean a different answer."
+        )
+    elif q.low > settings.shuffled:
+        state = "no"
+        sentence = (
+            f"{q.value:.0%} of all shuffles of the weights leave the answer as it is: with the same states another "
+            "heatmap would do as well, so this one is not the reason for the answer."
+        )
+    else:
+        reason = _why_hard_is_unclear(q, upper or attained, settings, bounded=upper is not None)
+        sentence = (
+            f"Whoever searches finds weights that differ by {attained.value:.0%} of what is possible and give the same "
+            f"answer; a random shuffle does so in {q.value:.0%} of the cases."
+        )
+    beside = [counterfactual.find(name) for name in ("U_null", "U_upper", "floor", "most") if name in names]
+    return Line(
+        HARD,
+        "Must the weights be about as they are for the answer to stand?",
+        state,
+        reason,
+        (q, attained, *beside, evenness),
+        "the states: only the weights change, in this very model",
+        sentence,
+        "whether the attended words matter; nor whether another model with other weights would answer alike",
+    )
+
+
+def _why_hard_is_unclear(q: Measurement, worst: Measurement, settings: CardSettings, *, bounded: bool) -> str:
+    across = [
+        f"{name} = {m.value:.2f} [{m.low:.2f}, {m.high:.2f}] lies across {limit:g}"
+        for name, m, limit in (("q", q, settings.shuffled), ("U", worst, settings.different))
+        if m.low <= limit <= m.high
+    ]
+    if across:
+        return f"more data would decide: {' and '.join(across)} with n = {q.n}"
+    if not bounded and worst.high < settings.different:
+        return "more search would decide: nothing more different was found, which proves nothing"
+    return "in between: a stand-in exists if one searches, a random one changes the answer"
+
+
 def _why_unclear(shares: Sequence[Measurement], threshold: float) -> str:
     """Which intervals lie across the threshold; or that the ways of removing words disagree."""
     across = [m for m in shares if not (m.low > threshold or m.high < threshold)]
@@ -124,6 +188,11 @@ def _why_unclear(shares: Sequence[Measurement], threshold: float) -> str:
 def _points_not_run() -> Line:
     question = "Do the words it attends to matter to the answer?"
     return _not_run(POINTS, question, "re-encoded", "heatcheck audit MODEL --checks erasure")
+
+
+def _hard_not_run() -> Line:
+    question = "Must the weights be about as they are for the answer to stand?"
+    return _not_run(HARD, question, "states", "heatcheck audit MODEL --checks permutation,counterfactual")
 
 
 def _not_run(name: str, question: str, holds: str, what_would: str) -> Line:

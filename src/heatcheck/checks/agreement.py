@@ -8,6 +8,7 @@ other factor is shuffled among the words; the ceiling is how well the rivals agr
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -50,13 +51,22 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
 
     measurements: list[Measurement] = []
     per_example: dict[str, Float[np.ndarray, " example"]] = {}
+    taus: dict[Pair, Float[np.ndarray, " example"]] = {}
     for pair in combinations(names, 2):
         x, y = (scores[name].sizes() for name in pair)
         found = stats.kendall_tau(x, y, valid)
-        overlap = stats.top_k_overlap(x, y, settings.top_k, valid)
+        taus[pair] = found.correlation
         per_example[f"tau:{pair[0]}|{pair[1]}"] = found.correlation[kept]
         per_example[f"p:{pair[0]}|{pair[1]}"] = found.p_value[kept]
-        measurements += _of_pair(case, settings, pair, found, overlap, classes, kept)
+        measurements += _of_pair(case, settings, pair, found, classes, kept)
+        for name, by, values in _without_the_tail(settings, pair, scores, valid):
+            per_example[f"{name}:{pair[0]}|{pair[1]}"] = values[kept]
+            floor = "none: this is the floor" if "random" in pair else f"{name} of {pair[0]} and random"
+            measurements += measured(case, name, values, kept, floor, by, settings.draws)
+    for name, compared, difference in _differences(taus):
+        per_example[name] = difference[kept]
+        baseline = "0: attention agrees with a rival as well as the rivals with each other"
+        measurements += measured(case, "tau_difference", difference, kept, baseline, compared, settings.draws)
     for pair, kind, floor in _mechanical_floors(case, settings, scores, valid):
         per_example[f"floor:{pair[0]}|{pair[1]}"] = floor[kept]
         baseline = "tau of the same pair: what it adds to this is not mechanical"
@@ -80,7 +90,6 @@ def _of_pair(
     settings: AgreementSettings,
     pair: Pair,
     found: stats.RankCorrelation,
-    overlap: Float[np.ndarray, " example"],
     classes: dict[str, Bool[np.ndarray, " example"]],
     kept: Bool[np.ndarray, " example"],
 ) -> Iterator[Measurement]:
@@ -102,8 +111,33 @@ def _of_pair(
         chance = f"{settings.level:g} by chance" if correction == "none" else "0 by chance, nearly"
         where = {**by, "correction": correction}
         yield from measured(case, "significant_share", significant, kept, chance, where, settings.draws)
-    top = f"top_k_overlap of {pair[0]} and random" if not is_floor else "none: this is the floor"
-    yield from measured(case, "top_k_overlap", overlap, kept, top, {**by, "k": settings.top_k}, settings.draws)
+
+
+def _without_the_tail(
+    settings: AgreementSettings, pair: Pair, scores: dict[str, Scores], valid: Bool[np.ndarray, "example word"]
+) -> Iterator[tuple[str, dict[str, Any], Float[np.ndarray, " example"]]]:
+    """Measures that do not drown in the many words of hardly any weight: the top k, and τ among attended words."""
+    x, y = (scores[name].sizes() for name in pair)
+    by = {"pair": list(pair)}
+    top = {**by, "k": settings.top_k}
+    yield "top_k_overlap", top, stats.top_k_overlap(x, y, settings.top_k, valid)
+    yield "top_k_distance", top, stats.kendall_top_k_distance(x, y, settings.top_k, valid)
+    if pair[0] == "attention":
+        weights = np.where(valid, scores["attention"].values, 0.0)
+        uniform = weights.sum(1, keepdims=True) / np.maximum(valid.sum(1, keepdims=True), 1)
+        attended = valid & (weights >= uniform - 1e-12)
+        yield "tau_above_uniform", by, stats.kendall_tau(x, y, attended).correlation
+
+
+def _differences(
+    taus: dict[Pair, Float[np.ndarray, " example"]],
+) -> Iterator[tuple[str, dict[str, list[str]], Float[np.ndarray, " example"]]]:
+    """Jain & Wallace's Figures 3 and 4: how much better the rivals agree with each other than with attention."""
+    of = ("gradient", "leave_one_out")
+    for minus in (("attention", "leave_one_out"), ("attention", "gradient")):
+        if of in taus and minus in taus:
+            name = f"difference:{of[0]}|{of[1]}-{minus[0]}|{minus[1]}"
+            yield name, {"of": list(of), "minus": list(minus)}, taus[of] - taus[minus]
 
 
 def _mechanical_floors(

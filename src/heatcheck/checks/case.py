@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
 from heatcheck.data import Example
 from heatcheck.errors import BadInput, MissingPackage, NotSupported
-from heatcheck.explainers import Scores, explain_one
+from heatcheck.explainers import Readout, Scores, explain_one, read_out, responses
 from heatcheck.models import Subject
 from heatcheck.training import predict
 
@@ -50,6 +50,39 @@ class Case:
         """Probabilities after scaling the logits."""
         found: Float[np.ndarray, "example label"] = np.exp(log_softmax(self.logit_scale * log_probabilities, axis=-1))
         return found
+
+    @cached_property
+    def readout(self) -> Readout | None:
+        """Weights and relevances, where the logits are linear in the weights: then nothing is ever encoded again."""
+        return read_out(self.subject, self.examples)
+
+    @cached_property
+    def weights(self) -> tuple[Float[np.ndarray, "example token"], Bool[np.ndarray, "example token"]]:
+        """The read-out's weights behind the first decision, mean over heads, and the tokens that may carry some."""
+        if self.readout is not None:
+            return self.readout.attention[:, 0], self.readout.allowed
+        rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for indices, _, found in responses(self.subject, self.examples):
+            attention = found.attention[:, 0].mean(1).double().cpu().numpy()
+            rows.update(zip(indices, zip(attention, found.allowed.cpu().numpy(), strict=True), strict=True))
+        ordered = [rows[place] for place in range(len(self.examples))]
+        longest = max(len(row) for row, _ in ordered)
+        attention, allowed = (np.stack([np.pad(r[k], (0, longest - len(r[k]))) for r in ordered]) for k in range(2))
+        return attention, allowed
+
+    @property
+    def tokens(self) -> Int[np.ndarray, " example"]:
+        """How many tokens of each example may carry weight."""
+        return np.asarray(self.weights[1].sum(1))
+
+    @property
+    def max_attention(self) -> Float[np.ndarray, " example"]:
+        return np.asarray(self.weights[0].max(1))
+
+    @property
+    def own_logits(self) -> Float[np.ndarray, "example label"]:
+        """Of the first decision; where the read-out is not linear, up to a constant an example."""
+        return self.log_probabilities if self.readout is None else self.readout.logits[:, 0]
 
     def scores(self, explainer: str) -> Scores:
         """One importance a word, by name (or `file:PATH` for scores computed elsewhere)."""

@@ -61,6 +61,7 @@ class Check(NamedTuple):
     settings: type  # a frozen dataclass; its defaults are the check's
     measure: Callable[[Case, Any], CheckResult]
     cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan
+    default: bool = True  # False: run only when named
 
 
 def at_least_one(settings: object, check: str, *names: str) -> None:

@@ -1,0 +1,158 @@
+"""How much does the answer move when the weights are shuffled among the words?
+
+The states stay as they are; only which word carries which weight changes, so the shape of the heatmap is kept. With a
+linear read-out a shuffle costs one weighted sum of relevances (stats/shuffles.py), never a forward pass.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from scipy.special import softmax
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput
+from heatcheck.explainers import Readout, require_short_cut, responses
+
+BINS = ("0.00–0.25", "0.25–0.50", "0.50–0.75", "0.75–1.00")  # of the largest weight, as in the paper's violins
+AT_ONCE = 2**22  # numbers of shuffled weights in memory, where they must be stored
+
+
+@dataclass(frozen=True)
+class PermutationSettings:
+    """How many shuffles, and what counts as the same answer."""
+
+    repeats: int = 100
+    epsilon: float = 0.05  # on standardised probabilities
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "permutation", "repeats", "draws")
+        if not 0 <= self.epsilon < 1:
+            raise BadInput(f"permutation.epsilon is a change of probability, from 0 to 1, not {self.epsilon}.")
+
+
+def measure(case: Case, settings: PermutationSettings) -> CheckResult:
+    """Median total variation over the shuffles of each example, as published; and the share that keeps the answer."""
+    require_short_cut(case.subject)
+    excluded = {
+        example.id: "one word only: its weight cannot move"
+        for example, n in zip(case.examples, case.tokens, strict=True)
+        if n < 2
+    }
+    kept = np.array([example.id not in excluded for example in case.examples])
+    if not kept.any():
+        raise BadInput("no example has two words whose weights could be shuffled.")
+    logits = shuffled_logits(case, settings.repeats)  # [example draw label]
+    own = case.own_logits[:, None]
+    change = _total_variation(logits, own)
+    standard = _total_variation(case.logit_scale * logits, case.logit_scale * own)
+    values = {
+        "max_attention": case.max_attention,
+        "delta": np.median(change, axis=1),
+        "q": (standard <= settings.epsilon).mean(axis=1),
+        "flips": (logits.argmax(-1) != own.argmax(-1)).mean(axis=1),
+        "evenness": _evenness(*case.weights),
+    }
+    return CheckResult(
+        check="permutation",
+        subject=case.subject.id,
+        holds="states",
+        measurements=tuple(_measurements(case, settings, values, kept)),
+        examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
+        per_example={name: of_all[kept] for name, of_all in values.items()},
+        excluded=excluded,
+        settings={**asdict(settings), "logit_scale": case.logit_scale},
+        seed=case.seed,
+    )
+
+
+def shuffled_logits(case: Case, repeats: int) -> Float[np.ndarray, "example draw label"]:
+    """Logits of the first decision under each shuffle."""
+    seeds = np.array([stream(case.seed, "permutation", e.id).integers(2**63) for e in case.examples], dtype=np.uint64)
+    if isinstance(case.readout, Readout):
+        found = case.readout
+        sums = stats.shuffled_sums(found.attention[:, 0], found.relevance[:, 0], found.allowed, seeds, repeats)
+        return np.asarray(sums + found.bias[:, 0][:, None])
+    rows: dict[int, np.ndarray] = {}
+    for indices, _, response in responses(case.subject, case.examples):
+        own = response.attention[:, 0]  # [example head token]
+        step = max(1, AT_ONCE // own.numel())
+        chunks = []
+        drawn = np.stack(
+            [
+                stats.shuffled_weights(
+                    of_head, response.allowed.cpu().numpy(), seeds[indices] + np.uint64(head), repeats
+                )
+                for head, of_head in enumerate(own.double().cpu().numpy().swapaxes(0, 1))
+            ],
+            axis=2,
+        )  # [example draw head token]
+        for start in range(0, repeats, step):
+            part = torch.from_numpy(drawn[:, start : start + step]).to(own.device, own.dtype)
+            weights = response.attention[:, None].repeat(1, part.shape[1], 1, 1, 1)
+            weights[:, :, 0] = part
+            with torch.no_grad():
+                chunks.append(response.logits(weights)[:, :, 0].double().cpu().numpy())
+        rows.update(zip(indices, np.concatenate(chunks, axis=1), strict=True))
+    return np.stack([rows[place] for place in range(len(case.examples))])
+
+
+def bin_of(max_attention: Float[np.ndarray, " example"]) -> np.ndarray:
+    """Which quarter of [0, 1] the largest weight lies in."""
+    return np.asarray(np.minimum((4 * max_attention).astype(int), 3))
+
+
+def _total_variation(logits: np.ndarray, own: np.ndarray) -> Float[np.ndarray, "example draw"]:
+    return np.asarray(np.abs(softmax(logits, -1) - softmax(own, -1)).sum(-1) / 2)
+
+
+def _evenness(weights: np.ndarray, allowed: np.ndarray) -> Float[np.ndarray, " example"]:
+    """Entropy of the weights as a share of that of uniform ones."""
+    p = np.where(allowed, weights, 0.0)
+    entropy = -(p * np.log(np.where(p > 0, p, 1.0))).sum(1)
+    most = np.log(np.maximum(allowed.sum(1), 2))
+    return np.asarray(entropy / most)
+
+
+def _measurements(
+    case: Case,
+    settings: PermutationSettings,
+    values: dict[str, Float[np.ndarray, " example"]],
+    kept: Bool[np.ndarray, " example"],
+) -> Iterator[Measurement]:
+    """Overall, by predicted class, and by class and quarter of the largest weight."""
+    baselines = {
+        "q": "1: uniform weights, which no shuffle changes",
+        "flips": "0: no shuffle changes the decision",
+        "delta": "0: weights that do not matter",
+        "evenness": "1: uniform weights",
+    }
+    for name, baseline in baselines.items():
+        yield from measured(case, name, values[name], kept, baseline, {}, settings.draws)
+    quarter = bin_of(values["max_attention"])
+    for number, label in enumerate(case.labels):
+        members = kept & (case.predicted == number)
+        by = {"class": label}
+        yield from measured(case, "delta", values["delta"], members, baselines["delta"], by, settings.draws)
+        for place, title in enumerate(BINS):
+            among = members & (quarter == place)
+            where = {**by, "bin": title}
+            yield from measured(case, "delta", values["delta"], among, baselines["delta"], where, settings.draws)
+
+
+permutation = Check(
+    name="permutation",
+    question="How much does the answer move when the weights are shuffled among the words?",
+    paper="Jain & Wallace 2019, Algorithm 2",
+    holds="states",
+    baseline="uniform weights, which no shuffle changes",
+    settings=PermutationSettings,
+    measure=measure,
+    cost=lambda case, _: len(case.examples),
+)

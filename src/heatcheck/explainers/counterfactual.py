@@ -1,0 +1,183 @@
+"""Other weights with the same answer, as different from the observed ones as can be found.
+
+Two labels and a linear read-out: the optimum itself (stats/farthest.py has the proof). More labels: a bracket
+(stats/bracket.py). A read-out that is not linear in the weights: a search, whose find is a lower bound.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import softmax
+
+from heatcheck import stats
+from heatcheck.data import Example
+from heatcheck.engine import stream
+from heatcheck.explainers.readout import Readout, read_out, require_short_cut, responses
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.search import BETTER, JAIN2019, Found, SearchSettings, search
+from heatcheck.models import Subject
+
+Method: TypeAlias = Literal["exact", "bracket", "search", "jain2019"]
+EPSILON = 0.05  # how far the answer's probability may move, as in Jain & Wallace's code
+
+
+@dataclass(frozen=True)
+class StandIns:
+    """For each example and decision the weights found, and how far from the observed ones any can be.
+
+    `upper` is `jsd` where the optimum is exact and nan where no bound is known.
+    """
+
+    method: Method
+    weights: Float[np.ndarray, "example decision token"]
+    jsd: Float[np.ndarray, "example decision"]
+    upper: Float[np.ndarray, "example decision"]
+    change: Float[np.ndarray, "example decision"]  # total variation of the output
+
+
+def stand_ins(
+    subject: Subject,
+    examples: Sequence[Example],
+    *,
+    epsilon: float = EPSILON,
+    scale: float = 1.0,
+    seed: int = 0,
+    method: Literal["best", "jain2019"] = "best",
+) -> StandIns:
+    """Weights that move no probability (of logits times `scale`) by more than ε in total variation.
+
+    `jain2019` is the published search: five starts, 500 steps, the last iterate; where none of the five keeps the
+    output, the observed weights stay.
+
+    >>> from heatcheck.data import load_task
+    >>> from heatcheck.models import load
+    >>> examples = load_task("planted_keyword")["test"].examples[:3]
+    >>> stand_ins(load("known:bystander_right@planted_keyword"), examples).jsd.round(1).tolist()
+    [[0.7], [0.7], [0.7]]
+    """
+    require_short_cut(subject)
+    if method == "jain2019":
+        return searched(subject, examples, [epsilon], scale=scale, seed=seed, settings=JAIN2019)[0]
+    readout = read_out(subject, examples)
+    if readout is None:
+        return searched(subject, examples, [epsilon], scale=scale, seed=seed, settings=BETTER)[0]
+    return of_readout(readout, [e.id for e in examples], epsilon=epsilon, scale=scale, seed=seed)
+
+
+def of_readout(readout: Readout, ids: Sequence[str], *, epsilon: float, scale: float = 1.0, seed: int = 0) -> StandIns:
+    """The exact optimum for two labels, a bracket for more."""
+    decisions, labels = readout.bias.shape[1:]
+    each = [
+        _binary(readout, decision, epsilon, scale)
+        if labels == 2
+        else _many(readout, decision, ids, epsilon, scale, seed)
+        for decision in range(decisions)
+    ]
+    weights, jsd, upper = (np.stack(parts, axis=1) for parts in zip(*each, strict=True))
+    other = scale * (np.einsum("edt,edtl->edl", weights, readout.relevance) + readout.bias)
+    change = np.abs(softmax(other, -1) - softmax(scale * readout.logits, -1)).sum(-1) / 2
+    return StandIns("exact" if labels == 2 else "bracket", weights, jsd, upper, change)
+
+
+def searched(
+    subject: Subject,
+    examples: Sequence[Example],
+    epsilons: Sequence[float],
+    *,
+    scale: float = 1.0,
+    seed: int = 0,
+    settings: SearchSettings = JAIN2019,
+) -> list[StandIns]:
+    """For each ε the best start of each example that keeps the output; the observed weights where none does.
+
+    The published search does not know ε: it is run once, and each ε picks from what it left.
+    """
+    rows: list[dict[int, tuple[np.ndarray, ...]]] = [{} for _ in epsilons]
+    for indices, batch, response in responses(subject, examples, batch_size=256):
+        own = response.attention.mean(2).cpu().numpy()
+        found: Found | None = None
+        for number, epsilon in enumerate(epsilons):
+            if found is None or settings.slack is None:
+                found = search(response, batch.ids, epsilon=epsilon, scale=scale, seed=seed, settings=settings)
+            parts = _best(found, own, epsilon)
+            rows[number].update({place: tuple(part[row] for part in parts) for row, place in enumerate(indices)})
+    return [_gather([each[place] for place in range(len(examples))], settings) for each in rows]
+
+
+def _best(found: Found, own: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights [example decision token], divergence and change of the farthest start inside."""
+    jsd, change = found.jsd.detach().cpu().numpy(), found.change.detach().cpu().numpy()
+    weights = found.weights.detach().mean(3).cpu().numpy()  # over heads
+    inside = np.where(change <= epsilon, jsd, -1.0)
+    best = inside.argmax(1)[:, None]  # [example 1 decision]
+    kept = np.take_along_axis(inside, best, 1)[:, 0] > 0
+    chosen = np.take_along_axis(weights, best[..., None], 1)[:, 0]
+    return (
+        np.where(kept[..., None], chosen, own),
+        np.where(kept, np.take_along_axis(jsd, best, 1)[:, 0], 0.0),
+        np.where(kept, np.take_along_axis(change, best, 1)[:, 0], 0.0),
+    )
+
+
+def _gather(rows: Sequence[tuple[np.ndarray, ...]], settings: SearchSettings) -> StandIns:
+    longest = max(row[0].shape[-1] for row in rows)
+    weights = np.stack([np.pad(w, ((0, 0), (0, longest - w.shape[1]))) for w, _, _ in rows]).astype(np.float64)
+    jsd, change = (np.stack([row[part] for row in rows]).astype(np.float64) for part in (1, 2))
+    return StandIns("jain2019" if settings == JAIN2019 else "search", weights, jsd, np.full_like(jsd, np.nan), change)
+
+
+def _binary(readout: Readout, decision: int, epsilon: float, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    own = readout.attention[:, decision]
+    votes = scale * (readout.relevance[:, decision, :, 1] - readout.relevance[:, decision, :, 0])
+    offset = scale * (readout.bias[:, decision, 1] - readout.bias[:, decision, 0])
+    low, high = stats.margin_bounds((own * votes).sum(1) + offset, epsilon)
+    found = stats.farthest_weights(own, votes, low - offset, high - offset, readout.allowed)
+    return stats.spread_out(found, own), found.jsd, found.jsd
+
+
+def _many(
+    readout: Readout, decision: int, ids: Sequence[str], epsilon: float, scale: float, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    weights = np.zeros_like(readout.attention[:, decision])
+    low, high = np.zeros(len(ids)), np.zeros(len(ids))
+    for row, name in enumerate(ids):
+        places = readout.allowed[row]
+        found = stats.bracket_weights(
+            readout.attention[row, decision, places],
+            scale * readout.relevance[row, decision, places],
+            scale * readout.bias[row, decision],
+            epsilon,
+            stream(seed, "bracket", decision, name),
+        )
+        weights[row, places], low[row], high[row] = found.weights, found.low, found.high
+    return weights, low, high
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+    """The stand-in's weights of the first decision, summed by word."""
+    found = stand_ins(subject, examples, seed=seed)
+    word = _words(subject, examples, found.weights.shape[-1])
+    scores = []
+    for row, example in enumerate(examples):
+        inside = word[row] >= 0
+        count = np.bincount(word[row][inside], minlength=len(example.words))
+        total = np.bincount(word[row][inside], found.weights[row, 0][inside], minlength=len(example.words))
+        scores.append(np.where(count > 0, total, np.nan))
+    return scores
+
+
+def _words(subject: Subject, examples: Sequence[Example], longest: int) -> np.ndarray:
+    rows = [subject.encode([example]).word[0].cpu().numpy() for example in examples]
+    return np.stack([np.pad(row, (0, longest - len(row)), constant_values=-1) for row in rows])
+
+
+counterfactual = Explainer(
+    "counterfactual",
+    f"other weights that change no probability by more than {EPSILON}, as different as can be found",
+    signed=False,
+    explain=explain,
+    paper="Jain & Wallace 2019, Algorithm 3",
+)

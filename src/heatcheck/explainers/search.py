@@ -1,0 +1,134 @@
+"""Adversarial weights by gradient descent: the published search, and a better one where nothing exact is known.
+
+What any search finds is a lower bound on how different weights with the same answer can be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heatcheck.engine import stream
+from heatcheck.models import Response
+from heatcheck.models.response import Weights
+
+TINY = 1e-20  # inside logarithms
+MASKED = -1e9  # a score that no weight survives, and that is still a number
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How weights are looked for. The defaults are those of Jain & Wallace's code (their Algorithm 3)."""
+
+    starts: int = 5
+    steps: int = 500
+    rate: float = 0.01
+    noise: float = 3.0  # spread of the starting scores around uniform weights
+    price: float = 500.0  # of each unit of change of the output beyond the slack
+    slack: float | None = 0.01  # None: the ε that is asked for
+    diversity: bool = True  # the starts of an example push each other apart
+    keep_best: bool = False  # False: the last iterate, feasible or not
+
+
+JAIN2019 = SearchSettings()
+BETTER = SearchSettings(rate=0.05, slack=None, diversity=False, keep_best=True)
+
+
+class Found(NamedTuple):
+    """Weights, their divergence from the observed ones, and the change of the output they make."""
+
+    weights: Weights
+    jsd: Float[Tensor, "example draw decision"]
+    change: Float[Tensor, "example draw decision"]
+
+
+def search(
+    found: Response, ids: Sequence[str], *, epsilon: float, scale: float, seed: int, settings: SearchSettings
+) -> Found:
+    """Descends from random starts; `scale` multiplies the logits. Nothing depends on the composition of the batch."""
+    own, allowed = found.attention.detach(), found.allowed
+    with torch.no_grad():
+        p = _probabilities(found, own[:, None], scale)  # [example 1 decision label]
+    start = _starts(ids, own, allowed, seed, settings)
+    scores = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([scores], lr=settings.rate, amsgrad=True)
+    slack = epsilon if settings.slack is None else settings.slack
+    # As published, the change is |Δp| for two labels and the unhalved L1 for more.
+    times = 1.0 if p.shape[-1] == 2 else 2.0 if settings.slack is not None else 1.0
+    best = Found(own[:, None].expand_as(scores).clone(), *(torch.zeros_like(scores[..., 0, 0]) for _ in range(2)))
+    for _ in range(settings.steps):
+        weights = _weights(scores, allowed)
+        distance = _jsd(weights, own[:, None])
+        change = _change(found, weights, p, scale)
+        if settings.keep_best:
+            best = _better(best, Found(weights, distance, change), epsilon)
+        loss = -distance + settings.price * (times * change - slack).clamp(min=0)
+        total = loss.sum()
+        if settings.diversity:
+            total = total - _diversity(weights)
+        (scores.grad,) = torch.autograd.grad(total, [scores])  # not backward(): the model's parameters get none
+        optimizer.step()
+    with torch.no_grad():
+        weights = _weights(scores, allowed)
+        last = Found(weights, _jsd(weights, own[:, None]), _change(found, weights, p, scale))
+    return _better(best, last, epsilon) if settings.keep_best else last
+
+
+def _starts(
+    ids: Sequence[str],
+    own: Float[Tensor, "example decision head token"],
+    allowed: Bool[Tensor, "example token"],
+    seed: int,
+    settings: SearchSettings,
+) -> Weights:
+    """Uniform scores with noise, drawn for each example by its id."""
+    shape = (len(ids), settings.starts, *own.shape[1:])
+    noise = np.zeros(shape, dtype=np.float32)
+    for row, name in enumerate(ids):
+        places = allowed[row].nonzero()[:, 0].cpu().numpy()
+        drawn = stream(seed, "search", name).normal(size=(settings.starts, *own.shape[1:3], len(places)))
+        noise[row][..., places] = settings.noise * drawn
+    return torch.from_numpy(noise).to(own.device, own.dtype)
+
+
+def _weights(scores: Weights, allowed: Bool[Tensor, "example token"]) -> Weights:
+    return scores.masked_fill(~allowed[:, None, None, None], MASKED).softmax(-1)
+
+
+def _probabilities(found: Response, weights: Weights, scale: float) -> Float[Tensor, "example draw decision label"]:
+    return (scale * found.logits(weights)).softmax(-1)
+
+
+def _change(
+    found: Response, weights: Weights, p: Float[Tensor, "example 1 decision label"], scale: float
+) -> Float[Tensor, "example draw decision"]:
+    return (_probabilities(found, weights, scale) - p).abs().sum(-1) / 2
+
+
+def _jsd(p: Tensor, q: Tensor) -> Float[Tensor, "example draw decision"]:
+    """JSD over tokens, in nats, mean over heads."""
+    middle = ((p + q) / 2 + TINY).log()
+    each = p * ((p + TINY).log() - middle) + q * ((q + TINY).log() - middle)
+    return each.sum(-1).mean(-1) / 2
+
+
+def _diversity(weights: Weights) -> Tensor:
+    """(1/k²) Σ_ij JSD(α_i, α_j) over all examples: each unordered pair twice."""
+    starts = weights.shape[1]
+    first, second = torch.triu_indices(starts, starts, offset=1, device=weights.device)
+    return 2 * _jsd(weights[:, first], weights[:, second]).sum() / starts**2
+
+
+def _better(old: Found, new: Found, epsilon: float) -> Found:
+    """The farther of the two, start by start, among those that keep the output."""
+    with torch.no_grad():
+        wins = (new.change <= epsilon) & (new.jsd > old.jsd)
+        return Found(
+            torch.where(wins[..., None, None], new.weights, old.weights),
+            torch.where(wins, new.jsd, old.jsd),
+            torch.where(wins, new.change, old.change),
+        )

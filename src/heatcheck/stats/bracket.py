@@ -1,0 +1,159 @@
+"""More than two labels: how far weights can go without moving any softmax by more than ε, from below and above.
+
+The set {w : TVD(softmax(Rᵀw + b), softmax(Rᵀa + b)) ≤ ε} is not convex for more than two labels, so vertices prove
+nothing about it. But it lies between two polytopes, and the divergence to be maximised is a sum of convex functions of
+single weights. So
+
+- any point of the set is a lower bound: vertices of a polytope inside it, found by linear programs;
+- over a polytope around it, replacing each convex term by its chord on [0, 1] gives one linear program whose value no
+  point of the set exceeds; so does the exact optimum for each pair of labels taken alone.
+
+Inside: if no difference of two logits moves by more than d, the odds of no set S of labels move by more than a factor
+e^d; so d = min over S of logit(p(S) + ε) − logit(p(S)) keeps TVD ≤ ε. Around: TVD ≤ ε implies for all labels i and j
+that z_i − z_j ≤ ln((p_i + ε) / (p_j − ε)), where p_j > ε.
+"""
+
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit, logit, logsumexp, softmax
+
+from heatcheck.stats.farthest import farthest_weights, jsd_terms
+
+TILTS = 2  # linear programs with a randomly tilted objective, beside the chord's own, each giving one more vertex
+_SUBSETS_UP_TO = 10  # labels; with more, every probability is taken as that of some set
+
+
+class Bracket(NamedTuple):
+    """The largest JSD lies between `low`, which `weights` attain, and `high`."""
+
+    low: float
+    high: float
+    weights: Float[np.ndarray, " item"]
+
+
+def bracket_weights(
+    weights: Float[np.ndarray, " item"],
+    relevance: Float[np.ndarray, "item label"],
+    bias: Float[np.ndarray, " label"],
+    epsilon: float,
+    generator: np.random.Generator,
+) -> Bracket:
+    """Bounds on the largest JSD (nats) from `weights` of weights that change the softmax by at most ε.
+
+    >>> a, r = np.array([0.6, 0.3, 0.1]), np.eye(3)
+    >>> found = bracket_weights(a, r, np.zeros(3), 0.05, np.random.default_rng(0))
+    >>> bool(found.low <= found.high), found.weights.sum().round(6)
+    (True, np.float64(1.0))
+    """
+    own = weights / weights.sum()
+    margins = own @ relevance + bias
+    p = softmax(margins)
+    pairs = [(i, j) for i, j in permutations(range(len(p)), 2)]
+    slopes = np.array([relevance[:, i] - relevance[:, j] for i, j in pairs])  # [pair item]
+    now = slopes @ own
+
+    def change(candidate: Float[np.ndarray, " item"]) -> float:
+        return float(np.abs(softmax(candidate @ relevance + bias) - p).sum() / 2)
+
+    best, low = own, 0.0
+
+    def consider(candidate: Float[np.ndarray, " item"]) -> None:
+        nonlocal best, low
+        found = float(jsd_terms(candidate, own).sum())
+        if found > low and change(candidate) <= epsilon + 1e-9:
+            best, low = candidate, found
+
+    most = float(jsd_terms(np.eye(len(own))[own.argmin()], own).sum())
+    for item in np.argsort(own, kind="stable"):
+        consider(np.eye(len(own))[item])
+        if low > 0:
+            break  # the lightest item that will do is the farthest of all single ones
+    if low > most - 1e-12:
+        return Bracket(low, low, best)
+
+    # The chord of each item's term of the divergence: from w = 0 to w = 1.
+    start = 0.5 * np.log(2) * own
+    rise = jsd_terms(np.ones_like(own), own) - start
+    around = now + _room_around(p, pairs, epsilon)
+    chord, vertex = _maximise(rise, slopes, around)
+    high = min(float(start.sum() + chord), _of_label_pairs(own, slopes, pairs, around))
+    consider(vertex)
+    inside = now + _widest_inside(p, epsilon)
+    tilts = [np.ones_like(rise), *generator.uniform(0, 1.5, size=(TILTS, len(rise)))]
+    for limits, tilt in [(now + _room_around(p, pairs, 0.7 * epsilon), tilts[0]), *((inside, tilt) for tilt in tilts)]:
+        if low < high - 1e-6:
+            consider(_maximise(rise * tilt, slopes, limits)[1])
+    return Bracket(low, max(high, low), best)
+
+
+def _maximise(
+    gain: Float[np.ndarray, " item"], slopes: Float[np.ndarray, "column item"], limits: Float[np.ndarray, " column"]
+) -> tuple[float, Float[np.ndarray, " item"]]:
+    """max gain·w over the simplex with slopes w ≤ limits, and where."""
+    from scipy.optimize import linprog  # half a second to import
+
+    kept = np.isfinite(limits)
+    size = np.maximum(np.abs(slopes[kept]).max(axis=1, initial=0.0), 1.0)  # the solver likes rows of like size
+    found = linprog(
+        -gain,
+        A_ub=slopes[kept] / size[:, None],
+        b_ub=(limits[kept] + 1e-9) / size,
+        A_eq=np.ones((1, len(gain))),
+        b_eq=[1.0],
+        bounds=(0, 1),
+        method="highs-ds",  # the simplex method: its answer is a vertex
+    )
+    if (
+        found.x is None or found.fun is None
+    ):  # never seen, for the observed weights are feasible; no bound is better than a wrong one
+        return float(gain.max()), np.full(len(gain), 1 / len(gain))
+    vertex = np.clip(found.x, 0, None)
+    # The dual's value bounds the optimum from above whatever the solver's tolerance on the primal.
+    return float(-found.fun) + 1e-7, vertex / vertex.sum()
+
+
+def _room_around(
+    p: Float[np.ndarray, " label"], pairs: list[tuple[int, int]], epsilon: float
+) -> Float[np.ndarray, " column"]:
+    """How far each difference of logits can rise at most."""
+    i, j = np.array(pairs).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.log(p[i] + epsilon) - np.log(p[j] - epsilon) - (np.log(p[i]) - np.log(p[j]))
+    return np.asarray(np.where(p[j] > epsilon, most, np.inf))
+
+
+def _widest_inside(p: Float[np.ndarray, " label"], epsilon: float) -> float:
+    """d: the differences of logits may all move by so much without TVD passing ε."""
+    if len(p) > _SUBSETS_UP_TO:
+        return float(4 * np.arctanh(epsilon))  # the minimum over all of [0, 1]
+    members = (np.arange(1, 2 ** len(p) - 1)[:, None] >> np.arange(len(p))) & 1
+    odds = _log_odds(members, p)
+    share = expit(odds)
+    tight = share + epsilon < 1
+    room = logit(np.where(tight, share + epsilon, 0.5)) - odds
+    return float(np.where(tight, room, np.inf).min(initial=50.0))
+
+
+def _log_odds(members: np.ndarray, p: Float[np.ndarray, " label"]) -> np.ndarray:
+    """ln p(S)/p(not S), from logarithms, for p(S) near 1 has no digits left for the rest."""
+    logs = np.log(np.maximum(p, 1e-300))
+    inside = logsumexp(np.where(members == 1, logs, -np.inf), axis=1)
+    outside = logsumexp(np.where(members == 0, logs, -np.inf), axis=1)
+    return np.asarray(inside - outside)
+
+
+def _of_label_pairs(
+    own: Float[np.ndarray, " item"],
+    slopes: Float[np.ndarray, "column item"],
+    pairs: list[tuple[int, int]],
+    around: Float[np.ndarray, " column"],
+) -> float:
+    """The smallest of the exact optima under one pair's slab alone: each relaxes the problem."""
+    place = {pair: at for at, pair in enumerate(pairs)}
+    upward = [at for at, (i, j) in enumerate(pairs) if i < j]
+    low = np.array([-around[place[pairs[at][::-1]]] for at in upward])
+    found = farthest_weights(np.tile(own, (len(upward), 1)), slopes[upward], low, around[upward])
+    return float(found.jsd.min())
