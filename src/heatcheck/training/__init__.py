@@ -2,16 +2,20 @@
 
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, train
-from heatcheck.training.imposed import imposed
+from heatcheck.training.imposed import IMPOSED, imposed
+from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
-from heatcheck.training.losses import LOSSES
+from heatcheck.training.losses import LOSSES, Loss
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
 
 __all__ = [
+    "IMPOSED",
     "LOSSES",
     "PRESETS",
     "STORE",
     "Fit",
+    "LogisticRegression",
+    "Loss",
     "Plan",
     "Scores",
     "TrainingSettings",
@@ -19,6 +23,7 @@ __all__ = [
     "build",
     "epoch_batches",
     "evaluate",
+    "fit_logistic_regression",
     "fit_recipe",
     "imposed",
     "make_optimizer",

@@ -68,8 +68,11 @@ def evaluate(subject: Subject, examples: Iterable[Example], *, impose: Facts | N
     1.0
     """
     examples = tuple(examples)
-    logs = predict(subject, examples, impose=impose)
-    gold = _gold(subject, examples)
+    return score(predict(subject, examples, impose=impose), gold_of(subject, examples))
+
+
+def score(logs: Float[np.ndarray, "example decision label"], gold: Int[np.ndarray, "example decision"]) -> Scores:
+    """Scores of log-probabilities, whoever gave them, over all decisions."""
     chosen = logs.argmax(-1)
     picked = np.take_along_axis(logs, gold[..., None], -1)
     right = int((chosen == gold).sum())
@@ -78,7 +81,7 @@ def evaluate(subject: Subject, examples: Iterable[Example], *, impose: Facts | N
     two = logs.shape[-1] == 2
     likely, is_last = logs[..., -1].ravel(), gold.ravel() == logs.shape[-1] - 1
     return Scores(
-        n=len(examples),
+        n=len(logs),
         loss=float(-picked.mean()),
         accuracy=stats.accuracy(chosen.ravel(), gold.ravel()),
         low=float(interval.low),
@@ -90,7 +93,8 @@ def evaluate(subject: Subject, examples: Iterable[Example], *, impose: Facts | N
     )
 
 
-def _gold(subject: Subject, examples: Sequence[Example]) -> Int[np.ndarray, "example decision"]:
+def gold_of(subject: Subject, examples: Sequence[Example]) -> Int[np.ndarray, "example decision"]:
+    """The right label of each of the subject's decisions."""
     rows = []
     for start in range(0, len(examples), 512):
         gold = subject.encode(examples[start : start + 512]).gold

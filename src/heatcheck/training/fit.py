@@ -10,27 +10,32 @@ from typing import Any, NamedTuple
 import torch
 
 from heatcheck.data import Corpus, build_vocabulary, load_task, read_vectors, texts_of
-from heatcheck.engine import FolderExists, whole_folder, write_json, write_whole
-from heatcheck.errors import BadInput, UnknownName
+from heatcheck.engine import Facts, FolderExists, read_json, whole_folder, write_json, write_whole
+from heatcheck.errors import BadInput, MissingPackage, UnknownName
 from heatcheck.models import Classifier, ClassifierSettings, Recipe, load_folder, save
 from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
-from heatcheck.training.evaluation import Scores, evaluate
+from heatcheck.training.evaluation import Scores, evaluate, gold_of, score
+from heatcheck.training.imposed import find_imposed
+from heatcheck.training.logistic_regression import fit_logistic_regression
 from heatcheck.training.loop import train_loop
-from heatcheck.training.losses import LOSSES
+from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.settings import TrainingSettings, make_plan
 
 STORE = Path("heatcheck-out")
 RECORD, SUMMARY = "training.jsonl", "training.json"
+MOST_LABELS = 20  # for which a logistic regression is fitted beside every model: half a second each on IMDB
 
 
 class Fit(NamedTuple):
-    """A trained model, where it is, and how good it is on test."""
+    """A trained model, where it is, and how good it and a bag of words are on test."""
 
     subject: Classifier
     folder: Path
     test: Scores
     reused: bool
+    logistic_regression: Facts  # the same scores of the bag of words; {"not_fitted": why} where there is none
+    left_out: Mapping[str, int]  # of the task's source, by reason
 
 
 def plan_recipe(
@@ -40,20 +45,26 @@ def plan_recipe(
     seed: int = 0,
     vectors: Path | str | None = None,
     impose: Mapping[str, Any] | None = None,
+    loss: str | Mapping[str, Any] = "likelihood",
     **changes: Any,
 ) -> Recipe:
-    """All that decides a fit, as plain data. `changes` are settings of the model or its training by name."""
+    """All that decides a fit, as plain data. `changes` are settings of the model or its training by name.
+
+    Args:
+        impose: `{"weights": "uniform"}` or another kind in IMPOSED, in place of the model's own weights.
+        loss: a name in LOSSES, or `{"name": …, "strength": …}` with its settings.
+    """
     if not 0 <= seed < 2**63:
         raise BadInput(f"a seed is a whole number from 0 to 2**63, not {seed}.")
     if vectors is not None and "embedding" not in changes:
         changes["embedding"] = read_vectors(vectors, ["the"]).matrix.shape[1]
     model, training = make_plan(corpus, preset, changes)
-    loss: dict[str, Any] = {"name": "likelihood"}
+    planned = plan_loss(loss)
     if training.class_weight and len(corpus.labels) == 2:
         positive = sum(example.label == 1 for example in corpus["train"])
-        loss["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
+        planned["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
     facts = {**asdict(model), "vectors": _vectors_reference(vectors)}
-    return Recipe(corpus.reference, facts, asdict(training), seed, loss, impose)
+    return Recipe(corpus.reference, facts, asdict(training), seed, planned, impose)
 
 
 def train(
@@ -103,7 +114,10 @@ def fit_recipe(
     training = TrainingSettings(**recipe.training)
     if recipe.loss["name"] not in LOSSES:
         raise UnknownName("loss", recipe.loss["name"], LOSSES)
+    if recipe.impose is not None:
+        find_imposed(recipe.impose)
     subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
+    baseline = add_log_odds(subject, corpus)
     with whole_folder(folder) as scratch:
         if not _is_of(scratch, recipe):
             (scratch / checkpoint.FILE).unlink(missing_ok=True)
@@ -118,7 +132,9 @@ def fit_recipe(
             {
                 "kept_epoch": done.best_epoch,
                 "selected_on": training.select_split,
+                "left_out": dict(corpus.dropped),
                 "test": test.facts(),
+                "logistic_regression": baseline,
             },
         )
         (scratch / "recipe.json").unlink()  # it stands in config.json
@@ -133,6 +149,8 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
         min_documents=training.min_documents,
         rule=corpus.tokens,
         lowercase=training.lowercase,
+        # Answers out of the passage are words of it, and must be told apart however rare they are.
+        always=corpus.labels if any(example.options for example in corpus["train"]) else (),
     )
     facts = dict(recipe.model)
     if (wanted := facts.pop("vectors")) != _vectors_reference(vectors):
@@ -141,6 +159,33 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         return Classifier(vocabulary, corpus.labels, ClassifierSettings(**facts), recipe=recipe, vectors=matrix)
+
+
+def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:
+    """Gives the subject the log-odds of a logistic regression on the same texts, and says how good that one is.
+
+    Where it is not fitted, why: it is an extra for most recipes, and an error only for one that cannot do without.
+    """
+    recipe = subject.recipe
+    imposed = recipe is not None and recipe.impose is not None and recipe.impose["weights"] == "log_odds"
+    needed = imposed or (recipe is not None and recipe.loss["name"] == "log_odds_regularised")
+    if len(corpus.labels) > MOST_LABELS and not needed:
+        return {"not_fitted": f"more than {MOST_LABELS} labels, a regression for each"}
+    several = subject.settings.label_wise
+    try:
+        found = fit_logistic_regression(subject.vocabulary, subject.labels, corpus["train"].examples, several=several)
+    except MissingPackage as error:
+        if needed:
+            raise
+        return {"not_fitted": str(error)}
+    subject.log_odds = torch.from_numpy(found.log_odds).float().to(subject.device)
+    tested = corpus["test"].examples
+    return {
+        **score(found.log_probabilities(tested), gold_of(subject, tested)).facts(),
+        "words": found.words,
+        "converged": found.converged,
+        "texts_without_words": found.texts_without_words,
+    }
 
 
 def pick_device(name: str) -> torch.device:
@@ -159,7 +204,9 @@ def pick_device(name: str) -> torch.device:
 def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
     subject = load_folder(folder, device=str(pick_device(device)))
     impose = subject.recipe.impose if subject.recipe else None
-    return Fit(subject, folder, evaluate(subject, corpus["test"].examples, impose=impose), reused=True)
+    test = evaluate(subject, corpus["test"].examples, impose=impose)
+    found = read_json(folder / SUMMARY).get("logistic_regression", {"not_fitted": "by an older heatcheck"})
+    return Fit(subject, folder, test, reused=True, logistic_regression=found, left_out=corpus.dropped)
 
 
 def _is_of(scratch: Path, recipe: Recipe) -> bool:

@@ -35,7 +35,8 @@ def train_loop(
 
 def _train(subject: Classifier, corpus: Corpus, recipe: Recipe, folder: Path, watch: Watch) -> Progress:
     settings = TrainingSettings(**recipe.training)
-    loss_of = LOSSES[recipe.loss["name"]]
+    objective = LOSSES[recipe.loss["name"]]
+    want = objective.wants(subject)
     train, chosen_on = corpus["train"].examples, corpus[settings.select_split].examples
     optimizer = make_optimizer(subject, settings)
     progress = checkpoint.resume(folder, subject, optimizer)
@@ -47,8 +48,8 @@ def _train(subject: Classifier, corpus: Corpus, recipe: Recipe, folder: Path, wa
         total, seen = 0.0, 0
         for examples in epoch_batches(train, settings, stream(recipe.seed, "batches", epoch)):
             batch = subject.encode(examples)
-            run = subject.run(batch, edits=imposed(subject, batch, recipe.impose))
-            loss = loss_of(run, batch, recipe.loss)
+            run = subject.run(batch, edits=imposed(subject, batch, recipe.impose), want=want)
+            loss = objective.of(subject, run, batch, recipe.loss)
             optimizer.zero_grad(set_to_none=True)
             (loss.sum() if settings.reduction == "sum" else loss.mean()).backward()  # type: ignore[no-untyped-call]
             if settings.clip:

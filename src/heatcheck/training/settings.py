@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
-from heatcheck.data import Corpus
+from heatcheck.data import Corpus, name_parts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import ClassifierSettings
 
@@ -67,8 +67,37 @@ def default(corpus: Corpus) -> Plan:
     return Plan(model, TrainingSettings(min_documents=2 if len(corpus["train"]) > 1000 else 1))
 
 
-def _jain_wallace(corpus: Corpus, min_documents: Mapping[str, int], select_split: str) -> Plan:
-    """What both states of Jain & Wallace's code share."""
+_Tasks = Mapping[str, Mapping[str, Any]]  # what is special about a task, as changes of settings
+
+
+def _each(names: str, **changes: Any) -> dict[str, dict[str, Any]]:
+    return dict.fromkeys(names.split(), changes)
+
+
+_BABI, _IMDB, _MIMIC = "babi_1 babi_2 babi_3", "imdb imdb_full imdb_small", "mimic_anemia mimic_diabetes"
+# By task, whatever its preparation.
+_BOTH: _Tasks = {
+    **_each("20news_sports ade adr_tweets", min_documents=2),
+    **_each("ag_news", min_documents=5),
+    **_each(_BABI, batch_size=50, epochs=100, embedding=50, lowercase=False),
+    **_each("cnn_qa", batch_size=90),
+    **_each(_MIMIC, min_documents=5),
+    **_each("snli", batch_size=128, min_documents=3),
+}
+_PAPER: _Tasks = {
+    **_each("cnn_qa", min_documents=7),
+    **_each(_IMDB, min_documents=20),
+    **_each(_MIMIC, embedding=200),
+}
+_RELEASE: _Tasks = {
+    **_each(_BABI, hidden=32),
+    **_each("cnn_qa", min_documents=8),
+    **_each(_IMDB, min_documents=10),
+}
+
+
+def _jain_wallace(corpus: Corpus, tasks: _Tasks, select_split: str) -> Plan:
+    """What both states of Jain & Wallace's code share, and what they say about this task."""
     pair = corpus.segments == 2
     model = ClassifierSettings(
         embedding=300,
@@ -91,24 +120,25 @@ def _jain_wallace(corpus: Corpus, min_documents: Mapping[str, int], select_split
         select="accuracy" if pair or len(corpus.labels) > 2 else "auc",
         select_split=select_split,
         skip_first=True,
-        min_documents=min_documents.get(corpus.name, 1),
     )
-    return Plan(model, training)
+    task, _ = name_parts(corpus.name)
+    special = {**_BOTH.get(task, {}), **tasks.get(task, {})}
+    return Plan(_changed(model, special), _changed(training, special))
 
 
 def jw_paper(corpus: Corpus) -> Plan:
     """Jain & Wallace as in the paper: the kept epoch is the best on test."""
-    return _jain_wallace(corpus, {"imdb": 20, "sst": 1}, "test")
+    return _jain_wallace(corpus, _PAPER, "test")
 
 
 def jw_release(corpus: Corpus) -> Plan:
     """Jain & Wallace's released code: the kept epoch is the best on dev."""
-    return _jain_wallace(corpus, {"imdb": 10, "sst": 1}, "dev")
+    return _jain_wallace(corpus, _RELEASE, "dev")
 
 
 def wp(corpus: Corpus) -> Plan:
     """Wiegreffe & Pinter: the released code of Jain & Wallace, but the kept epoch is the best on test."""
-    return _jain_wallace(corpus, {"imdb": 10, "sst": 1}, "test")
+    return _jain_wallace(corpus, _RELEASE, "test")
 
 
 PRESETS: dict[str, Callable[[Corpus], Plan]] = {
@@ -119,7 +149,7 @@ PRESETS: dict[str, Callable[[Corpus], Plan]] = {
 }
 
 # The paper's state of the code has twice as many filters a kernel as the release.
-_CNN_HIDDEN = {"jw-paper": 256}
+_CNN_TIMES = {"jw-paper": 2}
 _Settings = TypeVar("_Settings", ClassifierSettings, TrainingSettings)
 
 
@@ -133,13 +163,19 @@ def make_plan(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> Plan:
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
     model, training = PRESETS[preset](corpus)
-    if changes.get("encoder") == "cnn" and preset in _CNN_HIDDEN:
-        model = replace(model, hidden=_CNN_HIDDEN[preset])
+    if changes.get("encoder") == "cnn":
+        model = replace(model, hidden=_CNN_TIMES.get(preset, 1) * model.hidden)
     known = {field.name for settings in (model, training) for field in fields(settings)}
     for name in changes:
         if name not in known:
             raise UnknownName("setting", name, known)
     plan = Plan(_changed(model, changes), _changed(training, changes))
+    chosen_on = plan.training.select_split
+    if not corpus.splits.get(chosen_on):
+        raise BadInput(
+            f"{corpus.name} has no {chosen_on} split to choose an epoch on: give it one, or choose on test with "
+            "--set select_split=test, as was published."
+        )
     if plan.training.select == "auc" and len(corpus.labels) > 2:
         raise BadInput(
             f"select=auc needs two labels, and {corpus.name} has {len(corpus.labels)}: use accuracy or loss."

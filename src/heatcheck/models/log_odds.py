@@ -1,0 +1,61 @@
+"""What a bag-of-words model says of each token, and the attention it would make.
+
+The table of log-odds comes from a logistic regression on the same training texts (training/logistic_regression.py)
+and travels with a classifier, so that it can explain and impose without the texts.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Vocabulary
+from heatcheck.errors import NotSupported
+from heatcheck.models.attention import masked_softmax
+from heatcheck.models.subject import Run, Subject
+
+
+@runtime_checkable
+class KnowsLogOdds(Protocol):
+    """A subject that reads `tokens` of a vocabulary and carries their log-odds [word label]; None: it has none."""
+
+    vocabulary: Vocabulary
+    log_odds: Tensor | None
+
+
+def word_log_odds(subject: Subject) -> tuple[Vocabulary, Float[Tensor, "word label"]]:
+    """The subject's words, and the log-odds of each for each label; nan for those that the regression never saw.
+
+    Those are stop words and special tokens. A 0 is a word that the regression saw and left out.
+    """
+    if not isinstance(subject, KnowsLogOdds) or subject.log_odds is None:
+        raise NotSupported(
+            f"{subject.id} carries no log-odds of a bag-of-words model (not trained here, or by an older heatcheck, or "
+            "more than 20 labels): train it again with `heatcheck train TASK --out FOLDER`."
+        )
+    return subject.vocabulary, subject.log_odds
+
+
+def token_log_odds(subject: Subject, batch: Batch) -> Float[Tensor, "example token label"]:
+    """Each token's log-odds for each label; nan at stop words, unknown words, start, end and padding."""
+    found: Tensor = word_log_odds(subject)[1][batch.inputs["tokens"]]
+    return found
+
+
+def of_first_decision(log_odds: Float[Tensor, "..."], run: Run) -> Float[Tensor, "..."]:
+    """Log-odds [… label] of each answer to the first decision: the labels, or no and yes to the first of several."""
+    if run.logits.shape[1] == 1:
+        return log_odds
+    return torch.stack([-log_odds[..., 0], log_odds[..., 0]], dim=-1)
+
+
+def log_odds_weights(subject: Subject, batch: Batch) -> Float[Tensor, "example 1 1 key"]:
+    """softmax of |log-odds|, a mean over the labels: the same weights for every head and query.
+
+    A stop word or an unknown word gets no weight; a text with no other word gets the same weight for every token.
+    """
+    sizes = token_log_odds(subject, batch).abs().mean(-1)
+    known = batch.scored & ~sizes.isnan()
+    known = known | (batch.scored & ~known.any(1, keepdim=True))
+    return masked_softmax(sizes.nan_to_num(0.0)[:, None, None, :], known)
