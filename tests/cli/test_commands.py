@@ -128,7 +128,9 @@ def test_the_demo_ends_in_cards_and_a_report(heatcheck, small_demo, tmp_path):
     assert small_demo == ["rotten_tomatoes"]
     assert "points at what matters" in out
     states = re.findall(r"^(reader|bystander_right|bystander_wrong) +(yes|no) +(yes|no)", out, flags=re.MULTILINE)
-    assert states == [("reader", "yes", "yes"), ("bystander_right", "yes", "yes"), ("bystander_wrong", "no", "no")]
+    points = [("reader", "yes", "yes"), ("bystander_right", "yes", "yes"), ("bystander_wrong", "no", "no")]
+    hard = [("reader", "yes", "yes"), ("bystander_right", "no", "no"), ("bystander_wrong", "no", "no")]
+    assert states == points + hard
     (report,) = re.findall(r"^report: (.*)$", out, flags=re.MULTILINE)
     assert "<html" in (tmp_path / report).read_text()
     found = json.loads(heatcheck("demo", "--json")[1])
@@ -184,7 +186,7 @@ def test_a_plan_runs_nothing(heatcheck, tmp_path):
     assert not list(tmp_path.iterdir())
     planned = json.loads(heatcheck("audit", "known:reader@planted_contrast", "--plan", "--json")[1])
     assert planned["n"] == 500
-    assert all(check["passes"] > 500 for check in planned["checks"])
+    assert all(check["passes"] >= 500 for check in planned["checks"])
 
 
 def test_explain_draws_and_counts(heatcheck):

@@ -8,7 +8,7 @@ from heatcheck.auditing import Audit, Card, Line, Looked
 from heatcheck.checks import CheckResult, Measurement
 
 NAN = float("nan")
-EXPLAINERS = ("attention", "gradient", "leave_one_out", "integrated_gradients", "random")
+EXPLAINERS = ("attention", "gradient", "leave_one_out", "integrated_gradients", "random", "counterfactual")
 TEXTS = (
     "the plot is thin but the two leads make every scene a pleasure to watch",
     "a tedious and overlong mess that mistakes volume for feeling",
@@ -25,7 +25,8 @@ def measured(name, value, n=180, half=0.03, baseline="random", **by):
 def looked(number, words, rng, *, explainers=EXPLAINERS):
     scores = {}
     for name in explainers:
-        raw = rng.dirichlet(np.full(len(words), 0.3)) if name == "attention" else rng.normal(0, 0.1, len(words))
+        weights = name in ("attention", "counterfactual")
+        raw = rng.dirichlet(np.full(len(words), 0.3)) if weights else rng.normal(0, 0.1, len(words))
         scores[name] = tuple(float(v) for v in raw)
     gold, predicted = ("positive", "negative")[number % 2], ("positive", "negative")[(number + (number % 7 == 3)) % 2]
     rationale = tuple(place in (2, 3) for place in range(len(words))) if number % 3 == 0 else None
@@ -51,7 +52,15 @@ def agreement(examples):
         rows.append(measured("top_k_overlap", abs(mean), len(ids), pair=list(pair)))
     for kind, value in (("shuffled relevance", 0.21), ("uniform attention", 0.12)):
         rows.append(measured("tau_mechanical_floor", value, len(ids), pair=["attention", "gradient"], kind=kind))
+    for minus, value in ((["attention", "leave_one_out"], 0.25), (["attention", "gradient"], 0.21)):
+        rows.append(measured("tau_difference", value, len(ids), of=["gradient", "leave_one_out"], minus=minus))
+    rows.append(measured("tau_above_uniform", 0.44, len(ids), pair=["attention", "gradient"]))
+    rows.append(measured("top_k_distance", 0.38, len(ids), pair=["attention", "gradient"], k=3))
     values = {f"tau:{a}|{b}": np.clip(rng.normal(m, 0.18, len(ids)), -1, 1) for (a, b), m in means.items()}
+    for other in ("attention|leave_one_out", "attention|gradient"):
+        values[f"difference:gradient|leave_one_out-{other}"] = (
+            values["tau:gradient|leave_one_out"] - values[f"tau:{other}"]
+        )
     excluded = {"test-901": "one word only: no order to compare", "test-902": "one word only: no order to compare"}
     settings = {"top": [1, 2, 4], "correction": "holm"}
     return CheckResult("agreement", "bilstm-tanh", "states", tuple(rows), ids, values, excluded, settings, 0)
@@ -70,12 +79,63 @@ def erasure(examples):
     return CheckResult("erasure", "bilstm-tanh", "re-encoded", tuple(rows), ids, values, {}, {"counts": [1, 2, 4]}, 0)
 
 
+BINS = ("0.00–0.25", "0.25–0.50", "0.50–0.75", "0.75–1.00")
+
+
+def largest_weights(count):
+    return np.random.default_rng(7).beta(1.3, 2.6, count)
+
+
+def by_class(examples, name, values, **by):
+    """A row over all texts and one a predicted class, as the checks have them."""
+    labels = np.array([e.predicted for e in examples])
+    yield measured(name, float(np.mean(values)), len(values), 0.02, **by)
+    for label in ("positive", "negative"):
+        if (labels == label).any():
+            yield measured(name, float(values[labels == label].mean()), int((labels == label).sum()), 0.03,
+                           **by, **{"class": label})  # fmt: skip
+
+
 def permutation(examples):
     ids = tuple(e.id for e in examples)
-    rows = (measured("share_unmoved", 0.62, len(ids), baseline="none: shown beside the worst case"),)
-    return CheckResult(
-        "permutation", "bilstm-tanh", "states", rows, ids, {"share_unmoved": np.ones(len(ids))}, {}, {}, 0
-    )
+    rng, largest = np.random.default_rng(3), largest_weights(len(ids))
+    delta = np.clip(largest * rng.beta(1.2, 4, len(ids)), 0, 1)
+    values = {"max_attention": largest, "delta": delta, "q": 1 - largest**0.5, "flips": delta / 2}
+    values["evenness"] = 1 - largest**2
+    rows = list(by_class(examples, "delta", delta))
+    rows += [measured(name, float(values[name].mean()), len(ids)) for name in ("q", "flips", "evenness")]
+    for number, label in enumerate(BINS):
+        here = np.clip((largest * 4).astype(int), 0, 3) == number
+        for predicted in ("positive", "negative"):
+            part = here & np.array([e.predicted == predicted for e in examples], dtype=bool)
+            if part.any():
+                by = {"class": predicted, "bin": label}
+                rows.append(measured("delta", float(delta[part].mean()), int(part.sum()), **by))
+    settings = {"repeats": 100, "epsilon": 0.05}
+    return CheckResult("permutation", "bilstm-tanh", "states", tuple(rows), ids, values, {}, settings, 0)
+
+
+def counterfactual(examples, method="exact"):
+    """As the check gives it; a bracket has an upper bound above what was found."""
+    ids = tuple(e.id for e in examples)
+    rng, largest = np.random.default_rng(4), largest_weights(len(ids))
+    floor = 0.6 * (1 - largest) ** 1.2
+    values = {"max_attention": largest, "floor": floor, "most": np.full(len(ids), 0.68)}
+    values["support"] = np.full(len(ids), 2.0)
+    rows = [measured(name, float(values[name].mean()), len(ids)) for name in ("floor", "most")]
+    for logits, epsilon in (("published", 0.05), ("published", 0.01), ("published", 0.001), ("standardised", 0.05)):
+        where, by = f"{logits}:{epsilon:g}", {"epsilon": epsilon, "logits": logits}
+        found = np.minimum(floor + (0.66 - floor) * rng.beta(3, 2, len(ids)) * (0.6 + 8 * epsilon), 0.67)
+        values[f"jsd:{where}"], values[f"upper:{where}"] = found, found + (0.02 if method == "bracket" else 0)
+        values[f"change:{where}"] = np.full(len(ids), epsilon)
+        values[f"null:{where}"] = np.minimum(found + 0.03, 0.68)
+        rows += by_class(examples, "jsd", found, **by)
+        rows += [measured(name, float(values[f"{name}:{where}"].mean()), len(ids), **by) for name in ("upper", "null")]
+        rows.append(measured("gap", 0.06, len(ids), 0.01, **by))
+    by = {"epsilon": 0.05, "logits": "standardised"}
+    rows += [measured("U", 0.94, len(ids), 0.01, **by), measured("U_null", 0.97, len(ids), 0.01, **by)]
+    settings = {"epsilons": [0.05, 0.01, 0.001], "search": "jain2019", "method": method}
+    return CheckResult("counterfactual", "bilstm-tanh", "states", tuple(rows), ids, values, {}, settings, 0)
 
 
 def card():
@@ -107,7 +167,13 @@ def card():
                 "Would a different heatmap have changed the answer?",
                 "no",
                 "",
-                (measured("share_unmoved", 0.62, half=0.03), measured("worst_case_share", 0.91, half=0.02)),
+                (
+                    measured("q", 0.62, half=0.03),
+                    measured("U", 0.94, half=0.01, epsilon=0.05, logits="standardised"),
+                    measured("U_null", 0.97, half=0.01, epsilon=0.05, logits="standardised"),
+                    measured("floor", 0.41, half=0.01),
+                    measured("most", 0.68, half=0.01),
+                ),
                 "states",
                 "Most shuffles of the weights leave the answer as it was.",
                 "whether the attended word matters",
@@ -129,7 +195,8 @@ def card():
 
 def full(count=180, words=None):
     examples = many(count, words)
-    results = {"agreement": agreement(examples), "erasure": erasure(examples), "permutation": permutation(examples)}
+    checks = (agreement, erasure, permutation, counterfactual) if examples else ()
+    results = {check.__name__: check(examples) for check in checks}
     about = {
         "heatcheck": "0.1.0",
         "date": "2026-08-01",
@@ -175,5 +242,6 @@ def hostile():
     audit = full(3)
     ids = ("é", 'a "quoted"\nid', "half an emoji \ud83d")
     results = {**audit.results, "permutation": replace(audit.results["permutation"], examples=ids)}
+    results.pop("counterfactual")
     examples = [odd, long, *many(3)]
     return replace(audit, subject="<img src=http://evil.example/x.png>", examples=examples, results=results)

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import audits
+import numpy as np
 import pytest
 from parsed import Page
 
@@ -67,8 +68,90 @@ def test_nothing_is_loaded_from_anywhere(page):
 def test_the_drawing_script_is_there_once_and_only_with_figures(page, tmp_path):
     assert page.source.count("window.vegaEmbed=") == 1
     drawn = [attributes["data-figure"] for _, attributes in page.tags if "data-figure" in attributes]
-    assert drawn == list(page.specs) == ["agreement-histogram", "agreement-matrix", "erasure-effects"]
+    assert drawn == list(page.specs)
+    assert [name.partition("-")[0] for name in drawn] == (
+        ["agreement"] * 3 + ["erasure", "permutation"] + ["counterfactual"] * 2
+    )
     assert "window.vegaEmbed=" not in page_of(audits.nothing_run(), tmp_path).source
+
+
+def rows_of(page, caption):
+    """The rows of the table with this caption, as lists of text."""
+    source = page.source[page.source.index(f"<caption>{caption}") :]
+    rows = re.findall(r"<tr>(.*?)</tr>", source[: source.index("</table>")], flags=re.DOTALL)
+    return [[re.sub(r"<.*?>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)] for row in rows]
+
+
+def test_a_jsd_never_stands_alone(page):
+    """Its floor, its null, the most there is and what the published search misses are in its row."""
+    columns, *rows = rows_of(page, "The largest JSD (nats)")
+    assert columns[4:] == ["floor", "relevances shuffled", "most, any answer", "missed by the published search", "n"]
+    assert [row[1] for row in rows] == ["0.05", "0.01", "0.001", "0.05"]
+    found = audits.full().results["counterfactual"]
+    places = [("published", 0.05), ("published", 0.01), ("published", 0.001), ("standardised", 0.05)]
+    for row, (logits, epsilon) in zip(rows, places, strict=True):
+        by = {"epsilon": epsilon, "logits": logits}
+        jsd = next(m for m in found.measurements if m.name == "jsd" and m.by == by)
+        wanted = [jsd, found.find("floor"), found.find("null", **by), found.find("most"), found.find("gap", **by)]
+        assert [row[2], *row[4:8]] == [number(m.value) for m in wanted]
+    assert rows_of(page, "The same as a share")[1][2:5] == ["0.940", "[0.930, 0.950]", "0.970 [0.960, 0.980]"]
+    assert "A large JSD alone says nothing." in page.text
+    assert "no search can find more" in page.text
+
+
+@pytest.mark.parametrize(
+    ("method", "said"), [("bracket", "none can pass the upper bound"), ("search", "proves nothing")]
+)
+def test_what_is_not_exact_says_so(tmp_path, method, said):
+    """An upper bound where there is one; no floor, which only two words of a two-label model have."""
+    audit = audits.full(30)
+    page = page_of(replace(audit, results={"counterfactual": audits.counterfactual(audit.examples, method)}), tmp_path)
+    columns = rows_of(page, "The largest JSD (nats)")[0]
+    assert "upper bound" in columns
+    assert "floor" not in columns
+    assert said in page.text
+    assert "no search can find more" not in page.text
+    assert all("f" not in row and "j" in row for row in page.examples["examples"])
+
+
+def test_shuffling_by_class_and_largest_weight(page):
+    columns, *rows = rows_of(page, "Median change of the output")
+    assert columns == ["class", "all", *audits.BINS]
+    found = audits.full().results["permutation"]
+    for row in rows:
+        wanted = [m for m in found.measurements if m.name == "delta" and m.by.get("class") == row[0]]
+        assert row[1:] == [f"{number(m.value)} (n = {m.n})" for m in wanted]
+
+
+def test_texts_carry_what_the_checks_found_of_them(tmp_path):
+    """By id: a check may have left texts out, or have them in another order."""
+    audit = audits.full(5)
+    results = {}
+    for check in ("permutation", "counterfactual"):
+        found = audit.results[check]
+        per_example = {name: np.array([values[3], values[1]]) for name, values in found.per_example.items()}
+        per_example["delta"] = np.array([0.25, np.nan])
+        ids = (audit.examples[3].id, audit.examples[1].id)
+        results[check] = replace(found, examples=ids, per_example=per_example)
+    data = page_of(replace(audit, results=results), tmp_path).examples
+    rows = data["examples"]
+    assert [{*"jfmckd"} & row.keys() for row in rows] == [set(), {*"jfmck"}, set(), {*"jfmckd"}, set()]
+    assert rows[3]["d"] == 0.25
+    assert rows[1]["j"] == pytest.approx(audit.results["counterfactual"].per_example["jsd:published:0.05"][1], abs=1e-3)
+    assert rows[1]["k"] == pytest.approx(audit.results["permutation"].per_example["q"][1], abs=1e-3)
+    assert data["explainers"][:2] == ["attention", "counterfactual"]
+    assert data["names"][1] == "weights that give the same answer"
+    assert data["rival"] == "leave_one_out", "weights made from attention are no rival of it"
+
+
+def test_orders_that_nothing_was_found_for_are_not_offered(page, tmp_path):
+    def offered(of):
+        return [attributes["value"] for tag, attributes in of.tags if tag == "option"]
+
+    assert offered(page) == ["given", "disagreement", "j", "k", "d", "wrong"]
+    bare = audits.full(3)
+    del bare.results["counterfactual"]
+    assert offered(page_of(bare, tmp_path)) == ["given", "disagreement", "k", "d", "wrong"]
 
 
 def test_two_thousand_examples_fit_in_five_megabytes(tmp_path):
@@ -77,7 +160,7 @@ def test_two_thousand_examples_fit_in_five_megabytes(tmp_path):
     page = Page(path)
     assert path.stat().st_size < 5_000_000
     assert len(page.examples["examples"]) == 2000
-    assert len(page.examples["explainers"]) == 5
+    assert len(page.examples["explainers"]) == 6
     assert "would make it larger" not in page.text
 
 

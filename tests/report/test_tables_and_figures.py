@@ -58,7 +58,7 @@ def test_odd_audits_make_tables_too(tmp_path, suffix, odd):
     audit = odd()
     measurements, per_example, _ = map(read, write_tables(audit, tmp_path, suffix=suffix))
     if odd is audits.hostile:
-        ids = [row["id"] for row in per_example if row["check"] == "permutation"]
+        ids = [row["id"] for row in per_example if (row["check"], row["quantity"]) == ("permutation", "q")]
         assert ids == ["é", 'a "quoted"\nid', "half an emoji ?"]
     assert len(measurements) == sum(len(result.measurements) for result in audit.results.values())
 
@@ -70,13 +70,25 @@ def test_parquet_keeps_its_types_without_a_number(tmp_path):
 
 
 def test_figures_are_pictures(tmp_path):
-    names = ["agreement-histogram", "agreement-matrix", "erasure-effects"]
+    names = [
+        "agreement-histogram",
+        "agreement-differences",
+        "agreement-matrix",
+        "erasure-effects",
+        "permutation-by-largest-weight",
+        "counterfactual-histogram",
+        "counterfactual-by-largest-weight",
+    ]
     drawings = write_figures(audits.full(20), tmp_path, suffix="svg")
     assert [path.name for path in drawings] == [f"{name}.svg" for name in names]
     assert all(path.read_text().startswith("<svg") for path in drawings)
-    assert "0.610" in drawings[1].read_text(), "numbers are printed in the cells"
-    assert "mechanical floor: uniform attention" in drawings[0].read_text()
-    assert "deletion" in drawings[2].read_text()
+    drawn = {path.stem: path.read_text() for path in drawings}
+    assert "0.610" in drawn["agreement-matrix"], "numbers are printed in the cells"
+    assert "mechanical floor: uniform attention" in drawn["agreement-histogram"]
+    assert "τ(gradient, leave one out) minus τ(attention, gradient)" in drawn["agreement-differences"]
+    assert "deletion" in drawn["erasure-effects"]
+    assert "largest weight in the text" in drawn["permutation-by-largest-weight"]
+    assert "null: relevances shuffled" in drawn["counterfactual-histogram"]
     pictures = write_figures(audits.full(20), tmp_path, suffix="png")
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
     assert write_figures(audits.no_numbers(), tmp_path, suffix="svg") == []
@@ -94,7 +106,7 @@ def test_unknown_formats_are_named(tmp_path):
 )
 def test_an_absent_package_is_named(tmp_path, monkeypatch, package, said):
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr("heatcheck.report.page._bundle", script)
+    monkeypatch.setattr("heatcheck.report.html._bundle", script)
     with pytest.raises(MissingPackage, match=said):
         write_report(audits.full(2), tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()

@@ -12,21 +12,26 @@ import typer
 
 from heatcheck import __version__
 from heatcheck.cli.audit import audit
+from heatcheck.cli.data import data
 from heatcheck.cli.demo import demo
 from heatcheck.cli.explain import explain
 from heatcheck.cli.listings import checks, explainers
+from heatcheck.cli.reproduce import reproduce, studies
 from heatcheck.cli.tasks import tasks
 from heatcheck.cli.train import train
 from heatcheck.errors import HeatcheckError
 
 __all__ = ["COMMANDS", "app", "main"]
 
-COMMANDS: dict[str, Callable[..., None]] = {
+COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "audit": audit,
     "checks": checks,
+    "data": data,  # a group: `heatcheck data import`
     "demo": demo,
     "explain": explain,
     "explainers": explainers,
+    "reproduce": reproduce,
+    "studies": studies,
     "tasks": tasks,
     "train": train,
 }
@@ -40,7 +45,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
+    else:
+        app.command(_name)(_command)
 
 
 def _say_version(wanted: bool | None) -> None:

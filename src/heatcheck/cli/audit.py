@@ -113,10 +113,10 @@ def made(folder: Path) -> str | None:
 
 def data_of(subject: "Subject", model: str) -> str:
     """The task a subject was made for, by name."""
-    from heatcheck.data import TASKS
+    from heatcheck.data import is_task
 
     task = subject.recipe.task.partition("@")[0] if subject.recipe else subject.id.rpartition("@")[2]
-    if task not in TASKS:
+    if not is_task(task):
         raise BadInput(f"{model} was trained on {task!r}, which is not a task's name: give the file with --data.")
     return task
 

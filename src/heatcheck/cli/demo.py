@@ -7,7 +7,13 @@ import typer
 from heatcheck.cli.audit import write
 from heatcheck.cli.options import AsJson
 
-CONTROLS = {"reader": "yes", "bystander_right": "yes", "bystander_wrong": "no"}  # points at what matters
+# What is known of each, by line of the card.
+CONTROLS = {
+    "reader": {"points at what matters": "yes", "hard to manipulate": "yes"},
+    "bystander_right": {"points at what matters": "yes", "hard to manipulate": "no"},
+    "bystander_wrong": {"points at what matters": "no", "hard to manipulate": "no"},
+}
+CONTROL_TASK = "planted_keyword"
 
 
 def demo(json: AsJson = False) -> None:
@@ -34,8 +40,8 @@ def demo(json: AsJson = False) -> None:
     folder = write(found, None)
     if not json:
         show.card(found)
-        typer.echo("\nThree models whose answer is known, on planted_contrast:\n")
-    controls = {name: look(load(f"known:{name}@planted_contrast"), "planted_contrast", 300) for name in CONTROLS}
+        typer.echo(f"\nThree models whose answer is known, on {CONTROL_TASK}:\n")
+    controls = {name: look(load(f"known:{name}@{CONTROL_TASK}"), CONTROL_TASK, 300) for name in CONTROLS}
     report = folder / "report.html"
     if json:
         of_controls = {name: show.audit_facts(control) for name, control in controls.items()}

@@ -14,13 +14,15 @@ def checks(json: AsJson = False) -> None:
         return {field.name: getattr(check.settings(), field.name) for field in fields(check.settings)}
 
     if json:
-        keys = ("name", "question", "holds", "baseline", "paper")
+        keys = ("name", "question", "holds", "baseline", "paper", "default")
         show.as_json([{**{key: getattr(c, key) for key in keys}, "settings": settings(c)} for c in CHECKS.values()])
         return
+    named = "\nrun only when named: --checks "
     rows = [
         [
             check.name,
-            f"{check.question}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}\n"
+            f"{check.question}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}"
+            f"{'' if check.default else named + check.name}\n"
             + ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items()),
         ]
         for check in CHECKS.values()

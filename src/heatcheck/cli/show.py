@@ -41,20 +41,31 @@ def setting(value: object) -> str:
 
 def fit_facts(fit: "Fit") -> dict[str, Any]:
     """What a program wants to know of a fit."""
-    return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, "test": fit.test.facts()}
+    scores = {"test": fit.test.facts(), "logistic_regression": fit.logistic_regression}
+    left_out = {"left_out": dict(fit.left_out)}
+    return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, **scores, **left_out}
 
 
 def fit_in_words(fit: "Fit") -> None:
-    """A model's test scores beside the baseline that makes them readable."""
-    test = fit.test
-    rows = [["accuracy", f"{test.accuracy:.3f}", f"[{test.low:.3f}, {test.high:.3f}]", f"{test.majority:.3f}"]]
+    """A model's test scores beside the baselines that make them readable."""
+    test, bag = fit.test, fit.logistic_regression
+
+    def of_bag(name: str) -> str:
+        return f"{bag[name]:.3f}" if bag.get(name) is not None else ""
+
+    interval = f"[{test.low:.3f}, {test.high:.3f}]"
+    rows = [["accuracy", f"{test.accuracy:.3f}", interval, f"{test.majority:.3f}", of_bag("accuracy")]]
     if test.auc == test.auc:
-        rows.append(["AUC", f"{test.auc:.3f}", "", "0.500"])
-        rows.append([f"F1 ({fit.subject.labels[-1]})", f"{test.f1:.3f}", "", ""])
-    table(["", "test", "95% interval", "always the commonest label"], rows, f"{test.n:,} test examples")
+        rows.append(["AUC", f"{test.auc:.3f}", "", "0.500", of_bag("auc")])
+        rows.append([f"F1 ({fit.subject.labels[-1]})", f"{test.f1:.3f}", "", "", of_bag("f1")])
+    columns = ["", "test", "95% interval", "always the commonest label", "bag of words"]
+    table(columns, rows, f"{test.n:,} test examples")
     recipe = fit.subject.recipe
     if recipe and recipe.training["select_split"] == "test":
         typer.echo("The kept epoch is the best on test, as was published: these scores are optimistic.")
+    if fit.left_out:
+        reasons = "; ".join(f"{reason}: {count:,}" for reason, count in fit.left_out.items())
+        typer.echo(f"Left out of the task: {reasons}.")
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
 
 
@@ -106,15 +117,32 @@ def card(audit: "Audit") -> None:
 
 
 def _evidence(measurements: Sequence["Measurement"]) -> Iterator[str]:
-    """Each share in a line of its own, the effects it is made of in one; the report has the rest."""
+    """Each share in a line of its own, what it is made of or read against in one; the report has the rest."""
     for m in measurements:
         if m.name == "K":
-            interval = f"{m.value:.2f} [{m.low:.2f}, {m.high:.2f}]"
-            yield f"K by {m.by['operator']} = {interval}, n = {m.n} ({m.baseline})"
+            yield f"K by {m.by['operator']} = {_interval(m)}, n = {m.n} ({m.baseline})"
+        elif m.name == "q":
+            yield f"q, shuffles that keep the answer = {_interval(m)}, n = {m.n} ({m.baseline})"
     effects = [m for m in measurements if m.name == "effect"]
     if effects:
         each = ", ".join(f"{m.by['ranking']} {m.value:.2f}" for m in effects)
         yield f"change of probability, {effects[0].by['operator']} by: {each}"
+    found = {m.name: m for m in measurements}
+    if "U" in found:
+        beside = {"U_upper": "at most", "U_null": "relevances shuffled"}
+        if "U_upper" in found and found["U_upper"].value == found["U"].value:
+            beside.pop("U_upper")  # it is exact
+        against = "".join(f"; {word} {_interval(found[name])}" for name, word in beside.items() if name in found)
+        at = f" at ε = {found['U'].by['epsilon']}" if "epsilon" in found["U"].by else ""
+        yield f"U, share of the possible difference{at} = {_interval(found['U'])}{against}"
+    words = {"floor": "floor of any two words", "most": "most of any weights"}
+    sizes = ", ".join(f"{word} {found[name].value:.2f}" for name, word in words.items() if name in found)
+    if sizes:
+        yield f"JSD in nats: {sizes} (a large JSD alone says nothing)"
+
+
+def _interval(m: "Measurement") -> str:
+    return f"{m.value:.2f} [{m.low:.2f}, {m.high:.2f}]"
 
 
 def _agreement(audit: "Audit") -> None:
@@ -126,8 +154,7 @@ def _agreement(audit: "Audit") -> None:
             continue
         rival = measurement.by["pair"][1]
         floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
-        floor = f"{floors[0].value:.2f} [{floors[0].low:.2f}, {floors[0].high:.2f}]" if floors else ""
-        rows.append([rival, f"{measurement.value:.2f} [{measurement.low:.2f}, {measurement.high:.2f}]", floor])
+        rows.append([rival, _interval(measurement), _interval(floors[0]) if floors else ""])
     typer.echo("")
     title = "Kendall τ of attention with … (shown, decides nothing: part of it is mechanical)"
     table(["", "τ, mean over examples", "mechanical floor: relevances shuffled"], rows, title)
@@ -144,12 +171,8 @@ def across(audits: Sequence["Audit"]) -> None:
     for audit in audits:
         for found in audit.results.values():
             for m in found.measurements:
-                if "class" in m.by or m.name not in ("tau", "tau_mechanical_floor", "K"):
-                    continue
-                what = {"tau": "τ", "tau_mechanical_floor": "τ floor", "K": "K"}[m.name]
-                if "pair" not in m.by or m.by["pair"][0] == "attention":
-                    of = m.by["pair"][1] if "pair" in m.by else m.by["operator"]
-                    wanted.setdefault(f"{what}, {of}", []).append(m.value)
+                if (name := _across_models(m)) is not None:
+                    wanted.setdefault(name, []).append(m.value)
     rows = []
     for name, values in wanted.items():
         mean = t_interval(np.array(values))
@@ -163,14 +186,41 @@ def across(audits: Sequence["Audit"]) -> None:
     )
 
 
-def controls(audits: Mapping[str, tuple["Audit", str]]) -> None:
-    """One line a known-answer model, beside the answer that is known."""
-    rows = []
-    for name, (audit, known) in audits.items():
-        line = audit.card["points at what matters"]
-        share = line.evidence[0]
-        rows.append([name, line.state, known, f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]"])
-    table(["model", "points at what matters", "known to be", "K by deletion"], rows)
+def _across_models(m: "Measurement") -> str | None:
+    """What a measurement is called beside those of other models; None for those that are not compared."""
+    names = {
+        "tau": "τ, {pair}",
+        "tau_mechanical_floor": "τ floor, {pair}: {kind}",
+        "K": "K, {operator}",
+        "delta": "Δ of the output by shuffling",
+        "q": "q, shuffles that keep the answer",
+        "U": "U, ε = {epsilon}, {logits} logits",
+        "U_null": "U, relevances shuffled",
+    }
+    by = dict(m.by)
+    if m.name not in names or by.keys() & {"class", "bin"} or by.get("pair", ["attention"])[0] != "attention":
+        return None
+    return names[m.name].format(**{**by, "pair": by.get("pair", [""])[-1]})
+
+
+def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
+    """A table each line of the card: the models for which its answer is known, beside that answer.
+
+    `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name.
+    """
+    statistic = {"points at what matters": ("K", "K by deletion"), "hard to manipulate": ("q", "q")}
+    lines = dict.fromkeys(line for _, known in audits.values() for line in known)
+    for line in lines:
+        name, title = statistic.get(line, ("", ""))
+        rows = []
+        for model, (audit, known) in audits.items():
+            if line not in known:
+                continue
+            found = audit.card[line]
+            shown = next((_interval(m) for m in found.evidence if m.name == name), "")
+            rows.append([model, found.state, known[line], shown])
+        table(["model", line, "known to be", title], rows)
+        typer.echo("")
     typer.echo("bystander_right does not use its weights, yet they point at the word that matters: here that is a yes.")
 
 

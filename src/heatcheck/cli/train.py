@@ -19,6 +19,10 @@ def train(
         Path | None,
         typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz."),
     ] = None,
+    impose: Annotated[
+        str | None, typer.Option(help="Train under fixed weights: uniform or log_odds.", show_default="its own")
+    ] = None,
+    loss: Annotated[str, typer.Option(help="likelihood or log_odds_regularised.")] = "likelihood",
     setting: Settings = None,
     out: Annotated[
         Path | None,
@@ -36,13 +40,16 @@ def train(
 
     heatcheck train sst --preset jw-release --vectors glove.6B.300d.txt
 
+    heatcheck train reviews --loss log_odds_regularised --set loss.strength=2
+
     A run that was killed goes on where it was when the same command is given again.
     """
     changes: dict[str, str] = pairs(setting)
-    for name in ("seed", "preset", "vectors", "device", "out"):
+    for name in ("seed", "preset", "vectors", "device", "out", "impose", "loss"):
         if name in changes:
             raise BadInput(f"--set {name}: {name} is an option of its own, --{name}.")
     changes |= {k: v for k, v in (("encoder", encoder), ("attention", attention)) if v is not None}
+    of_loss = {key.removeprefix("loss."): changes.pop(key) for key in list(changes) if key.startswith("loss.")}
 
     from heatcheck.cli import show
     from heatcheck.training import train as train_model
@@ -56,6 +63,8 @@ def train(
         data_dir=data_dir,
         device=device,
         progress=not json,
+        impose={"weights": impose} if impose else None,
+        loss={"name": loss, **of_loss},
         **changes,
     )
     show.as_json(show.fit_facts(fit)) if json else show.fit_in_words(fit)

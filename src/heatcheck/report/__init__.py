@@ -5,6 +5,7 @@ Everything is drawn from an `Audit`; nothing is measured here.
 
 from heatcheck.report.figures import write_figures
 from heatcheck.report.page import write_report
+from heatcheck.report.study_table import write_study_table
 from heatcheck.report.tables import write_tables
 
-__all__ = ["write_figures", "write_report", "write_tables"]
+__all__ = ["write_figures", "write_report", "write_study_table", "write_tables"]

@@ -2,16 +2,26 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from heatcheck.auditing import Audit, Looked
+from heatcheck.report.searched import is_beside, searched
+from heatcheck.report.wording import explainer_name
 from heatcheck.stats import kendall_tau
 
-SHOWN_FIRST = ("attention", "leave_one_out", "gradient")
+SHOWN_FIRST = ("attention", "counterfactual", "leave_one_out", "gradient")
+NO_RIVALS = ("attention", "counterfactual", "random")  # attention itself, what is made from it, and chance
+
+# How texts can be ordered by what the checks found of each: key in the page's data -> what the list of orders says.
+ORDERS = {
+    "j": "most manipulable: very different weights, same answer",
+    "k": "most shuffles of the weights keep the answer",
+    "d": "shuffling the weights moves the output most",
+}
 
 
 class Browser(NamedTuple):
@@ -21,6 +31,7 @@ class Browser(NamedTuple):
     explainers: tuple[str, ...]
     shown: tuple[str, ...]  # ticked at first
     rival: str | None  # attention is compared with this one for sorting
+    orders: dict[str, str]  # by what the checks found of each text; those that found something
     included: int
     total: int
 
@@ -30,18 +41,20 @@ def browse(audit: Audit, room: int) -> Browser:
     explainers = explainer_order({name for looked in audit.examples for name in looked.scores})
     rival = rival_of(explainers)
     agreement = _agreement(audit.examples, rival) if rival else np.full(len(audit.examples), np.nan)
+    found = _found_of_texts(audit)
     kept, size = [], 0
     for looked, tau in zip(audit.examples, agreement.tolist(), strict=True):
-        row = json_for_script(_row(looked, explainers, tau))
+        row = json_for_script(_row(looked, explainers, tau) | found.get(looked.id, {}))
         cost = len(row.encode("utf-8", "replace")) + 1
         if size + cost <= room:
             kept.append(row)
             size += cost
     shown = tuple(name for name in SHOWN_FIRST if name in explainers) or explainers[:3]
-    head = json_for_script({"explainers": explainers, "rival": rival})
-    return Browser(
-        f'{head[:-1]},"examples":[{",".join(kept)}]}}', explainers, shown, rival, len(kept), len(audit.examples)
-    )
+    head = json_for_script({"explainers": explainers, "names": list(map(explainer_name, explainers)), "rival": rival})
+    data = f'{head[:-1]},"examples":[{",".join(kept)}]}}'
+    known = {key for of_text in found.values() for key in of_text}
+    orders = {key: words for key, words in ORDERS.items() if key in known}
+    return Browser(data, explainers, shown, rival, orders, len(kept), len(audit.examples))
 
 
 def explainer_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -56,7 +69,7 @@ def explainer_order(names: Iterable[str]) -> tuple[str, ...]:
 
 def rival_of(explainers: Sequence[str]) -> str | None:
     """What attention is compared with in the browser: leave-one-out where there is one."""
-    rivals = [name for name in explainers if name not in ("attention", "random")]
+    rivals = [name for name in explainers if name not in NO_RIVALS]
     if "attention" not in explainers or not rivals:
         return None
     return "leave_one_out" if "leave_one_out" in rivals else rivals[0]
@@ -92,6 +105,25 @@ def _row(looked: Looked, explainers: Sequence[str], tau: float) -> dict[str, Any
     if math.isfinite(tau):
         row["t"] = round(tau, 3)
     return row
+
+
+def _found_of_texts(audit: Audit) -> Mapping[str, dict[str, float | int]]:
+    """What permutation and counterfactual found of each text, by id, with one-letter keys."""
+    wanted = {("permutation", "k"): "q", ("permutation", "d"): "delta"}
+    if (weights := audit.results.get("counterfactual")) and (places := searched(weights)):
+        names = {"j": places[0].name("jsd"), "c": places[0].name("change"), "m": "most"}
+        names |= {"f": "floor"} if is_beside(weights, "floor") else {}
+        wanted |= {("counterfactual", key): name for key, name in names.items()}
+    found: dict[str, dict[str, float | int]] = {}
+    for (check, key), name in wanted.items():
+        result = audit.results.get(check)
+        values = result.per_example.get(name) if result else None
+        if result is None or values is None:
+            continue
+        for example, value in zip(result.examples, values.tolist(), strict=True):
+            if (short := _three_digits(value)) is not None:
+                found.setdefault(example, {})[key] = short
+    return found
 
 
 def _three_digits(value: float | None) -> float | int | None:

@@ -7,7 +7,6 @@
     if (text !== undefined) node.textContent = text; // never innerHTML: words are other people's
     return node;
   };
-  const spaced = (name) => name.replaceAll("_", " ");
 
   // ---- figures -------------------------------------------------------------------------------------------
   const specs = read("figure-specs");
@@ -22,6 +21,8 @@
               labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
       legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 2.5, symbolSize: 220 },
       header: { labelColor: ink, titleColor: ink, labelFontSize: 13, labelFontWeight: "bold" },
+      rule: { color: ink },
+      text: { color: ink },
       title: { color: ink, anchor: "start", fontSize: 12, fontWeight: "normal" },
       view: { stroke: null },
     };
@@ -42,7 +43,7 @@
   // ---- examples ------------------------------------------------------------------------------------------
   const list = document.getElementById("texts");
   if (!list) return;
-  const { explainers, rival, examples } = read("example-data");
+  const { explainers, names, rival, examples } = read("example-data");
   const STEP = 30;
   const LONG = 150; // words; the rest of a text is opened on request
   const wrong = (example) => example.g !== undefined && example.g !== example.p;
@@ -51,13 +52,33 @@
     example.text = [example.i, example.p, example.g ?? "", example.b ?? "", ...example.w].join(" ").toLowerCase();
   });
 
+  const difference = (example) => {
+    const beside = [["floor", example.f], ["most", example.m]].filter(([, value]) => value !== undefined);
+    return "JSD from attention " + example.j.toFixed(2)
+      + (beside.length ? " (" + beside.map(([word, value]) => word + " " + value.toFixed(2)).join(", ") + ")" : "")
+      + (example.c === undefined ? "" : "; the output moves by " + example.c.toFixed(3));
+  };
+
+  // What the checks found of this text alone, in one line.
+  const measures = (example) => {
+    const parts = [];
+    if (rival && example.t !== undefined) {
+      parts.push("\u03c4 of attention with " + names[explainers.indexOf(rival)] + " " + number(example.t.toFixed(2)));
+    }
+    if (example.k !== undefined) parts.push((100 * example.k).toFixed(0) + "% of shuffles keep the answer");
+    if (example.d !== undefined) parts.push("shuffling moves the output by " + example.d.toFixed(3));
+    return parts.join(" \u00b7 ");
+  };
+
   const heatRow = (example, at, end) => {
     const scores = example.s[at];
-    const name = spaced(explainers[at]);
+    const name = names[at];
     const row = make("div", "row");
     row.append(make("span", "who", name));
     const heat = make("p", "heat");
-    row.append(heat);
+    const beside = make("div");
+    beside.append(heat);
+    row.append(beside);
     const known = scores.map((score, place) => [place, score]).filter(([, score]) => score !== null);
     if (!known.length) {
       heat.append(make("i", "", "no scores for this text"));
@@ -80,6 +101,9 @@
         + (marked.has(place) ? "; marked as the reason" : "");
       heat.append(span, " ");
     });
+    if (explainers[at] === "counterfactual" && example.j !== undefined) {
+      beside.append(make("p", "measures", difference(example)));
+    }
     return row;
   };
 
@@ -93,11 +117,10 @@
     if (example.g !== undefined && !wrong(example)) rest.push("as labelled");
     head.append(" " + rest.join(" \u00b7 "));
     if (wrong(example)) head.append(" ", make("span", "miss", "\u2715 misclassified: labelled " + example.g));
-    if (rival && example.t !== undefined) {
-      head.append(make("span", "tau", "\u03c4 with " + spaced(rival) + " " + number(example.t.toFixed(2))));
-    }
     head.append(make("span", "id", example.i));
     node.append(head);
+    const measured = measures(example);
+    if (measured) node.append(make("p", "measures", measured));
     if (example.b) node.append(make("p", "pair", example.b));
     node.append(make("p", "hidden", example.w.join(" ")));
     const rows = make("div", "rows");
@@ -113,7 +136,9 @@
     return node;
   };
 
+  const most = (key) => (a, b) => (b[key] ?? -1) - (a[key] ?? -1);
   const orders = {
+    j: most("j"), k: most("k"), d: most("d"),
     given: () => 0,
     disagreement: (a, b) => (a.t ?? 2) - (b.t ?? 2),
     wrong: (a, b) => wrong(b) - wrong(a),

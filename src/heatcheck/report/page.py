@@ -1,25 +1,20 @@
 """One self-contained page: the card first, then the evidence, then the heatmaps themselves."""
 
 from collections import Counter
-from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from heatcheck.auditing import Audit
 from heatcheck.engine import write_whole
-from heatcheck.errors import MissingPackage
-from heatcheck.report.examples import browse, json_for_script
-from heatcheck.report.figures import draw, script
+from heatcheck.report.examples import browse
+from heatcheck.report.figures import draw
+from heatcheck.report.html import render
 from heatcheck.report.sections import card_line, sections
-from heatcheck.report.wording import meaning, number, said, spaced
+from heatcheck.report.wording import explainer_name, meaning, number, said, spaced
 
 # Mail servers and chat tools let this much through.
 BYTES = 4_900_000
 
 _ELSEWHERE = {"papers", "questions", "settings"}  # said beside each check
-
-_bundle = lru_cache(script)  # a second and a megabyte each time, and always the same
 
 
 def write_report(audit: Audit, path: Path | str) -> Path:
@@ -34,16 +29,13 @@ def write_report(audit: Audit, path: Path | str) -> Path:
         "lead": lead,
         "advice": advice,
         "sections": sections(audit, figures),
-        "specs": json_for_script({figure.name: figure.spec for figure in figures}),
-        "bundle": _bundle() if figures else "",
         "about": [(spaced(str(key)), said(value)) for key, value in audit.about.items() if key not in _ELSEWHERE],
-        "style": _part("page.css"),
-        "behaviour": _part("page.js"),
+        "explainer_name": explainer_name,
     }
     # The page without examples says how much room there is for them; the margin is for the list of explainers.
-    bare = _render(facts | {"browser": browse(audit, 0)})
-    page = _render(facts | {"browser": browse(audit, BYTES - len(bare) - 2_000)})
-    write_whole(path, page)
+    bare = render("page.html.jinja", facts | {"browser": browse(audit, 0)}, figures)
+    browser = browse(audit, BYTES - len(bare) - 2_000)
+    write_whole(path, render("page.html.jinja", facts | {"browser": browser}, figures))
     return path
 
 
@@ -62,18 +54,3 @@ def _facts(audit: Audit) -> list[tuple[str, str, str]]:
         ("accuracy, these texts", number(audit.accuracy), commonest),
         ("seed", str(audit.seed), ""),
     ]
-
-
-def _render(facts: dict[str, Any]) -> bytes:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingPackage("jinja2") from error
-
-    rooms = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    # Half an emoji, which a careless cut leaves, is no UTF-8: it becomes a question mark.
-    return rooms.from_string(_part("page.html.jinja")).render(facts).encode("utf-8", "replace")
-
-
-def _part(name: str) -> str:
-    return files("heatcheck.report").joinpath(name).read_text(encoding="utf-8")

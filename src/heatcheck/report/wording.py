@@ -1,7 +1,7 @@
 """Plain words: how names, numbers and states of the card are said to somebody who has not read the papers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.auditing import Line, State
 from heatcheck.checks import Measurement
@@ -11,7 +11,14 @@ MINUS, NOTHING = "\N{MINUS SIGN}", "\N{EN DASH}"
 # A sign for every word, so that a badge says the same without its colour.
 SIGNS: dict[State, str] = {"yes": "✓", "no": "✕", "unclear": "?", "not run": "○"}
 
-TITLES = {"agreement": "Agreement with rival explanations", "erasure": "Removing the highlighted words"}
+# In the order of the page: from what the heatmap shows to what could be shown instead.
+TITLES = {
+    "agreement": "Agreement with rival explanations",
+    "erasure": "Removing the highlighted words",
+    "permutation": "Shuffling the weights",
+    "counterfactual": "Different weights, same answer",
+    "log_odds": "Weights and words of a bag of words",
+}
 
 HELD = {
     "states": "what the model computed from each text stays as it was; only the attention weights change",
@@ -23,11 +30,56 @@ QUANTITIES = {
     "tau": "mean Kendall τ",
     "tau_mechanical_floor": "τ that arises mechanically",
     "significant_share": "share of texts with a significant τ",
+    "tau_above_uniform": "mean Kendall τ over the words above uniform weight",
+    "tau_difference": "mean difference of two Kendall τ",
     "top_k_overlap": "overlap of the top words",
+    "top_k_distance": "distance of the top words (0 is the same order)",
     "K": "effect beyond random removal, as a share of the best rival's (K)",
     "K_signed": "the same against the best rival that knows the sign",
     "effect": "mean change of the probability",
     "room": "best rival minus random",
+    "delta": "median change of the output when weights are shuffled",
+    "q": "share of shuffles that keep the answer (q)",
+    "flips": "share of shuffles that change the decision",
+    "evenness": "evenness of the weights (1 is uniform)",
+    "jsd": "largest JSD at which the answer stays",
+    "upper": "upper bound on that JSD",
+    "floor": "JSD that every model reaches (floor)",
+    "most": "JSD of the most different weights, whatever the answer",
+    "null": "the same JSD with the relevances shuffled",
+    "U": "share of the possible difference that keeps the answer (U)",
+    "U_upper": "upper bound on U",
+    "U_null": "U with the relevances shuffled",
+    "gap": "JSD that the published search misses",
+}
+
+# The same names mean other things where a bag of words lends its weights and words.
+OF_CHECK = {
+    ("log_odds", "jsd"): "JSD of the weights from these",
+    ("log_odds", "change"): "mean change of the probability",
+    ("log_odds", "flips"): "share of texts whose decision changes",
+}
+
+# How to read a check's numbers, where they are easily misread.
+READING = {
+    "permutation": "The weights are dealt out anew among the words of a text while everything else in the model stays. "
+    "An answer that hardly moves did not depend on which word had which weight. Flat weights cannot move anything, so "
+    "look at the texts with a large weight.",
+    "counterfactual": "A large JSD alone says nothing. In every model that reads its states out linearly, a heatmap on "
+    "two words only (with more than two labels: on as many words as there are labels) gives exactly the same answer, "
+    "so there are always very different weights that give it. Read the JSD against what the same weights give when the "
+    "relevances are shuffled among the words: where it is no smaller than this null, the shape of the weights explains "
+    "all of it. With two labels there is also a floor that every such model reaches. What does tell models apart needs "
+    "no search: the share q of plain shuffles that keep the answer.",
+}
+
+# What the counterfactual check can promise, by how it was computed.
+METHODS = {
+    "exact": "The JSD shown is the largest there is: no search can find more.",
+    "bracket": "With more than two labels the largest JSD is bracketed: weights that reach the JSD shown were found, "
+    "and none can pass the upper bound.",
+    "search": "This model's read-out is not linear, so the JSD shown is only what a search found: there may be more, "
+    "and a search that finds little proves nothing.",
 }
 
 # What a decided line of the card asks of somebody who shows heatmaps.
@@ -39,10 +91,12 @@ ADVICE: dict[tuple[str, State], str] = {
     "depends on.",
     ("points at what matters", "no"): "Do not present the highlighted words as the words the answer depends on: "
     "other explanations find words that matter more.",
-    ("hard to manipulate", "yes"): "A very different heatmap would have changed the answer: the one shown is not "
-    "one of many that would do.",
-    ("hard to manipulate", "no"): "Many different heatmaps give the same answer: do not read one of them as the "
-    "reason.",
+    ("hard to manipulate", "yes"): "Inside this model a very different heatmap would have changed the answer: the one "
+    "shown is not one of many that would do.",
+    (
+        "hard to manipulate",
+        "no",
+    ): "Most shuffles of the weights leave the answer as it was: do not read the one that is shown as the reason.",
     ("works out of context", "yes"): "The weights pick out telling words even outside this model: they say something "
     "about the text itself.",
     ("works out of context", "no"): "The weights do not help outside this model: do not reuse them as a list of "
@@ -51,6 +105,18 @@ ADVICE: dict[tuple[str, State], str] = {
 
 
 _PLAIN_KEYS = {"operator", "ranking", "kind", "correction"}  # their values say what they are
+
+LOGITS = {"published": "logits as they are", "standardised": "standardised logits"}
+
+_SAID_KEYS = {
+    "epsilon": "ε = {}",
+    "bin": "largest weight {}",
+    "of": "τ({})",
+    "minus": "minus τ({})",
+    "weights": "{} weights",
+    "words": "{} words",
+    "places": "{} places",
+}
 
 
 def number(value: float) -> str:
@@ -80,6 +146,15 @@ def spaced(name: str) -> str:
     'leave one out'
     """
     return name.replace("_", " ")
+
+
+def explainer_name(name: str) -> str:
+    """What the row of a heatmap is called.
+
+    >>> explainer_name("leave_one_out"), explainer_name("counterfactual")
+    ('leave one out', 'weights that give the same answer')
+    """
+    return "weights that give the same answer" if name == "counterfactual" else spaced(name)
 
 
 def said(value: object) -> str:
@@ -112,18 +187,37 @@ def grouping(measurement: Measurement, *, pair: bool = True) -> str:
             parts.append("uncorrected")
         elif key == "pair":
             parts.append(" and ".join(spaced(name) for name in pair_of(measurement)))
+        elif key == "logits":
+            parts.append(LOGITS.get(str(value), said(value)))
+        elif key in _SAID_KEYS:
+            parts.append(_SAID_KEYS[key].format(said(value)))
         else:
             parts.append(said(value) if key in _PLAIN_KEYS else f"{spaced(key)} {said(value)}")
-    return ", ".join(parts)
+    return ", ".join(parts).replace(", minus ", " minus ")
 
 
-def quantity(measurement: Measurement) -> str:
+def quantity(measurement: Measurement, check: str = "") -> str:
     """What is measured, in words."""
-    return QUANTITIES.get(measurement.name, spaced(measurement.name))
+    of_check = OF_CHECK.get((check, measurement.name))
+    return of_check or QUANTITIES.get(measurement.name, spaced(measurement.name))
+
+
+def in_order(checks: Iterable[str]) -> list[str]:
+    """Checks as a page has them; one that is new here comes last.
+
+    >>> in_order(["counterfactual", "a_new_one", "agreement"])
+    ['agreement', 'counterfactual', 'a_new_one']
+    """
+    return sorted(checks, key=lambda check: list(TITLES).index(check) if check in TITLES else len(TITLES))
 
 
 def title(check: str) -> str:
     return TITLES.get(check, spaced(check).capitalize())
+
+
+def reading(check: str, method: str) -> list[str]:
+    """What keeps somebody from misreading a check's numbers."""
+    return [words for words in (READING.get(check), METHODS.get(method)) if words]
 
 
 def meaning(lines: Sequence[Line]) -> tuple[str, list[str]]:

@@ -1,0 +1,268 @@
+"""What each check found, as tables of text: a number always beside what it is read against."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.searched import is_beside
+from heatcheck.report.wording import (
+    LOGITS,
+    MINUS,
+    NOTHING,
+    grouping,
+    interval,
+    number,
+    pair_of,
+    quantity,
+    said,
+    spaced,
+)
+
+_Places: TypeAlias = dict[tuple[str, str, str], dict[str, Measurement]]  # logits, ε, class or "" -> by name
+
+_NUMBERS = re.compile(rf"[\d.,\[\] {MINUS}{NOTHING}]+(\(n = [\d,]+\))?")
+
+
+class Table(NamedTuple):
+    """Cells as text."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Which columns hold numbers only, so that these can stand one under the other.
+
+        >>> Table("", ("class", "mean τ", "floor"), [("good", "0.310", "0.1 (uniform)"), ("bad", "–", "–")]).numeric
+        (False, True, False)
+        """
+        return tuple(all(map(_NUMBERS.fullmatch, column)) for column in zip(*self.rows, strict=True))
+
+
+def tables_of(result: CheckResult) -> list[Table]:
+    """The tables of a check that say something; a check that is new here has none."""
+    makers: dict[str, Callable[[CheckResult], list[Table]]] = {
+        "agreement": _agreement,
+        "erasure": _erasure,
+        "permutation": _permutation,
+        "counterfactual": _counterfactual,
+    }
+    return [table for table in makers[result.check](result) if table.rows] if result.check in makers else []
+
+
+def every_number(result: CheckResult) -> Table:
+    """All that a check measured."""
+    return Table(
+        "Every number of this check",
+        ("quantity", "of", "value", "95% interval", "n", "read against"),
+        [
+            (
+                quantity(m, result.check),
+                grouping(m) or "all",
+                number(m.value),
+                interval(m),
+                f"{m.n:,}",
+                spaced(m.baseline),
+            )
+            for m in result.measurements
+        ],
+    )
+
+
+def _agreement(result: CheckResult) -> list[Table]:
+    of_pair = defaultdict(list)
+    for m in result.measurements:
+        if "attention" in pair_of(m) and "class" not in m.by:
+            of_pair[pair_of(m)].append(m)
+    ks = {m.by["k"] for m in result.measurements if "k" in m.by}
+    top = f"top {said(ks.pop())} words" if len(ks) == 1 else "top words"
+    extra = _known_columns(
+        {
+            column: {
+                pair: _joined(m for m in found if m.name == name and m.by.get("correction", correction) == correction)
+                for pair, found in of_pair.items()
+            }
+            for name, column, correction in (
+                ("tau_mechanical_floor", "mechanical floor", ""),
+                ("tau_above_uniform", "τ above uniform weight", ""),
+                ("significant_share", "share significant", "none"),
+                ("significant_share", "the same after Holm", "holm"),
+                ("top_k_overlap", f"{top} shared", ""),
+                ("top_k_distance", f"{top}, distance", ""),
+            )
+        }
+    )
+    overall = Table(
+        "Attention and each rival: a mean τ no higher than its mechanical floor says nothing about the words",
+        ("rival", "mean τ", "95% interval", *extra, "n"),
+        [
+            (_other(pair), number(tau.value), interval(tau), *(cells[pair] for cells in extra.values()), f"{tau.n:,}")
+            for pair, found in of_pair.items()
+            for tau in found
+            if tau.name == "tau"
+        ],
+    )
+    taus = [m for m in result.measurements if m.name == "tau" and "class" in m.by and "attention" in pair_of(m)]
+    by_class = _pivot(
+        "Mean τ, class by class", "class", [(str(m.by["class"]), _other(pair_of(m)), _counted(m)) for m in taus]
+    )
+    differences = Table(
+        "How much better the rivals agree with each other than attention does with either",
+        ("difference", "mean", "95% interval", "n"),
+        [
+            (grouping(m), number(m.value), interval(m), f"{m.n:,}")
+            for m in result.measurements
+            if m.name == "tau_difference" and "class" not in m.by
+        ],
+    )
+    return [overall, by_class, differences]
+
+
+def _erasure(result: CheckResult) -> list[Table]:
+    room = {m.by.get("operator"): m for m in result.measurements if m.name == "room"}
+    rows = []
+    for m in result.measurements:
+        if m.name == "K":
+            beside = room.get(m.by.get("operator"))
+            rows.append(
+                (
+                    said(m.by.get("operator")),
+                    number(m.value),
+                    interval(m),
+                    f"{number(beside.value)} {interval(beside)}" if beside else NOTHING,
+                    f"{m.n:,}",
+                )
+            )
+    columns = ("words removed by", "K", "95% interval", "best rival minus random", "n")
+    return [Table("K: attention's effect as a share of the best rival's, both above random order", columns, rows)]
+
+
+def _permutation(result: CheckResult) -> list[Table]:
+    overall = Table(
+        "What shuffling the weights does to the output",
+        ("quantity", "mean", "95% interval", "n"),
+        [
+            (quantity(m), number(m.value), interval(m), f"{m.n:,}")
+            for m in result.measurements
+            if m.name in ("delta", "q", "flips") and not m.by.keys() & {"class", "bin"}
+        ],
+    )
+    deltas = [m for m in result.measurements if m.name == "delta" and "class" in m.by]
+    cells = [(str(m.by["class"]), str(m.by.get("bin", "all")), _counted(m)) for m in deltas]
+    title = "Median change of the output, by predicted class and by the largest weight of the text"
+    by_class = _pivot(title, "class", sorted(cells, key=lambda cell: (cell[1] != "all", cell[1])))
+    return [overall, by_class]
+
+
+def _counterfactual(result: CheckResult) -> list[Table]:
+    at: _Places = defaultdict(dict)
+    for m in result.measurements:
+        if "epsilon" in m.by:
+            at[str(m.by["logits"]), said(m.by["epsilon"]), str(m.by.get("class", ""))][m.name] = m
+    everywhere = {m.name: m for m in result.measurements if m.name in ("floor", "most") and "class" not in m.by}
+    beside = {name: column for name, column in _BESIDE_JSD.items() if is_beside(result, name)}
+    return [_jsd(at, everywhere, beside), _shares(at), _jsd_by_class(at)]
+
+
+_BESIDE_JSD = {
+    "upper": "upper bound",
+    "floor": "floor",
+    "null": "relevances shuffled",
+    "most": "most, any answer",
+    "gap": "missed by the published search",
+}
+
+
+def _jsd(at: _Places, everywhere: dict[str, Measurement], beside: Mapping[str, str]) -> Table:
+    """Everything that a JSD is read against in the same row."""
+    overall = {place: found | everywhere for place, found in at.items() if place[2] == "" and "jsd" in found}
+    extra = _known_columns(
+        {
+            column: {place: number(m.value) if (m := found.get(name)) else "" for place, found in overall.items()}
+            for name, column in beside.items()
+        }
+    )
+    return Table(
+        "The largest JSD (nats) at which the output moves by ε at most, beside what it is read against",
+        ("logits", "ε", "JSD", "95% interval", *extra, "n"),
+        [
+            (
+                *_where(place),
+                number(found["jsd"].value),
+                interval(found["jsd"]),
+                *(cells[place] for cells in extra.values()),
+                f"{found['jsd'].n:,}",
+            )
+            for place, found in overall.items()
+        ],
+    )
+
+
+def _shares(at: _Places) -> Table:
+    return Table(
+        "The same as a share of the most that any weights reach (U): 1 is no constraint at all",
+        ("logits", "ε", "U", "95% interval", "U, relevances shuffled", "n"),
+        [
+            (
+                *_where(place),
+                number(found["U"].value),
+                interval(found["U"]),
+                f"{number(found['U_null'].value)} {interval(found['U_null'])}" if "U_null" in found else NOTHING,
+                f"{found['U'].n:,}",
+            )
+            for place, found in at.items()
+            if place[2] == "" and "U" in found
+        ],
+    )
+
+
+def _jsd_by_class(at: _Places) -> Table:
+    cells = [
+        (label, f"ε = {epsilon}, {LOGITS.get(logits, logits)}", _counted(found["jsd"]))
+        for (logits, epsilon, label), found in at.items()
+        if label and "jsd" in found
+    ]
+    return _pivot("The largest JSD, class by class", "class", cells)
+
+
+def _where(place: tuple[str, str, str]) -> tuple[str, str]:
+    return LOGITS.get(place[0], place[0]), place[1]
+
+
+def _pivot(caption: str, first: str, cells: Sequence[tuple[str, str, str]]) -> Table:
+    """Row, column, cell: a row each would be a wall where there are many classes."""
+    rows, columns = (list(dict.fromkeys(names)) for names in ([row for row, _, _ in cells], [c for _, c, _ in cells]))
+    found = {(row, column): cell for row, column, cell in cells}
+    return Table(
+        caption,
+        (first, *columns),
+        [(row, *(found.get((row, column), NOTHING) for column in columns)) for row in rows],
+    )
+
+
+def _counted(m: Measurement) -> str:
+    return f"{number(m.value)} (n = {m.n:,})"
+
+
+def _known_columns(columns: dict[str, dict[tuple[str, ...], str]]) -> dict[str, dict[tuple[str, ...], str]]:
+    """Those with something in them, a dash where a cell has nothing."""
+    return {
+        column: {row: cell or NOTHING for row, cell in cells.items()}
+        for column, cells in columns.items()
+        if any(cells.values())
+    }
+
+
+def _other(pair: Sequence[str]) -> str:
+    return " and ".join(spaced(name) for name in pair if name != "attention")
+
+
+def _joined(measurements: Iterable[Measurement]) -> str:
+    """One number, or several variants of it in a cell: '0.120 (uniform), 0.310 (shuffled)'."""
+    found = list(measurements)
+    if len(found) == 1:
+        return number(found[0].value)
+    return ", ".join(f"{number(m.value)} ({grouping(m, pair=False)})" for m in found)

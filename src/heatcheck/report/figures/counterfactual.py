@@ -1,0 +1,142 @@
+"""How different the weights can be for the same answer, beside what any model would show."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck.checks import CheckResult
+from heatcheck.report.figures.distribution import (
+    MEAN,
+    Style,
+    columns_for,
+    histogram,
+    side_by_side,
+    violins,
+    width_of,
+)
+from heatcheck.report.figures.figure import (
+    ATTENTION,
+    FLOOR,
+    MECHANICAL,
+    MOST,
+    WIDTH,
+    Figure,
+    altair,
+    by_class,
+    declare,
+    heading,
+)
+from heatcheck.report.figures.shapes import mean_of
+from heatcheck.report.searched import Place, first_of_each_scale, is_beside, searched
+from heatcheck.report.wording import number
+
+_SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
+_BINS = 40  # as published
+_FLOOR, _NULL, _MOST, _UPPER = (
+    "floor: any model reaches it",
+    "null: relevances shuffled",
+    "most: any answer allowed",
+    "upper bound of the mean",
+)
+_STYLES = {
+    "mean": MEAN,
+    _FLOOR: Style(FLOOR, (6, 4)),
+    _NULL: Style(MECHANICAL, (2, 2)),
+    _MOST: Style(MOST, (10, 3, 2, 3)),
+    _UPPER: Style(ATTENTION, (4, 3)),
+}
+
+
+def jsd_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
+    """The largest JSD text by text: a row a predicted class, a column a scale of the logits."""
+    found = [(place, result.per_example[place.name("jsd")]) for place in first_of_each_scale(result)]
+    found = [(place, values) for place, values in found if np.isfinite(values).any()]
+    if not found:
+        return None
+    beside = [_beside(result, place) for place, _ in found]
+    used = {"mean"}.union(*beside)
+    styles = {name: style for name, style in _STYLES.items() if name in used}
+    parts = list(by_class(result, "jsd", found[0][1], predicted))
+    rows = []
+    for label, here in parts:
+        panels = [
+            histogram(
+                values[here & np.isfinite(values)],
+                {name: mean_of(of_texts[here]) for name, of_texts in {"mean": values, **others}.items()},
+                styles,
+                span=_SPAN,
+                bins=_BINS,
+                title=f"{heading(label, int(np.isfinite(values[here]).sum()))}; {place.scale}",
+                axis=_axis(place) if label == parts[-1][0] else None,
+                width=WIDTH if len(found) == 1 else (WIDTH - 60) // 2,
+            )
+            for (place, values), others in zip(found, beside, strict=True)
+        ]
+        rows.append(altair().hconcat(*panels, spacing=30))
+    means = "; ".join(
+        f"{place.scale}: mean "
+        + ", ".join([number(mean_of(values)), *(f"{n.split(':')[0]} {number(mean_of(v))}" for n, v in others.items())])
+        for (place, values), others in zip(found, beside, strict=True)
+    )
+    floor = "every model reaches the floor, and " if _FLOOR in used else ""
+    caption = (
+        "How different the weights of each text can be made while the output moves by ε at most: 0 is the same "
+        f"heatmap, 0.69 one on other words altogether. A large JSD is no evidence by itself: {floor}what shuffled "
+        f"relevances reach too says nothing about this model. {means[0].upper()}{means[1:]}."
+    )
+    return declare("counterfactual-histogram", result.check, caption, altair().vconcat(*rows, spacing=14))
+
+
+def jsd_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
+    """The largest JSD against the largest weight, a panel a predicted class."""
+    largest = result.per_example.get("max_attention")
+    if largest is None or not searched(result):
+        return None
+    place = searched(result)[0]
+    values = np.where(np.isfinite(largest), result.per_example[place.name("jsd")], np.nan)
+    parts = list(by_class(result, "jsd", values, predicted))
+    if not parts:
+        return None
+    beside = _beside(result, place)
+    beside.pop(_UPPER, None)  # the violins are of what was found
+    panels = [
+        violins(
+            values[here],
+            largest[here],
+            {name: other[here] for name, other in beside.items()},
+            {name: _STYLES[name] for name in beside},
+            span=_SPAN,
+            title=heading(label, int(here.sum())),
+            axis=_axis(place),
+            first=at % columns_for(len(parts)) == 0,
+            width=width_of(len(parts)),
+        )
+        for at, (label, here) in enumerate(parts)
+    ]
+    caption = (
+        f"The same by how peaked the weights were ({place.scale}): flat at the bottom, one heavy word at the top; "
+        "lines inside are quartiles. The flatter the weights, the larger the JSD in every model: violins that only "
+        "follow the lines beside them show the shape of the weights and nothing else."
+    )
+    return declare("counterfactual-by-largest-weight", result.check, caption, side_by_side(panels))
+
+
+def _axis(place: Place) -> str:
+    return f"largest JSD at ε = {place.epsilon} (nats)"
+
+
+def _beside(result: CheckResult, place: Place) -> dict[str, Float[np.ndarray, " example"]]:
+    """What the JSD of each text is read against, as far as it is known for every text that has one."""
+    measured = np.isfinite(result.per_example[place.name("jsd")])
+    found = {}
+    for line, quantity, name in (
+        (_FLOOR, "floor", "floor"),
+        (_NULL, "null", place.name("null")),
+        (_MOST, "most", "most"),
+        (_UPPER, "upper", place.name("upper")),
+    ):
+        values = result.per_example.get(name)
+        if values is not None and is_beside(result, quantity) and np.isfinite(values[measured]).all():
+            found[line] = values
+    return found

@@ -1,0 +1,75 @@
+"""All figures of an audit, as declarations for the page or as files."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from heatcheck.auditing import Audit
+from heatcheck.checks import CheckResult
+from heatcheck.engine import write_whole
+from heatcheck.errors import MissingPackage, UnknownName
+from heatcheck.report.figures.agreement import tau_differences, tau_histogram, tau_matrix
+from heatcheck.report.figures.counterfactual import jsd_by_largest_weight, jsd_histogram
+from heatcheck.report.figures.erasure import erasure_effects
+from heatcheck.report.figures.figure import Figure, altair
+from heatcheck.report.figures.permutation import delta_by_largest_weight
+from heatcheck.report.wording import in_order
+
+Maker: TypeAlias = Callable[[CheckResult, Mapping[str, str]], Figure | None]  # the labels predicted, by id
+
+MAKERS: dict[str, tuple[Maker, ...]] = {
+    "agreement": (tau_histogram, tau_differences, tau_matrix),
+    "erasure": (erasure_effects,),
+    "permutation": (delta_by_largest_weight,),
+    "counterfactual": (jsd_histogram, jsd_by_largest_weight),
+}
+
+
+def draw(audit: Audit) -> list[Figure]:
+    """All figures that have something to show."""
+    predicted = {looked.id: looked.predicted for looked in audit.examples}
+    found = (
+        maker(audit.results[check], predicted) for check in in_order(audit.results) for maker in MAKERS.get(check, ())
+    )
+    return [figure for figure in found if figure]
+
+
+def write_figures(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
+    """Write every figure of the report as svg or png."""
+    encode = encoder(suffix)
+    written = []
+    for figure in draw(audit):
+        path = Path(folder) / f"{figure.name}.{suffix}"
+        write_whole(path, encode(figure.spec))
+        written.append(path)
+    return written
+
+
+def encoder(suffix: str) -> Callable[[dict[str, Any]], bytes | str]:
+    """What makes a picture of a declaration, on white."""
+    encoders: dict[str, Callable[[dict[str, Any]], bytes | str]] = {
+        "svg": lambda spec: str(_vl_convert().vegalite_to_svg(spec, vl_version=_vegalite_version())),
+        "png": lambda spec: bytes(_vl_convert().vegalite_to_png(spec, vl_version=_vegalite_version(), scale=2)),
+    }
+    if suffix not in encoders:
+        raise UnknownName("figure format", suffix, encoders)
+    return lambda spec: encoders[suffix](spec | {"background": "white"})
+
+
+def script() -> str:
+    """Everything a browser needs to draw the figures without a network."""
+    bundle = str(_vl_convert().javascript_bundle(vl_version=_vegalite_version()))
+    return bundle.replace("</script", r"<\/script")
+
+
+def _vl_convert() -> Any:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingPackage("vl-convert-python") from error
+    return vl_convert
+
+
+def _vegalite_version() -> str:
+    """The version altair writes, so that script and declarations agree: v6.4.1 is 6.4 to vl-convert."""
+    return ".".join(str(altair().SCHEMA_VERSION).lstrip("v").split(".")[:2])

@@ -1,0 +1,73 @@
+"""What every figure is made of: its declaration, its colours, and the parts of a check's values that it shows."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.errors import MissingPackage
+
+# These keep three to one against a white and against a dark page, and differ to every kind of colour blindness.
+BAR, ATTENTION, RIVAL, FLOOR, MECHANICAL, MOST = "#5f9ac4", "#d55e00", "#2f86b8", "#808080", "#9467bd", "#00946b"
+
+CLASSES_DRAWN = 6  # more panels than this are a wall; the table has them all
+WIDTH = 780  # of a whole figure, in the page's column
+
+
+class Figure(NamedTuple):
+    """A Vega-Lite declaration and the sentence under it."""
+
+    name: str
+    check: str
+    caption: str
+    spec: dict[str, Any]
+
+
+def declare(name: str, check: str, caption: str, chart: Any) -> Figure:
+    """The figure that an altair chart is."""
+    spec = chart.properties(description=caption).to_dict()
+    # The schema's address is never fetched, but a reader who looks for addresses in the page should find none.
+    spec.pop("$schema", None)
+    return Figure(name, check, caption, spec)
+
+
+def overall(result: CheckResult, name: str) -> list[Measurement]:
+    """The measurements of this name over all classes."""
+    return [m for m in result.measurements if m.name == name and "class" not in m.by]
+
+
+def by_class(
+    result: CheckResult, quantity: str, values: Float[np.ndarray, " example"], predicted: Mapping[str, str]
+) -> Iterator[tuple[str, Bool[np.ndarray, " example"]]]:
+    """One part a predicted class where the check has rows of this quantity a class, else everything in one.
+
+    A part is which of the result's examples are in it; those without a value are in none.
+    """
+    known = np.isfinite(values)
+    labels = np.array([predicted.get(example, "") for example in result.examples], dtype=object)
+    measured = [str(m.by["class"]) for m in result.measurements if m.name == quantity and "class" in m.by]
+    classes = [label for label in dict.fromkeys(measured) if (known & (labels == label)).any()]
+    if 2 <= len(classes) <= CLASSES_DRAWN and np.isin(labels[known], classes).all():
+        for label in classes:
+            yield label, known & (labels == label)
+    elif known.any():
+        yield "", known
+
+
+def heading(label: str, n: int) -> str:
+    """
+    >>> heading("positive", 1234), heading("", 8)
+    ('predicted positive, n = 1,234', 'n = 8')
+    """
+    return f"predicted {label}, n = {n:,}" if label else f"n = {n:,}"
+
+
+def altair() -> Any:
+    """The package that writes declarations, or the sentence that it is missing."""
+    try:
+        import altair
+    except ImportError as error:
+        raise MissingPackage("altair") from error
+    return altair

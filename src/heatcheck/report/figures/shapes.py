@@ -1,0 +1,115 @@
+"""Distributions as the rows that a figure draws: bars, outlines, quartiles and lines.
+
+Counts and densities are made here, so that a figure costs the page the same for two hundred texts as for two million.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+Span: TypeAlias = tuple[float, float]
+Rows: TypeAlias = list[dict[str, Any]]
+
+BANDS = 4  # of the largest weight, as published
+FEW = 10  # below this a density would be invented: each text is drawn as it is
+
+POINTS = 60  # of a violin's outline
+_HALF = 0.1  # of a violin's height, on an axis from 0 to 1 with bands of a quarter
+
+
+class Violins(NamedTuple):
+    """What is drawn of the texts in each quarter of the largest weight, on an axis of that weight."""
+
+    outlines: Rows
+    quartiles: Rows
+    singles: Rows  # each text, where a quarter has few
+    lines: Rows
+    counts: Rows
+
+
+def bars(values: Float[np.ndarray, " example"], *, span: Span, bins: int) -> Rows:
+    """Counts of texts over a span; what rounding pushes off its edge is in the last bar."""
+    counts, edges = np.histogram(np.clip(values, *span), bins=bins, range=span)
+    return [
+        {"left": round(float(edges[at]), 4), "right": round(float(edges[at + 1]), 4), "texts": int(count)}
+        for at, count in enumerate(counts)
+        if count
+    ]
+
+
+def lines_at(places: Mapping[str, float]) -> Rows:
+    """A row each line; those of no finite place are left out."""
+    return [{"at": round(at, 5), "line": name} for name, at in places.items() if np.isfinite(at)]
+
+
+def violins_of(
+    values: Float[np.ndarray, " example"],
+    largest: Float[np.ndarray, " example"],
+    beside: Mapping[str, Float[np.ndarray, " example"]],
+    *,
+    span: Span,
+    points: int = POINTS,
+) -> Violins:
+    """The values of the texts in each quarter of the largest weight, and the means of other values of these texts."""
+    found = Violins([], [], [], [], [])
+    for number, here in enumerate(bands(largest)):
+        part = np.clip(values[here], *span)
+        if not len(part):
+            continue
+        middle = (number + 0.5) / BANDS
+        found.counts.append({"y": middle, "n": f"n = {len(part):,}"})
+        found.lines.extend(
+            {**line, "low": round(middle - 0.115, 4), "high": round(middle + 0.115, 4)}
+            for line in lines_at({name: mean_of(other[here]) for name, other in beside.items()})
+        )
+        if len(part) < FEW:
+            found.singles.extend({"x": round(float(value), 4), "y": middle} for value in part)
+            continue
+        grid, density = outline(part, smallest=(span[1] - span[0]) / 200, points=points)
+        found.outlines.extend(
+            {"x": x, "low": round(middle - half, 4), "high": round(middle + half, 4), "band": number}
+            for x, half in zip(grid.round(4).tolist(), (_HALF * density).tolist(), strict=True)
+        )
+        for at, share in zip(np.quantile(part, (0.25, 0.5, 0.75)).tolist(), (25, 50, 75), strict=True):
+            half = max(_HALF * float(np.interp(at, grid, density)), 0.03)
+            ends = {"low": round(middle - half, 4), "high": round(middle + half, 4)}
+            found.quartiles.append({"x": round(at, 4), **ends, "quartile": f"{share}% are below"})
+    return found
+
+
+def bands(largest: Float[np.ndarray, " example"]) -> list[np.ndarray]:
+    """Which texts have their largest weight in each quarter of 0 to 1; the last quarter holds 1 too.
+
+    >>> [band.tolist() for band in bands(np.array([0.1, 0.25, 1.0]))]
+    [[0], [1], [], [2]]
+    """
+    number = np.clip((largest * BANDS).astype(np.int64), 0, BANDS - 1)
+    return [np.flatnonzero(number == band) for band in range(BANDS)]
+
+
+def outline(
+    values: Float[np.ndarray, " example"], *, smallest: float, points: int = POINTS
+) -> tuple[Float[np.ndarray, " item"], Float[np.ndarray, " item"]]:
+    """A Gaussian density between the smallest and the largest value, its peak at 1.
+
+    Silverman's width, but never under `smallest`: equal values have a place and no width.
+    """
+    low, high = float(values.min()), float(values.max())
+    spread = min(float(values.std()), float(np.subtract(*np.quantile(values, (0.75, 0.25)))) / 1.34)
+    width = max(0.9 * (spread or float(values.std())) * len(values) ** -0.2, smallest)
+    if high - low < smallest:
+        low, high = low - smallest, high + smallest
+    grid = np.linspace(low, high, points)
+    # By counts on a fine mesh: the cost does not grow with the texts.
+    counts, edges = np.histogram(values, bins=512, range=(low, high))
+    centres = (edges[:-1] + edges[1:]) / 2
+    density = np.exp(-0.5 * ((grid[:, None] - centres) / width) ** 2) @ counts
+    return grid, density / density.max()
+
+
+def mean_of(values: Float[np.ndarray, " example"]) -> float:
+    """Of those that are defined; NaN where none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -1,0 +1,48 @@
+"""Where the counterfactual check searched: at each ε, on each scale of the logits."""
+
+from typing import NamedTuple
+
+from heatcheck.checks import CheckResult
+from heatcheck.report.wording import LOGITS
+
+
+class Place(NamedTuple):
+    """One ε on one scale of the logits."""
+
+    logits: str
+    epsilon: str  # as the names of the values have it
+
+    def name(self, quantity: str) -> str:
+        """
+        >>> Place("published", "0.05").name("jsd")
+        'jsd:published:0.05'
+        """
+        return f"{quantity}:{self.logits}:{self.epsilon}"
+
+    @property
+    def scale(self) -> str:
+        """In words."""
+        return LOGITS.get(self.logits, self.logits)
+
+
+def searched(result: CheckResult) -> list[Place]:
+    """Every place, in the order of the check: the first is the one that heatmaps and published figures are about."""
+    names = [name.split(":") for name in result.per_example]
+    return [Place(*parts[1:]) for parts in names if parts[0] == "jsd" and len(parts) == 3]
+
+
+def first_of_each_scale(result: CheckResult) -> list[Place]:
+    """The first ε on each scale of the logits."""
+    found: dict[str, Place] = {}
+    for place in searched(result):
+        found.setdefault(place.logits, place)
+    return list(found.values())
+
+
+def is_beside(result: CheckResult, quantity: str) -> bool:
+    """Whether a JSD of this check can be read against this quantity.
+
+    An upper bound says nothing new where the optimum is exact, and the floor of two words holds nowhere else.
+    """
+    exact = result.settings.get("method") == "exact"
+    return {"upper": not exact, "floor": exact}.get(quantity, True)

@@ -1,0 +1,24 @@
+"""A study's numbers as one tidy table."""
+
+import csv
+import io
+import math
+from pathlib import Path
+
+from heatcheck.engine import write_whole
+from heatcheck.studies import Row, StudyResult
+
+
+def write_study_table(found: StudyResult, path: Path | str) -> Path:
+    """One row a number: ours over seeds, the paper's, the authors' rerun, and the statement about each."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow("class" if name == "of_class" else name for name in Row._fields)
+    for row in found.rows:
+        rows.writerow("" if isinstance(cell, float) and not math.isfinite(cell) else _cell(cell) for cell in row)
+    write_whole(Path(path), text.getvalue())
+    return Path(path)
+
+
+def _cell(value: object) -> object:
+    return round(value, 6) if isinstance(value, float) else "" if value is None else value

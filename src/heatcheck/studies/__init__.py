@@ -1,0 +1,8 @@
+"""Papers done again, one a file: tasks × models × checks, with the published numbers beside ours."""
+
+from heatcheck.studies.jain2019 import jain2019
+from heatcheck.studies.study import Model, Row, Study, StudyResult, compare, read_published
+
+__all__ = ["STUDIES", "Model", "Row", "Study", "StudyResult", "compare", "read_published"]
+
+STUDIES: dict[str, Study] = {"jain2019": jain2019}

@@ -1,0 +1,379 @@
+"""Jain & Wallace 2019, "Attention is not Explanation": every task at hand, three encoders, two attentions, many seeds.
+
+One job trains one model and runs the three algorithms on a sample of its test texts; its folder holds the values of
+every example, so the page can be drawn again without running anything.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heatcheck import engine
+from heatcheck.auditing import Audit, audit
+from heatcheck.checks.permutation import BINS, bin_of
+from heatcheck.data import Corpus, Split, load_task
+from heatcheck.engine import Job, Outcome, content_id, read_json, stream, write_json
+from heatcheck.errors import BadInput, HeatcheckError, UnknownName
+from heatcheck.studies.study import Model, Row, Study, StudyResult, read_published, row_of
+from heatcheck.training import Fit, plan_recipe, train
+
+VERSION = 2  # raised by hand when a job's results change
+ENCODERS, ATTENTIONS = ("average", "cnn", "lstm"), ("tanh", "dot")
+PAIRS = (
+    ("attention", "gradient"),
+    ("attention", "leave_one_out"),
+    ("gradient", "leave_one_out"),
+    ("attention", "gradient_uniform"),
+    ("attention", "random"),
+)
+EPSILONS = ("0.05", "0.01", "0.001")
+HEATMAPS = 6  # of the first seed, for the page
+
+# task -> the published data set, whether its numbers are of the same task at the same size, and what differs anyway
+DATA: dict[str, tuple[str, str, str]] = {
+    "sst": ("sst", "", "the same 6,355 train and 1,725 test texts"),
+    "imdb_small": ("imdb", "less data", "a fifth of the train texts"),
+    "20news_sports": ("20news_sports", "", "another random split of the same posts, a little smaller"),
+    "ag_news": ("ag_news", "less data", "a twelfth of the train texts, the same test texts"),
+    "ade": ("adr_tweets", "other data", "case reports in place of tweets, which may not be passed on"),
+    "babi_1": ("babi_1", "", "the same stories; answers are the six places, not every word"),
+    "babi_2": ("babi_2", "", "the same stories; answers are the six places, not every word"),
+    "babi_3": ("babi_3", "less data", "a fifth of the train stories"),
+    "snli": ("snli", "less data", "a twenty-seventh of the train pairs, the same test pairs"),
+}
+SEEDS, MORE_SEEDS = 3, {"sst": 5}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is run. Every choice is a field of the jobs' ids, but for where they run."""
+
+    tasks: tuple[str, ...] = tuple(DATA)
+    encoders: tuple[str, ...] = ENCODERS
+    attentions: tuple[str, ...] = ATTENTIONS
+    seeds: int | None = None  # None: 3, and 5 for sst
+    examples: int = 500
+    preset: str = "jw-release"
+    vectors: str | None = None
+    epochs: int | None = None  # None: the preset's
+    patience: int | None = None  # None: the preset's, which never stops early
+    texts: int | None = None  # of each split, for a quick run
+    search: bool = True  # also the published search for adversarial weights
+
+
+QUICK = Settings(seeds=1, examples=40, epochs=1, texts=200)
+
+
+def run(
+    settings: Settings,
+    folder: Path,
+    *,
+    data_dir: Path | str | None = None,
+    device: str = "auto",
+    workers: int = 0,
+    progress: Callable[[Outcome, int, int], None] | None = None,
+) -> StudyResult:
+    """Trains and audits what is missing under `folder`, then gathers every number beside the published one."""
+    for kind, given, known in (
+        ("task of jain2019", settings.tasks, DATA),
+        ("encoder", settings.encoders, ENCODERS),
+        ("attention", settings.attentions, ATTENTIONS),
+    ):
+        for name in given:
+            if name not in known:
+                raise UnknownName(kind, name, known)
+    corpora, missing = _corpora(settings, data_dir)
+    if not corpora:
+        raise BadInput(f"none of the tasks is here; the first: {next(iter(missing.values()))}")
+    jobs = [
+        job
+        for task, corpus in corpora.items()
+        for job in plan_jobs(settings, task, corpus, {"data_dir": None if data_dir is None else str(data_dir)}, device)
+    ]
+    failed = dict(missing)
+    done: list[Outcome] = []
+    for outcome in engine.map(run_job, jobs, folder / "cells", workers=workers, progress=progress):
+        if outcome.folder is None:
+            failed[outcome.job.name] = outcome.reason
+        else:
+            done.append(outcome)
+    cells = [read_cell(outcome) for outcome in sorted(done, key=lambda outcome: outcome.job.name)]
+    return gather(settings, cells, corpora, failed)
+
+
+def plan_jobs(settings: Settings, task: str, corpus: Corpus, where: Mapping[str, Any], device: str) -> Iterator[Job]:
+    """One job a model, named by all that decides its numbers."""
+    seeds = settings.seeds or MORE_SEEDS.get(task, SEEDS)
+    for encoder in settings.encoders:
+        for attention in settings.attentions:
+            for seed in range(seeds):
+                choices = _choices(settings, task, encoder, attention)
+                recipe = plan_recipe(corpus, seed=seed, **choices)
+                decides = [VERSION, recipe.id, settings.examples, settings.search, task]
+                yield Job(
+                    content_id({"jain2019": decides}),
+                    f"{task}, {encoder}, {attention}, seed {seed}",
+                    (),
+                    {
+                        "task": task,
+                        "texts": settings.texts,
+                        "encoder": encoder,
+                        "attention": attention,
+                        "seed": seed,
+                        "choices": choices,
+                        "examples": settings.examples,
+                        "search": settings.search,
+                        "device": device,
+                        **where,
+                    },
+                )
+
+
+def run_job(argument: Mapping[str, Any], folder: Path, store: Path) -> None:  # noqa: ARG001 - engine.map's signature
+    """Trains one model (or finds it trained) and audits it; the sample of texts is the same for every seed."""
+    corpus = load(argument["task"], argument["texts"], argument["data_dir"])
+    fit = train(
+        corpus,
+        seed=argument["seed"],
+        device=argument["device"],
+        progress=False,
+        **argument["choices"],
+    )
+    explainers = ("attention", "gradient", "gradient_uniform", "leave_one_out", "relevance", "random")
+    found = audit(
+        fit.subject,
+        corpus,
+        checks=["agreement", "permutation", "counterfactual"],
+        examples=argument["examples"],
+        settings={
+            "agreement.explainers": explainers,
+            "agreement.draws": 1,
+            "permutation.draws": 1,
+            "counterfactual.draws": 1,
+            "counterfactual.search": "jain2019" if argument["search"] else "no",
+        },
+    )
+    examples = values_of(found)
+    np.savez_compressed(folder / "examples.npz", **{name.replace("|", "+"): of for name, of in examples.items()})
+    write_json(folder / "cell.json", {"cell": _cell(argument, fit, found), "heatmaps": _heatmaps(found, examples)})
+
+
+def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
+    """The task as the release prepares it; only some texts of each split for a quick run."""
+    corpus = load_task(f"{task}:jw-release", data_dir=data_dir)
+    if texts is None:
+        return corpus
+    splits = {}
+    for name, split in corpus.splits.items():
+        picked = stream(0, "quick", name).permutation(len(split))[:texts]
+        splits[name] = Split(name, tuple(split.examples[i] for i in sorted(picked.tolist())))
+    return replace(corpus, splits=splits)
+
+
+def values_of(found: Audit) -> dict[str, np.ndarray]:
+    """Every per-example value of every check over all audited examples; nan where an example was left out."""
+    place = {looked.id: row for row, looked in enumerate(found.examples)}
+    labels = list(found.labels)
+    values = {"predicted": np.array([labels.index(looked.predicted) for looked in found.examples], dtype=float)}
+    for result in found.results.values():
+        rows = [place[name] for name in result.examples]
+        for name, of in result.per_example.items():
+            values[name] = np.full(len(found.examples), np.nan)
+            values[name][rows] = of
+    return values
+
+
+def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[tuple[str, str, str], float]:
+    """Every number of one model, by quantity, predicted class and quarter of the largest weight."""
+    found: dict[tuple[str, str, str], float] = {
+        ("score", "", ""): cell["score"],
+        ("accuracy", "", ""): cell["accuracy"],
+    }
+    classes = {"": np.ones(len(values["predicted"]), bool)}
+    classes |= {_class_name(cell, n): values["predicted"] == n for n in range(len(cell["labels"]))}
+    means = [f"tau:{a}|{b}" for a, b in PAIRS]
+    means += [
+        name for name in values if name.startswith(("floor:", "difference:", "tau_above_uniform:", "top_k_overlap:"))
+    ]
+    means += ["q", "flips", "most", "null:standardised:0.05"]
+    means += ["floor"] if cell["method"] == "exact" else []  # a theorem about two labels and a linear read-out
+    means += [f"{kind}:published:{e}" for kind in ("jsd", "searched", "upper") for e in EPSILONS]
+    for title, members in classes.items():
+        for name in means:
+            if name in values and np.isfinite(values[name][members]).any():
+                found[_short(name), title, ""] = float(np.nanmean(values[name][members]))
+        for a, b in PAIRS:
+            if f"p:{a}|{b}" in values and members.any():
+                p = values[f"p:{a}|{b}"][members]
+                if np.isfinite(p).any():
+                    found[f"significant:{a}|{b}", title, ""] = float((p[np.isfinite(p)] <= 0.05).mean())
+        quarter = bin_of(np.nan_to_num(values["max_attention"]))
+        for number, name in enumerate(("", *BINS)):
+            among = members & ((quarter == number - 1) | (number == 0)) & np.isfinite(values["delta"])
+            if among.any():
+                found["permutation", title, name] = float(np.median(values["delta"][among]))
+    share = "jsd:standardised:0.05", "most"
+    known = np.isfinite(values[share[0]])
+    found["U", "", ""] = float(values[share[0]][known].sum() / values[share[1]][known].sum())
+    return found
+
+
+def read_cell(outcome: Outcome) -> dict[str, Any]:
+    """What a job left: its facts, and the values of its examples."""
+    assert outcome.folder is not None
+    facts = read_json(outcome.folder / "cell.json")
+    with np.load(outcome.folder / "examples.npz", allow_pickle=False) as opened:
+        facts["values"] = {name.replace("+", "|"): opened[name] for name in opened.files}
+    return dict(facts)
+
+
+def gather(
+    settings: Settings, cells: Sequence[Mapping[str, Any]], corpora: Mapping[str, Corpus], failed: Mapping[str, str]
+) -> StudyResult:
+    """All cells as one result: numbers over seeds beside the published ones."""
+    published = {
+        tuple(row[key] for key in ("task", "encoder", "attention", "quantity", "class", "bin")): row
+        for row in read_published("jain2019")
+    }
+    by_model: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for cell in cells:
+        by_model[tuple(cell["cell"][key] for key in ("task", "encoder", "attention"))].append(cell)  # type: ignore[index]
+    rows: list[Row] = []
+    models: list[Model] = []
+    for (task, encoder, attention), seeds in by_model.items():
+        name, not_comparable, _ = DATA[task]
+        numbers = defaultdict(list)
+        for seed in seeds:
+            for key, value in quantities(seed["cell"], seed["values"]).items():
+                numbers[key].append(value)
+        for (quantity, of_class, quarter), of_seeds in numbers.items():
+            wanted = (name, encoder, attention, _published_name(quantity), of_class, quarter)
+            where = (task, encoder, attention, quantity, of_class, quarter)
+            rows.append(row_of(where, of_seeds, published.get(wanted), not_comparable))
+        every = {key for seed in seeds for key in seed["values"]}
+        values = {
+            key: np.concatenate([seed["values"][key] for seed in seeds if key in seed["values"]])
+            for key in sorted(every)
+        }
+        labels = tuple(seeds[0]["cell"]["labels"])
+        models.append(Model(task, encoder, attention, labels, len(seeds), values, seeds[0]["heatmaps"]))
+    return StudyResult(
+        name="jain2019",
+        title="Attention is not Explanation, again",
+        paper=PAPER,
+        rows=tuple(rows),
+        models=tuple(models),
+        tasks={task: _about(task, corpus) for task, corpus in corpora.items()},
+        notes=NOTES,
+        failed=failed,
+        settings={**settings.__dict__, "tasks": list(corpora), "vectors": _file_name(settings.vectors)},
+    )
+
+
+def _corpora(settings: Settings, data_dir: Path | str | None) -> tuple[dict[str, Corpus], dict[str, str]]:
+    found: dict[str, Corpus] = {}
+    missing: dict[str, str] = {}
+    for task in settings.tasks:
+        try:
+            found[task] = load(task, settings.texts, data_dir)
+        except HeatcheckError as error:
+            missing[task] = str(error)
+    return found, missing
+
+
+def _choices(settings: Settings, task: str, encoder: str, attention: str) -> dict[str, Any]:
+    """Options of training; stories have no pretrained vectors, as published."""
+    vectors = None if task.startswith("babi") else settings.vectors
+    choices = {"preset": settings.preset, "encoder": encoder, "attention": attention, "vectors": vectors}
+    changes = {"epochs": settings.epochs, "patience": settings.patience}
+    return choices | {name: value for name, value in changes.items() if value is not None}
+
+
+def _cell(argument: Mapping[str, Any], fit: Fit, found: Audit) -> dict[str, Any]:
+    test = fit.test.facts()
+    return {
+        **{key: argument[key] for key in ("task", "encoder", "attention", "seed")},
+        "labels": list(found.labels),
+        "score": test["accuracy"] if test["f1"] is None else test["f1"],  # the paper's: F1 of two labels, else accuracy
+        "accuracy": test["accuracy"],
+        "majority": test["majority"],
+        "audited": found.n,
+        "excluded": {name: dict(result.excluded) for name, result in found.results.items()},
+        "not_run": dict(found.not_run),
+        "model": fit.subject.id,
+        "method": found.results["counterfactual"].settings["method"],
+    }
+
+
+def _heatmaps(found: Audit, values: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+    """Texts of at most 40 words: those whose weights can be moved farthest, and least far, without another answer."""
+    jsd, change = values["jsd:published:0.05"], values["change:published:0.05"]
+    short = [row for row, looked in enumerate(found.examples) if len(looked.words) <= 40 and np.isfinite(jsd[row])]
+    ordered = sorted(short, key=lambda row: -jsd[row])
+    half = HEATMAPS // 2
+    chosen = ordered if len(ordered) <= HEATMAPS else ordered[:half] + ordered[-half:]
+    return [
+        {
+            "words": list(found.examples[row].words),
+            "text_pair": found.examples[row].text_pair,
+            "predicted": found.examples[row].predicted,
+            "probability": found.examples[row].probability,
+            "attention": list(found.examples[row].scores["attention"]),
+            "counterfactual": list(found.examples[row].scores["counterfactual"]),
+            "jsd": float(jsd[row]),
+            "change": float(change[row]),
+        }
+        for row in chosen
+    ]
+
+
+def _about(task: str, corpus: Corpus) -> dict[str, Any]:
+    published, not_comparable, differs = DATA[task]
+    return {
+        "published": published,
+        "not_comparable": not_comparable,
+        "differs": differs,
+        "labels": list(corpus.labels),
+        "sizes": {name: len(split) for name, split in corpus.splits.items()},
+        "left_out": dict(corpus.dropped),
+    }
+
+
+def _class_name(cell: Mapping[str, Any], number: int) -> str:
+    """As the published tables name it: the number of one of two labels, the name of one of more."""
+    return str(number) if len(cell["labels"]) == 2 else str(cell["labels"][number])
+
+
+def _short(name: str) -> str:
+    return name.replace(":published", "").replace("null:standardised:0.05", "null")
+
+
+def _published_name(quantity: str) -> str:
+    """The published ε-max JSD is what their search found, so it is compared with ours."""
+    return "jsd:0.05" if quantity == "searched:0.05" else "" if quantity == "jsd:0.05" else quantity
+
+
+def _file_name(path: str | None) -> str | None:
+    return None if path is None else Path(path).name
+
+
+PAPER = "Jain & Wallace 2019, Attention is not Explanation (NAACL)"
+NOTES = (
+    "The authors' own two runs, of the paper and of the code they released, differ by 0.06 in mean τ on average and by "
+    "up to 0.28: a single published number is no truth to be hit.",
+    "A published number counts as inside the seed interval if one further seed of ours would fall there in 95 of 100 "
+    "cases, mean ± t s √(1 + 1/n): it is one run, and so it is set against one run.",
+    "τ of attention with a gradient, or with leave-one-out in a model without context, contains the weight itself on "
+    "both sides. Its mechanical floor, the τ that is left when the relevances stand at other words, is in the table.",
+    "A large ε-max JSD alone says nothing: in any model with a linear read-out some pair of words, mixed rightly, "
+    "gives exactly the same output. It is read beside the floor that depends on the heatmap alone, beside the null "
+    "with the relevances shuffled, and beside q, the share of shuffles that keep the prediction.",
+    "Word vectors: the published models start from fastText or GloVe in 300 dimensions, ours from what --vectors "
+    "names.",
+)
+
+jain2019 = Study("jain2019", PAPER, "gradients, leave-one-out, permuted and adversarial weights", tuple(DATA), run)

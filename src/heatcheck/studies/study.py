@@ -1,0 +1,117 @@
+"""What a study is: one paper done again, every number beside the published one, and a plain statement about each."""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from heatcheck import stats
+from heatcheck.engine import Facts
+
+INSIDE = "inside the seed interval"
+OUTSIDE = "outside"
+
+
+class Row(NamedTuple):
+    """One number of a study: the mean over seeds with its t interval, beside what was published."""
+
+    task: str
+    encoder: str
+    attention: str
+    quantity: str
+    of_class: str  # the predicted class it is over; "" for all
+    bin: str  # of the largest weight; "" for all
+    value: float
+    low: float
+    high: float
+    seeds: int
+    paper: float | None
+    rerun: float | None  # by the authors, with the code they released
+    statement: str  # about the paper's number; "" where none was published
+    rerun_statement: str
+
+
+class Model(NamedTuple):
+    """What is drawn of one kind of model: values of each audited example, of all its seeds, and some heatmaps."""
+
+    task: str
+    encoder: str
+    attention: str
+    labels: tuple[str, ...]
+    seeds: int
+    examples: Mapping[str, np.ndarray]  # quantity -> one value an example and seed; nan where there is none
+    heatmaps: Sequence[Facts]
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """Everything a page about a study is drawn from."""
+
+    name: str
+    title: str
+    paper: str
+    rows: tuple[Row, ...]
+    models: tuple[Model, ...]
+    tasks: Mapping[str, Facts]  # task -> sizes, what was left out, how its data differs from the published
+    notes: tuple[str, ...]  # what to know before reading any number
+    failed: Mapping[str, str] = field(default_factory=dict)  # what was planned and could not be run -> why
+    settings: Facts = field(default_factory=dict)
+
+
+class Study(NamedTuple):
+    """A row of `heatcheck studies`."""
+
+    name: str
+    paper: str
+    about: str
+    tasks: tuple[str, ...]
+    run: Callable[..., StudyResult]
+
+
+def read_published(study: str) -> list[dict[str, str]]:
+    """The published numbers of a study, as a tidy table that comes with the package."""
+    text = files("heatcheck.studies").joinpath(f"{study}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def compare(values: Sequence[float], published: float | None, not_comparable: str) -> str:
+    """One published number against the values of our seeds.
+
+    A published number is one run, so the interval it must lie in is that of one further seed, not of our mean: mean
+    ± t s √(1 + 1/n).
+
+    >>> compare([0.40, 0.42, 0.38], 0.43, "")
+    'inside the seed interval'
+    >>> compare([0.40, 0.42, 0.38], 0.60, "")
+    'outside: ours is lower by 0.20'
+    >>> compare([0.40, 0.42, 0.38], 0.60, "a tenth of the data")
+    'not comparable (a tenth of the data): ours is lower by 0.20'
+    """
+    if published is None:
+        return ""
+    mean, n = float(np.mean(values)), len(values)
+    gap = mean - published
+    how = f"ours is {'higher' if gap > 0 else 'lower'} by {abs(gap):.2f}"
+    if not_comparable:
+        return f"not comparable ({not_comparable}): {how}"
+    if n < 2:
+        return f"one seed only: {how}"
+    half = float(stdtrit(n - 1, 0.975)) * float(np.std(values, ddof=1)) * (1 + 1 / n) ** 0.5
+    return INSIDE if abs(gap) <= half else f"{OUTSIDE}: {how}"
+
+
+def row_of(
+    where: tuple[str, str, str, str, str, str],
+    values: Sequence[float],
+    published: Mapping[str, Any] | None,
+    not_comparable: str,
+) -> Row:
+    """The row of one number, given its value for each seed."""
+    found = stats.t_interval(np.array(values, dtype=float))
+    paper, rerun = (float(published[run]) if published and published[run] else None for run in ("paper", "rerun"))
+    statements = (compare(values, number, not_comparable) for number in (paper, rerun))
+    return Row(*where, found.value, found.low, found.high, found.n, paper, rerun, *statements)
