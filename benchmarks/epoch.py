@@ -48,7 +48,9 @@ def long_texts(examples: int, words: int) -> Corpus:
     spread = np.clip(generator.normal(words, words / 2, size=examples), 10, 2 * words).astype(int)
     texts = [" ".join(f"w{n % 10_000}" for n in generator.zipf(1.3, size=length)) for length in spread]
     made = tuple(Example(f"e{n}", text, label=n % 2) for n, text in enumerate(texts))
-    return Corpus("long", ("no", "yes"), {"train": Split("train", made)}, tokens="spaces")
+    # Nothing is chosen here, but a plan wants a split to choose on.
+    splits = {"train": Split("train", made), "dev": Split("dev", made[:2])}
+    return Corpus("long", ("no", "yes"), splits, tokens="spaces")
 
 
 def one_epoch(subject: Classifier, corpus: Corpus, settings: TrainingSettings) -> tuple[float, float]:
@@ -60,7 +62,7 @@ def one_epoch(subject: Classifier, corpus: Corpus, settings: TrainingSettings) -
     start = time.perf_counter()
     for examples in batches:
         batch = subject.encode(examples)
-        loss = likelihood(subject.run(batch), batch, {}).mean()
+        loss = likelihood(subject, subject.run(batch), batch, {}).mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()

@@ -23,6 +23,10 @@ TEXTS = ("not so bad", "a film", "dull", "the plot is a bit thin but the acting 
 SINGLE = tuple(Example(f"e{n}", text, label=n % 2) for n, text in enumerate(TEXTS))
 THREE = tuple(Example(f"e{n}", text, label=n % 3) for n, text in enumerate(TEXTS))
 PAIRS = tuple(Example(f"e{n}", text, TEXTS[-n], label=n % 3) for n, text in enumerate(TEXTS))
+CHOICES = tuple(
+    Example(f"e{n}", text, TEXTS[-n], label=n % 3, options=((0, 1, 2), (1,), None, (0, 3), (1, 3))[n])
+    for n, text in enumerate(TEXTS)
+)
 SETS = tuple(Example(f"e{n}", text, label=((), (0,), (1, 2))[n % 3]) for n, text in enumerate(TEXTS))
 
 
@@ -90,6 +94,8 @@ SUBJECTS = {
     "pair average": (classifier(PAIRS, ("a", "b", "c"), segments=2, encoder="average", decoder="merge"), PAIRS),
     "label-wise": (classifier(SETS, ("a", "b", "c"), label_wise=True), SETS),
     "label-wise dot": (classifier(SETS, ("a", "b", "c"), label_wise=True, attention="dot"), SETS),
+    "options": (classifier(CHOICES, "abcd", segments=2), CHOICES),
+    "options merge": (classifier(CHOICES, "abcd", segments=2, decoder="merge", encoder="cnn"), CHOICES),
     "seq2seq": (seq2seq(PAIRS), PAIRS),
 }
 for name, kind in KNOWN_ANSWERS.items():

@@ -1,11 +1,78 @@
-"""Benchmarks run at the size of a smoke test, and both sides agree."""
+"""Benchmarks run at the size of a smoke test, both sides agree, and a side that is wrong is noticed."""
 
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+from benchmarks import battery, library_side, plain_side, published
 from benchmarks.__main__ import main
+from benchmarks.inputs import IMDB, SST, TOY_SST, Setup, make_texts
+
+from heatcheck.explainers import stand_ins
+
+TOY = Setup("average", TOY_SST, toy=True)
 
 
 def test_benchmarks_agree(capsys):
     rows = main(quick=True)
     assert len(rows) >= 3
     assert all(row["equal"] for row in rows)
-    assert all({"name", "size", "plain_s", "library_s", "ratio", "equal"} <= row.keys() for row in rows)
+    timed = [row for row in rows if "peak_gb" not in row]
+    assert all({"name", "size", "plain_s", "library_s", "ratio", "equal"} <= row.keys() for row in timed)
+    assert [row["peak_gb"] < row["limit_gb"] for row in rows if row not in timed] == [True]
+    assert {row["target"] for row in timed if row.get("target")} >= {10, 50, 100, 300}
     assert "ratio" in capsys.readouterr().out
+    json.dumps(rows)
+
+
+@pytest.mark.parametrize("size", [SST, IMDB])
+def test_texts_are_as_long_as_they_say(size):
+    lengths = np.array([len(example.words) for example in make_texts(size)])
+    assert len(lengths) == 500
+    assert size.shortest == lengths.min()
+    assert 0.9 * size.longest < lengths.max() <= size.longest
+    assert abs(lengths.mean() / size.mean - 1) < 0.05
+
+
+@pytest.mark.parametrize("stage", ["gradients", "leave-one-out", "counterfactual"])
+def test_a_side_that_finds_something_else_is_noticed(monkeypatch, stage):
+    plain = plain_side.battery(TOY)
+    found = dict(plain[stage].found)
+    found["SST-like-3"] = found["SST-like-3"] + 0.3
+    monkeypatch.setattr(plain_side, "battery", lambda _: {**plain, stage: plain[stage]._replace(found=found)})
+    rows = {row["name"]: row["equal"] for row in battery._compare(TOY)}
+    assert rows.get(f"{stage}, average", False) is False
+    assert rows["whole battery, average"] is False
+    assert rows["permutation, average"] is True
+
+
+def test_other_shuffles_are_noticed(monkeypatch):
+    case, _ = library_side.run_library(TOY)
+    assert battery._permutations_agree(TOY, case)
+    generator = np.random.default_rng(0)
+    theirs = plain_side.permutation(TOY, lambda _, length: generator.permutation(length))
+    monkeypatch.setattr(plain_side, "permutation", lambda *_: theirs)
+    assert not battery._permutations_agree(TOY, case)
+
+
+def test_a_sample_is_scaled_by_the_tokens_it_reads():
+    clock = plain_side.over_batches(lambda n: {n: sum(range(n))}, [10**5, 10**5, 2 * 10**5], int, sample=[0])
+    assert clock.share == 0.25
+    assert list(clock.found) == [10**5]
+
+
+def test_the_plain_search_finds_what_the_library_finds_by_the_published_search():
+    subject = copy.deepcopy(TOY.subject)
+    with torch.no_grad():  # so that most weights would change the answer
+        subject.output.weight *= 30
+        subject.attention.score.weight *= 5
+    encoded = published.encode(subject, TOY.batches[0])
+    plain = published.adversarial(subject, encoded, torch.Generator().manual_seed(0))
+    examples = [example for example in TOY.examples if example.id in plain]
+    theirs = np.array([plain[example.id] for example in examples])
+    ours = stand_ins(subject, examples, method="jain2019").jsd[:, 0]
+    assert abs(theirs.mean() - ours.mean()) < 0.04  # of 0.45; the starts differ
+    assert (stand_ins(subject, examples).jsd[:, 0] >= theirs - 1e-5).all()
+    assert theirs.mean() < stand_ins(subject, examples).jsd.mean() - 0.04  # not merely unconstrained

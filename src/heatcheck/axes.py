@@ -10,6 +10,7 @@ AXES = {
     "label": "the alternatives of a decision; logits over it go through a softmax",
     "token": "a position in the model's input, padding included",
     "word": "a word of the text as the user wrote it; one or more tokens",
+    "gap": "a run of tokens left out of an example, each at a time of its own",
     "segment": "first or second text of a pair",
     "layer": "a layer of a deep model",
     "head": "one of several parallel attentions at a site",

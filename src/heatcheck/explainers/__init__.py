@@ -6,11 +6,14 @@ from pathlib import Path
 from heatcheck.data import Example
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers.attention import attention
+from heatcheck.explainers.counterfactual import StandIns, counterfactual, of_readout, searched, stand_ins
 from heatcheck.explainers.elsewhere import check_ids, from_file
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
 from heatcheck.explainers.integrated_gradients import integrated_gradients
 from heatcheck.explainers.leave_one_out import leave_one_out
+from heatcheck.explainers.log_odds import log_odds
 from heatcheck.explainers.random import random
+from heatcheck.explainers.readout import Readout, read_out, require_short_cut, responses
 from heatcheck.explainers.relevance import relevance
 from heatcheck.explainers.removal import REMOVALS
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
@@ -21,13 +24,21 @@ __all__ = [
     "MAX_WORDS",
     "REMOVALS",
     "Explainer",
+    "Readout",
     "Scores",
+    "StandIns",
     "check_ids",
     "explain",
     "explain_one",
     "find_explainer",
     "from_file",
+    "of_readout",
     "pad_scores",
+    "read_out",
+    "require_short_cut",
+    "responses",
+    "searched",
+    "stand_ins",
 ]
 
 MAX_WORDS = 2000  # leave-one-out reads the text once for each
@@ -36,12 +47,14 @@ EXPLAINERS: dict[str, Explainer] = {
     explainer.name: explainer
     for explainer in (
         attention,
+        counterfactual,
         gradient,
         gradient_through,
         gradient_uniform,
         gradient_x_input,
         integrated_gradients,
         leave_one_out,
+        log_odds,
         random,
         relevance,
     )

@@ -3,36 +3,66 @@
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from heatcheck.data import Example
 from heatcheck.explainers.removal import delete
 from heatcheck.explainers.scores import Explainer, WordScores
-from heatcheck.models import Subject
-from heatcheck.training import predict
+from heatcheck.models import Erases, Subject
+from heatcheck.training import batches_by_length, predict
 
 DIGITS = 6  # a difference below a millionth is the noise of float32 logits: such words are tied
+BATCH = 512  # texts that are encoded together; fewer are worked on at once
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """p(label) − p(label | the text without the word), the word deleted and the rest encoded again."""
-    whole = np.exp(predict(subject, examples)[:, 0])
-    predicted = whole.argmax(-1)
-    gaps = [(row, place) for row, example in enumerate(examples) for place in _removable(example)]
-    scores = [np.full(len(example.words), np.nan) for example in examples]
+    return erase_each(subject, examples)
+
+
+def erase_each(subject: Subject, examples: Sequence[Example], *, tolerance: float = 0.0) -> WordScores:
+    """Leave-one-out, by the subject's own short cut where it has one: there a tolerance may help (models/erases.py)."""
+    found: dict[int, np.ndarray | str] = {}
+    for indices in batches_by_length(examples, BATCH):
+        chosen = [examples[i] for i in indices]
+        words = [len(example.words) for example in chosen]
+        if isinstance(subject, Erases):
+            losses = _without(subject, chosen, max(words), tolerance)
+        else:
+            losses = _deleted(subject, chosen, max(words))
+        for i, row, length in zip(indices, losses.round(DIGITS), words, strict=True):
+            found[i] = row[:length] if np.isfinite(row).any() else "one word only: nothing is left without it"
+    return [found[i] for i in range(len(examples))]
+
+
+def _without(
+    subject: Erases, examples: Sequence[Example], words: int, tolerance: float
+) -> Float[np.ndarray, "example word"]:
+    """Losses from one encoding of each text; nan where a word has no token, or no other word has."""
+    losses = np.full((len(examples), words), np.nan)
+    for part in subject.without_each(subject.encode(examples), tolerance=tolerance):
+        example, word = part.example.cpu().numpy(), part.word.cpu().numpy()
+        p = part.logits[:, 0].double().softmax(-1).cpu().numpy()
+        whole = np.empty((len(examples), p.shape[1]))
+        whole[example[word < 0]] = p[word < 0]
+        gap = word >= 0
+        label = whole[example[gap]].argmax(-1)
+        losses[example[gap], word[gap]] = whole[example[gap], label] - p[gap, label]
+    return losses
+
+
+def _deleted(subject: Subject, examples: Sequence[Example], words: int) -> Float[np.ndarray, "example word"]:
+    """The same from encoding every shortened text."""
+    losses = np.full((len(examples), words), np.nan)
+    tokens = [{w for w in row if w >= 0} for row in subject.encode(examples).word.tolist()]
+    gaps = [(row, word) for row, some in enumerate(tokens) if len(some) > 1 for word in sorted(some)]
     if gaps:
-        without = np.exp(predict(subject, [delete(examples[row], {place}) for row, place in gaps])[:, 0])
-        for (row, place), p in zip(gaps, without, strict=True):
-            scores[row][place] = round(whole[row, predicted[row]] - p[predicted[row]], DIGITS)
-    return [
-        found if len(_removable(example)) else "one word only: nothing is left without it"
-        for example, found in zip(examples, scores, strict=True)
-    ]
-
-
-def _removable(example: Example) -> list[int]:
-    """Places of words whose deletion leaves a text."""
-    places = [place for place, word in enumerate(example.words) if word]
-    return places if len(places) > 1 else []
+        whole = np.exp(predict(subject, examples)[:, 0])
+        p = np.exp(predict(subject, [delete(examples[row], {word}) for row, word in gaps])[:, 0])
+        row, word = np.array(gaps).T
+        label = whole[row].argmax(-1)
+        losses[row, word] = whole[row, label] - p[np.arange(len(gaps)), label]
+    return losses
 
 
 leave_one_out = Explainer(

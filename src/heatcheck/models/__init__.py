@@ -3,10 +3,12 @@
 from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights
 from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
 from heatcheck.models.encoder import Encoder
+from heatcheck.models.erases import Erases, Without
 from heatcheck.models.folder import load_folder, save
 from heatcheck.models.gradient import differentiate
 from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
 from heatcheck.models.load import load
+from heatcheck.models.log_odds import KnowsLogOdds, log_odds_weights, of_first_decision, token_log_odds, word_log_odds
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
@@ -22,7 +24,9 @@ __all__ = [
     "Edit",
     "Edits",
     "Encoder",
+    "Erases",
     "KnownAnswer",
+    "KnowsLogOdds",
     "Recipe",
     "Responds",
     "Response",
@@ -30,11 +34,16 @@ __all__ = [
     "Site",
     "Subject",
     "Tap",
+    "Without",
     "differentiate",
     "load",
     "load_folder",
+    "log_odds_weights",
     "masked_softmax",
+    "of_first_decision",
     "response",
     "save",
+    "token_log_odds",
     "uniform_weights",
+    "word_log_odds",
 ]

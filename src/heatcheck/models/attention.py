@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heatcheck.errors import BadInput
+from heatcheck.models.kernels import tanh_dot
 
 
 def masked_softmax(
@@ -32,7 +33,35 @@ def uniform_weights(scored: Bool[Tensor, "example key"]) -> Float[Tensor, "examp
     return masked_softmax(torch.zeros(scored.shape, device=scored.device)[:, None, None, :], scored)
 
 
-class AdditiveAttention(nn.Module):
+class Attention(nn.Module):
+    """Base of all attentions: states in, one row of scores a query out.
+
+    `mapping`, `asked` and `scores_of` are the same computation cut where it stops being linear in the state, for
+    those who have the mapped states already (models/erases.py). These hold for any attention, and map nothing.
+    """
+
+    def forward(
+        self, states: Float[Tensor, "example key feature"], question: Float[Tensor, "example asked"] | None
+    ) -> Float[Tensor, "example query key"]:
+        raise NotImplementedError
+
+    def mapping(self, features: int, device: torch.device) -> Float[Tensor, "column feature"]:
+        """What the scores need to know of a state."""
+        return torch.eye(features, device=device)
+
+    def asked(self, question: Float[Tensor, "example asked"] | None) -> Float[Tensor, "example column"] | None:
+        """What they need to know of a question."""
+        return question
+
+    def scores_of(
+        self, mapped: Float[Tensor, "example key column"], asked: Float[Tensor, "example column"] | None
+    ) -> Float[Tensor, "example query key"]:
+        """`forward` from the mapped states on."""
+        scores: Tensor = self(mapped, asked)
+        return scores
+
+
+class AdditiveAttention(Attention):
     """v·tanh(W h [+ W_q q]): one row of scores for each of `queries` learned vectors v."""
 
     def __init__(self, features: int, *, question: int = 0, queries: int = 1) -> None:
@@ -50,8 +79,25 @@ class AdditiveAttention(nn.Module):
         scores: Tensor = self.score(hidden.tanh())
         return scores.transpose(1, 2)
 
+    def mapping(self, features: int, device: torch.device) -> Float[Tensor, "column feature"]:
+        return self.of_state.weight
 
-class DotAttention(nn.Module):
+    def asked(self, question: Float[Tensor, "example asked"] | None) -> Float[Tensor, "example column"] | None:
+        if self.of_question is None or question is None:
+            return None
+        asked: Tensor = self.of_question(question)
+        return asked
+
+    def scores_of(
+        self, mapped: Float[Tensor, "example key column"], asked: Float[Tensor, "example column"] | None
+    ) -> Float[Tensor, "example query key"]:
+        hidden = mapped + self.of_state.bias
+        if asked is not None:
+            hidden = hidden + asked[:, None, :]
+        return tanh_dot(hidden, self.score.weight).transpose(1, 2)
+
+
+class DotAttention(Attention):
     """w·h/√d with a learned w for each query, or q·h/√d with the question's summary and no parameters."""
 
     def __init__(self, features: int, *, question: int = 0, queries: int = 1) -> None:
@@ -69,6 +115,14 @@ class DotAttention(nn.Module):
             return scale * scores.transpose(1, 2)
         assert question is not None
         return scale * torch.einsum("ekf,ef->ek", states, question)[:, None, :]
+
+    def mapping(self, features: int, device: torch.device) -> Float[Tensor, "column feature"]:
+        return super().mapping(features, device) if self.score is None else features**-0.5 * self.score.weight
+
+    def scores_of(
+        self, mapped: Float[Tensor, "example key column"], asked: Float[Tensor, "example column"] | None
+    ) -> Float[Tensor, "example query key"]:
+        return super().scores_of(mapped, asked) if self.score is None else mapped.transpose(1, 2)
 
 
 ATTENTIONS: dict[str, type[AdditiveAttention] | type[DotAttention]] = {

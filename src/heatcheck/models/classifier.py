@@ -1,11 +1,11 @@
 """One classifier for one or two segments: embedding, encoder, attention, decoder."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example, Vocabulary
@@ -16,7 +16,9 @@ from heatcheck.models.average import Average
 from heatcheck.models.bilstm import BiLSTM
 from heatcheck.models.cnn import CNN
 from heatcheck.models.encoder import Encoder
-from heatcheck.models.encoding import encode_words
+from heatcheck.models.encoding import encode_words, options_of
+from heatcheck.models.erases import Same, Without, groups, word_gaps
+from heatcheck.models.partial_softmax import Partial, TextSums
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Response
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
@@ -27,6 +29,9 @@ ENCODERS: dict[str, type[Encoder]] = {
     "lstm": BiLSTM,
 }
 DECODERS = ("linear", "merge")
+# The logit of a label that an example may not have. Its probability is exactly 0 in any precision, and unlike −∞ it
+# leaves log-probabilities, gradients, differences of logits and 0·log 0 finite.
+NOT_AN_OPTION = -1e4
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Classifier(nn.Module):
     With two labels there is one output z, read as the logits (0, z): what a sigmoid does.
     """
 
+    log_odds: Tensor | None  # [word label] of a bag-of-words model of the same texts (models/log_odds.py)
+
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -101,6 +108,8 @@ class Classifier(nn.Module):
         self.of_question = nn.Linear(size, size // 2) if merged else None
         self.output = nn.Linear(size // 2 if merged else size, outputs)
         self.dropout = nn.Dropout(settings.dropout)
+        # Not persistent: it is no weight, so neither checkpoints nor folders without it differ.
+        self.register_buffer("log_odds", None, persistent=False)
 
     def _embedding(self, vectors: Float[Tensor, "word feature"] | None) -> nn.Embedding:
         size = (len(self.vocabulary), self.settings.embedding)
@@ -134,6 +143,7 @@ class Classifier(nn.Module):
             segments=self.settings.segments,
             gold=self._gold(examples),
             device=self.device,
+            options=self._options(examples),
         )
 
     def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
@@ -142,7 +152,7 @@ class Classifier(nn.Module):
         scores = tap(Site("score"), self.attention(states, question)[:, None])  # [example head query key]
         weights = tap(Site("attention"), masked_softmax(scores, batch.scored))
         context = tap(Site("context"), torch.einsum("eqk,ekf->eqf", weights[:, 0], states))
-        logits = self._decide(self._before_output(context, question))
+        logits = self._decide(self._before_output(context, question), batch.options)
         queries = torch.arange(logits.shape[1], device=self.device)
         return tap.run(logits, queries.expand(logits.shape[:2]))
 
@@ -158,7 +168,12 @@ class Classifier(nn.Module):
             votes = torch.einsum("etf,of->eto", states, output)
             votes = votes.transpose(1, 2)[..., None] if self.settings.label_wise else votes[:, None]
             bias = self.output.bias[:, None] if self.settings.label_wise else self.output.bias[None]
-            return Response.linear(attention, batch.scored, self._against_zero(votes), self._against_zero(bias))
+            relevance, bias = self._against_zero(votes), self._against_zero(bias)
+            if batch.options is not None:  # a label that is no option: no token speaks for it, and its bias decides
+                forbidden = ~batch.options[:, None, :]
+                relevance = relevance.masked_fill(forbidden[:, :, None], 0.0)
+                bias = bias.expand(len(batch), *bias.shape).masked_fill(forbidden, NOT_AN_OPTION)
+            return Response.linear(attention, batch.scored, relevance, bias)
         # The merge needs only the projected states: half as wide, and never the encoder again.
         projected = self._project(states)
         assert self.of_context is not None
@@ -167,19 +182,71 @@ class Classifier(nn.Module):
             weights: Float[Tensor, "example draw decision head token"],
         ) -> Float[Tensor, "example draw decision label"]:
             mixed = torch.einsum("edqht,etf->edqf", weights, projected)
-            return self._decide(self._merge(mixed, question, draws=True))
+            return self._decide(self._merge(mixed, question, draws=True), batch.options)
 
         return Response(attention, batch.scored, logits)
+
+    def without_each(self, batch: Batch, *, tolerance: float = 0.0) -> Iterator[Without]:
+        """Logits without each word: what its absence leaves unchanged is used again (models/erases.py)."""
+        if not 0 <= tolerance < math.inf:
+            raise BadInput(f"the tolerance of leaving words out must be at least 0, not {tolerance}.")
+        for rows in groups(batch.valid, self.encoder.tokens_at_once):
+            yield self._without_each(batch, rows, tolerance)
+
+    @torch.no_grad()
+    def _without_each(self, batch: Batch, rows: Int[Tensor, " example"], tolerance: float) -> Without:
+        tokens = batch.inputs["tokens"][rows, : int(batch.valid[rows].sum(1).max())]
+        valid, scored, word = (part[rows, : tokens.shape[1]] for part in (batch.valid, batch.scored, batch.word))
+        question = self._question(batch, Tap(NO_EDITS, ()), rows)
+        asked = self.attention.asked(question)
+        of_attention = self.attention.mapping(self.encoder.size, self.device)
+        mapping = torch.cat([of_attention, self._voted()])
+
+        def read(readings: Tensor, example: Tensor) -> tuple[Tensor, Tensor]:
+            """Readings [… token column] to scores [… query token] and values [… query token column]."""
+            mapped, values = readings[..., : len(of_attention)], readings[..., len(of_attention) :]
+            scores = self.attention.scores_of(mapped, None if asked is None else asked[example])
+            return scores, values.transpose(1, 2)[..., None] if self.settings.label_wise else values[:, None]
+
+        # Most words come more than once: what each is to the encoder need not be worked out each time.
+        seen = torch.zeros(len(self.vocabulary), dtype=torch.bool, device=self.device)
+        seen[tokens] = True
+        table, place = self.embed(seen.nonzero()[:, 0]), (seen.cumsum(0) - 1)[tokens]
+        gaps = word_gaps(scored, word)
+        whole, pieces = self.encoder.without_each(table, place, valid, scored, gaps, mapping, tolerance=tolerance)
+        each = torch.arange(len(rows), device=self.device)
+        texts = TextSums(*read(whole, each), scored)
+        found = Partial.of_nothing(len(gaps), texts.scores.shape[1], texts.values.shape[-1], self.device)
+        for piece in pieces:
+            example = gaps.example[piece.gap]
+            if isinstance(piece, Same):
+                part = (texts.first if piece.side == "before" else texts.last)(example, piece.token)
+            else:
+                part = Partial.of_tokens(*read(piece.readings, example), piece.present)
+            found.absorb(piece.gap, part)
+        of_whole = texts.first(each, torch.full_like(each, tokens.shape[1]))
+        example = torch.cat([each, gaps.example])
+        logits = self._decide_mixed(
+            torch.cat([of_whole.mean(), found.mean()]),
+            None if question is None else question[example],
+            None if batch.options is None else batch.options[rows[example]],
+        )
+        left_out = torch.cat([torch.full_like(each, -1), word[gaps.example, gaps.start]])
+        return Without(rows[example], left_out, logits)
 
     def _states(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor | None]:
         embedded = tap(Site("embedding"), self.embed(batch.inputs["tokens"]))
         states = tap(Site("state"), self.encoder(self.dropout(embedded), batch.valid))
+        return states, self._question(batch, tap)
+
+    def _question(self, batch: Batch, tap: Tap, rows: Int[Tensor, " example"] | slice = slice(None)) -> Tensor | None:
+        """The question's summary, for two segments."""
         if self.embed_question is None or self.encode_question is None:
-            return states, None
-        asked = batch.inputs["question"]
+            return None
+        asked = batch.inputs["question"][rows]
         embedded_question = tap(Site("embedding", "question"), self.embed_question(asked))
         of_question = self.encode_question(self.dropout(embedded_question), asked != PAD)
-        return states, self.encode_question.summary(of_question, asked != PAD)
+        return self.encode_question.summary(of_question, asked != PAD)
 
     def _project(self, contexts: Tensor) -> Tensor:
         assert self.of_context is not None
@@ -195,16 +262,53 @@ class Classifier(nn.Module):
         context = self.dropout(context)
         return context if self.of_context is None else self._merge(self._project(context), question)
 
-    def _decide(self, features: Tensor) -> Tensor:
-        """Features [… query feature] to logits [… decision label]."""
+    def _decide(self, features: Tensor, options: Bool[Tensor, "example label"] | None) -> Tensor:
+        """Features [example … query feature] to logits [example … decision label]."""
         if self.settings.label_wise:
             votes = torch.einsum("...of,of->...o", features, self.output.weight) + self.output.bias
-            return self._against_zero(votes[..., None])
-        return self._against_zero(self.output(features))
+            return self._logits(votes[..., None], None)
+        return self._logits(self.output(features), options)
+
+    def _voted(self) -> Float[Tensor, "column feature"]:
+        """The linear map of states whose mixture decides: before the merge, to the outputs, or where these are many
+        none."""
+        if self.of_context is not None:
+            return self.of_context.weight
+        few = self.settings.label_wise or self.output.out_features <= self.encoder.size
+        return self.output.weight if few else torch.eye(self.encoder.size, device=self.device)
+
+    def _decide_mixed(
+        self,
+        mixed: Float[Tensor, "example query column"],
+        question: Float[Tensor, "example asked"] | None,
+        options: Bool[Tensor, "example label"] | None,
+    ) -> Float[Tensor, "example decision label"]:
+        """Mixtures of `_voted` states to logits, in the precision of the mixture."""
+        weight, bias = self.output.weight.to(mixed.dtype), self.output.bias.to(mixed.dtype)
+        if self.settings.label_wise:
+            return self._logits(mixed + bias[:, None], options)
+        if self.of_context is not None:
+            mixed = self._merge(mixed, question)
+        elif mixed.shape[-1] == len(weight):
+            return self._logits(mixed + bias, options)
+        return self._logits(nn.functional.linear(mixed, weight, bias), options)
+
+    def _logits(self, votes: Tensor, options: Bool[Tensor, "example label"] | None) -> Tensor:
+        logits = self._against_zero(votes)
+        if options is None:
+            return logits
+        allowed = options.reshape(len(options), *[1] * (logits.ndim - 2), options.shape[-1])
+        return logits.masked_fill(~allowed, NOT_AN_OPTION)
 
     def _against_zero(self, outputs: Tensor) -> Tensor:
         """A lone output z becomes the logits (0, z)."""
         return nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
+
+    def _options(self, examples: Sequence[Example]) -> Bool[Tensor, "example label"] | None:
+        found = options_of(examples, len(self.labels), self.device)
+        if found is not None and self.settings.label_wise:
+            raise BadInput("options restrict one decision, and a label-wise classifier makes one a label.")
+        return found
 
     def _gold(self, examples: Sequence[Example]) -> Int[Tensor, "example decision"] | None:
         labels = [example.label for example in examples]

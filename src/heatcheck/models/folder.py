@@ -1,9 +1,10 @@
 """A trained subject as a folder: nothing in it is code, nothing is unpickled.
 
-model.safetensors   the weights
-config.json         what it is, its labels and its recipe
-vocabulary.json     its words
-training.jsonl      one line an epoch, written by the training loop
+model.safetensors     the weights
+config.json           what it is, its labels and its recipe
+vocabulary.json       its words
+log_odds.safetensors  what a bag-of-words model of the same texts says of each word; older folders have none
+training.jsonl        one line an epoch, written by the training loop
 """
 
 from dataclasses import asdict
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from heatcheck.data import TOKENIZERS, Vocabulary
 from heatcheck.data.vocabulary import SPECIAL
@@ -23,12 +25,15 @@ from heatcheck.models.recipe import Recipe
 
 FORMAT = 1
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
+LOG_ODDS = "log_odds.safetensors"
 
 
 def save(subject: Classifier, folder: Path) -> None:
     """Writes the folder's files; the caller decides whether the folder appears (engine.whole_folder)."""
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in subject.state_dict().items()}
     save_file(weights, folder / WEIGHTS)
+    if subject.log_odds is not None:
+        save_file({"log_odds": subject.log_odds.cpu().contiguous()}, folder / LOG_ODDS)
     recipe = asdict(subject.recipe) if subject.recipe else None
     config = {
         "kind": "classifier",
@@ -61,7 +66,22 @@ def load_folder(folder: Path, *, device: str = "cpu") -> Classifier:
     except (SafetensorError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise BrokenFolder(f"{folder / WEIGHTS} is truncated or of another model: {reason}") from None
+    subject.log_odds = _log_odds(folder, subject)
     return subject.to(device).eval()
+
+
+def _log_odds(folder: Path, subject: Classifier) -> Tensor | None:
+    path = folder / LOG_ODDS
+    if not path.is_file():
+        return None
+    try:
+        table: Tensor = load_file(path)["log_odds"]
+        if table.shape != (len(subject.vocabulary), len(subject.labels)):
+            raise ValueError(f"its table has shape {tuple(table.shape)}")
+        return table
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise BrokenFolder(f"{path} is truncated or of another model: {reason}") from None
 
 
 def _build(folder: Path, config: Any, words: Any) -> Classifier:

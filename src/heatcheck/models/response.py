@@ -34,14 +34,15 @@ class Response:
         attention: Float[Tensor, "example decision head token"],
         allowed: Bool[Tensor, "example token"],
         relevance: Float[Tensor, "example decision token label"],
-        bias: Float[Tensor, "decision label"],
+        bias: Float[Tensor, "decision label"] | Float[Tensor, "example decision label"],
     ) -> "Response":
         """One head, and logits that are sums of relevances."""
+        of_example = bias if bias.ndim == 3 else bias.expand(relevance.shape[0], *bias.shape)
 
         def logits(weights: Weights) -> Logits:
-            return torch.einsum("enqht,eqtl->enql", weights, relevance) + bias
+            return torch.einsum("enqht,eqtl->enql", weights, relevance) + of_example[:, None]
 
-        return cls(attention, allowed, logits, relevance, bias.expand(relevance.shape[0], *bias.shape))
+        return cls(attention, allowed, logits, relevance, of_example)
 
 
 @runtime_checkable
