@@ -6,12 +6,14 @@ twice: for what the original gives, and for all that an audit adds to it (floors
 further explainers, intervals).
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from benchmarks import plain_side
 from benchmarks.inputs import Setup, one_thread, setups
+from benchmarks.leave_one_out import EXACT, ROUGH
 from benchmarks.library_side import run_library
 from benchmarks.memory import peak_of_library
 from benchmarks.plain_side import PAIRS, Timed
@@ -24,28 +26,23 @@ from heatcheck.stats.shuffles import shuffled_weights
 ENCODERS = ("lstm", "average")
 TARGETS = {"permutation": 50, "counterfactual": 300}
 BATTERY_TARGETS = {"lstm": 10, "average": 100}
-EXACT, ROUGH = 1e-5, 3e-5  # how far a probability without a word may be off, without and with a tolerance
 MEMORY_GB = 2.0
 
 
-def measure(quick: bool = False) -> list[dict[str, Any]]:
+def measure(quick: bool = False) -> Iterator[dict[str, Any]]:
     """Rows of each stage and of the whole, for each encoder at each size; and the peak of the library's memory."""
-    rows = []
-    with one_thread():
-        for setup in setups(ENCODERS, toy=quick):
-            rows += _compare(setup)
+    for setup in setups(ENCODERS, toy=quick):
+        with one_thread():
+            yield from _compare(setup)
     longest = setups(["lstm"], toy=quick)[-1]
     peak = peak_of_library(longest)
-    rows.append(
-        {
-            "name": "peak memory of the library's battery, lstm",
-            "size": f"{longest.size}",
-            "peak_gb": peak,
-            "limit_gb": MEMORY_GB,
-            "equal": peak < MEMORY_GB,
-        }
-    )
-    return rows
+    yield {
+        "name": "peak memory of the library's battery, lstm",
+        "size": f"{longest.size}",
+        "peak_gb": peak,
+        "limit_gb": MEMORY_GB,
+        "equal": peak < MEMORY_GB,
+    }
 
 
 def _compare(setup: Setup) -> list[dict[str, Any]]:
@@ -54,7 +51,7 @@ def _compare(setup: Setup) -> list[dict[str, Any]]:
     case, library = run_library(setup)
     equal = {
         "gradients": _gradients_agree(case, plain["gradients"]),
-        "leave-one-out": _removals_agree(case, plain["leave-one-out"], EXACT if setup.tolerance == 0 else ROUGH),
+        "leave-one-out": _removals_agree(setup, case, plain["leave-one-out"]),
         "correlations": _correlations_agree(setup, plain),
         "permutation": _permutations_agree(setup, case),
         "counterfactual": _never_smaller(case, plain["counterfactual"], library["counterfactual"]),
@@ -71,7 +68,7 @@ def _compare(setup: Setup) -> list[dict[str, Any]]:
     audit = Timed(shared + library["shipped"].seconds, {})
     stages = {"plain": _seconds(plain), "library": _seconds(library)}
     target = BATTERY_TARGETS[setup.encoder]
-    more = {"stages": stages, "tolerance": setup.tolerance}
+    more = {"stages": stages, "tolerance": setup.tolerance, "agree": equal}
     return [
         *rows,
         {**_row(setup, "whole battery", whole, same, all(equal.values()), target), **more},
@@ -86,9 +83,10 @@ def _gradients_agree(case: Case, plain: Timed) -> bool:
     )
 
 
-def _removals_agree(case: Case, plain: Timed, apart: float) -> bool:
-    found = case.scores("leave_one_out")
-    return all(np.abs(ours - theirs).max() <= apart for ours, theirs in _both(found, plain))
+def _removals_agree(setup: Setup, case: Case, plain: Timed) -> bool:
+    scores = case.scores("leave_one_out")
+    ours = {name: row[valid] for name, row, valid in zip(scores.ids, scores.sizes(), scores.valid, strict=True)}
+    return plain_side.same_removals(setup, plain.found, ours, ROUGH if setup.tolerance else EXACT)
 
 
 def _both(scores: Scores, plain: Timed) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -6,6 +6,7 @@ column of its row, over all texts.
 """
 
 import time
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             plain = plain_side.leave_one_out(setup)
             seconds, exact = library(setup, 0.0)
             target = TARGETS[setup.encoder, setup.size.name]
-            rows.append(_row(setup, "leave-one-out", plain, seconds, _furthest(exact, plain.found), target, EXACT))
+            row = _row(setup, "leave-one-out", plain, seconds, _furthest(exact, plain.found), target, EXACT)
+            rows.append({**row, "equal": plain_side.same_removals(setup, plain.found, exact, EXACT)})
             if setup.tolerance > 0:
                 seconds, rough = library(setup, setup.tolerance)
                 row = _row(
@@ -55,6 +57,7 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
     return rows
 
 
+@cache
 def library(setup: Setup, tolerance: float) -> tuple[float, Removed]:
     """Processor seconds of the quickest of a few runs, and what each word's probability changes, by example."""
     times: list[float] = []

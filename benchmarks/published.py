@@ -47,7 +47,7 @@ def leave_one_out(subject: Classifier, batch: Batch) -> dict[str, np.ndarray]:
     Where t lies beyond the end of a shorter text, what comes out for it is thrown away.
     """
     before = _probability(subject.run(batch).logits)
-    change = torch.zeros(batch.scored.shape)
+    change = torch.zeros(batch.scored.shape, dtype=before.dtype)
     for position in range(1, batch.scored.shape[1] - 1):  # between the start and the longest text's end mark
         after = _probability(subject.run(without(batch, position)).logits)
         change[:, position] = (after - before).abs()

@@ -1,7 +1,7 @@
 """`heatcheck reproduce` and `heatcheck studies`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,8 @@ from heatcheck.errors import BadInput, MissingPackage, UnknownName
 
 if TYPE_CHECKING:
     from heatcheck.studies import StudyResult
+
+KINDS = {".html": "page", ".csv": "table"}
 
 
 def reproduce(
@@ -36,6 +38,7 @@ def reproduce(
             show_default="heatcheck-out/studies/STUDY",
         ),
     ] = None,
+    figures: Annotated[str | None, typer.Option(help="Save the figures too: svg or png.")] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: AsJson = False,
@@ -48,6 +51,9 @@ def reproduce(
 
     A run that was stopped goes on where it was when the same command is given again.
     """
+    if figures is not None and figures not in ("svg", "png"):
+        raise BadInput(f"--figures takes svg, png, not {figures!r}.")
+
     from dataclasses import replace
 
     from heatcheck.cli import show, show_study
@@ -64,31 +70,33 @@ def reproduce(
         raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
     if vectors is not None and not vectors.is_file():
         raise BadInput(f"no vectors at {vectors}: give a GloVe or word2vec text file, or an .npz.")
-    chosen = QUICK if quick else Settings(examples=examples)
     lists = {"tasks": tasks, "encoders": encoders, "attentions": attentions}
-    chosen = replace(chosen, **{k: tuple(v.strip() for v in text.split(",")) for k, text in lists.items() if text})
+    changes: dict[str, Any] = {key: tuple(v.strip() for v in text.split(",")) for key, text in lists.items() if text}
     given = {"seeds": seeds, "epochs": epochs, "patience": patience}
-    chosen = replace(chosen, preset=preset, **{key: value for key, value in given.items() if value is not None})
-    chosen = replace(chosen, vectors=None if vectors is None else str(vectors.absolute()))
+    changes |= {key: value for key, value in given.items() if value is not None}
+    changes |= {"preset": preset, "vectors": None if vectors is None else str(vectors.absolute())}
+    chosen = replace(QUICK if quick else Settings(examples=examples), **changes)
     folder = out or STORE / "studies" / (f"{study}-quick" if quick else study)
     with show_study.models(shown=not json) as watch:
         found = STUDIES[study].run(chosen, folder, data_dir=data_dir, device=device, workers=workers, progress=watch)
-    pages = write(found, folder)
+    pages = write(found, folder, figures=figures)
     if json:
         show.as_json({"folder": str(folder), "files": [str(page) for page in pages], **show_study.study_facts(found)})
         return
     show_study.study(found)
     for page in pages:
-        typer.echo(f"{'page' if page.suffix == '.html' else 'table'}: {page}")
+        typer.echo(f"{KINDS.get(page.suffix, 'figure')}: {page}")
 
 
-def write(found: "StudyResult", folder: Path) -> list[Path]:
-    """The page and the tidy table; a machine for computing may have nothing to draw the page with."""
-    from heatcheck.report import write_study, write_study_table
+def write(found: "StudyResult", folder: Path, *, figures: str | None = None) -> list[Path]:
+    """The page, the tidy table and the figures; a machine for computing may have nothing to draw with."""
+    from heatcheck.report import write_study, write_study_figures, write_study_table
 
     written = [write_study_table(found, folder / "table.csv")]
     try:
         written.insert(0, write_study(found, folder / "study.html"))
+        if figures:
+            written += write_study_figures(found, folder / "figures", suffix=figures)
     except MissingPackage as error:
         typer.echo(f"heatcheck: no page, only the table: {error}", err=True)
     return written

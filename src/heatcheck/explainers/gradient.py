@@ -19,12 +19,16 @@ EMBEDDING = Site("embedding")
 JAIN_WALLACE = "Jain & Wallace 2019, Algorithm 1"
 
 
-def probability(labels: Int[Tensor, " example"]) -> Callable[[Run], Float[Tensor, " example"]]:
-    """p(label) of the first decision, in float64: in float32 a confident model's gradient is exactly zero."""
+def probability(labels: Int[Tensor, " example"] | None = None) -> Callable[[Run], Float[Tensor, " example"]]:
+    """p(label) of the first decision, of the predicted label where none is given.
+
+    In float64: in float32 a confident model's gradient is exactly zero.
+    """
 
     def target(run: Run) -> Float[Tensor, " example"]:
+        chosen = run.logits[:, 0].argmax(-1) if labels is None else labels
         p = run.logits[:, 0].double().softmax(-1)
-        return p.gather(1, labels[:, None])[:, 0]
+        return p.gather(1, chosen[:, None])[:, 0]
 
     return target
 
@@ -40,11 +44,19 @@ def _make(*, attention: str, signed: bool) -> Explain:
 
     def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
         def score(batch: Batch) -> Float[Tensor, "example token"]:
-            with torch.no_grad():
-                run = subject.run(batch, want=[EMBEDDING])
-            predicted = run.logits[:, 0].argmax(-1)
-            slope = differentiate(subject, batch, [EMBEDDING], probability(predicted), edits=edits(subject, batch))
-            dotted = (slope[EMBEDDING].double() * run.parts[EMBEDDING].double()).sum(-1)
+            predicted = None
+            if attention == "uniform":  # the label is the model's own, predicted with its own weights
+                with torch.no_grad():
+                    predicted = subject.run(batch).logits[:, 0].argmax(-1)
+            seen: list[Tensor] = []
+
+            def note(embedded: Tensor) -> Tensor:
+                seen.append(embedded.detach())
+                return embedded
+
+            edited = {**edits(subject, batch), EMBEDDING: note}
+            slope = differentiate(subject, batch, [EMBEDDING], probability(predicted), edits=edited)
+            dotted = (slope[EMBEDDING] * seen[0]).double().sum(-1)
             return dotted if signed else dotted.abs()
 
         return explain_tokens(subject, examples, score)

@@ -1,11 +1,19 @@
-"""What an audit found, for people: a page to forward, tables to compute with, figures for a paper.
+"""What an audit or a study found, for people: a page to forward, tables to compute with, figures for a paper.
 
-Everything is drawn from an `Audit`; nothing is measured here.
+Everything is drawn from an `Audit` or a `StudyResult`; nothing is measured here.
 """
 
-from heatcheck.report.figures import write_figures
+from heatcheck.report.figures import write_figures, write_study_figures
 from heatcheck.report.page import write_report
+from heatcheck.report.study import write_study
 from heatcheck.report.study_table import write_study_table
 from heatcheck.report.tables import write_tables
 
-__all__ = ["write_figures", "write_report", "write_study_table", "write_tables"]
+__all__ = [
+    "write_figures",
+    "write_report",
+    "write_study",
+    "write_study_figures",
+    "write_study_table",
+    "write_tables",
+]

@@ -201,7 +201,7 @@ def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dic
     ]
     means += ["q", "flips", "most", "null:standardised:0.05"]
     means += ["floor"] if cell["method"] == "exact" else []  # a theorem about two labels and a linear read-out
-    means += [f"{kind}:published:{e}" for kind in ("jsd", "searched", "upper") for e in EPSILONS]
+    means += [f"{kind}:published:{e}" for kind in ("jsd", "searched", "upper", "null") for e in EPSILONS]
     for title, members in classes.items():
         for name in means:
             if name in values and np.isfinite(values[name][members]).any():

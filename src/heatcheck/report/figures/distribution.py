@@ -80,7 +80,13 @@ def alt_data(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def histogram_layers(
-    styles: Mapping[str, Style], *, span: Span, axis: str | None, ticks: int, count: str = "texts", title: str = "texts"
+    styles: Mapping[str, Style],
+    *,
+    span: Span,
+    axis: str | None,
+    ticks: int,
+    count: str = "texts",
+    title: str | None = "texts",
 ) -> tuple[Any, Any]:
     """How bars and lines look, whatever rows they are given; `count` is the field that the bars' heights are."""
     alt = altair()
@@ -90,7 +96,9 @@ def histogram_layers(
         .encode(
             x=alt.X("left:Q", bin="binned", title=axis).scale(domain=list(span)).axis(tickCount=ticks),
             x2="right:Q",
-            y=alt.Y(f"{count}:Q", title=title).axis(tickCount=4, **({"tickMinStep": 1} if count == "texts" else {})),
+            y=alt.Y(f"{count}:Q", title=title).axis(
+                **({"tickCount": 4, "tickMinStep": 1} if count == "texts" else {"tickCount": 2})
+            ),
             tooltip=["left:Q", "right:Q", f"{count}:Q"],
         )
     )

@@ -52,7 +52,7 @@ def histograms(
         counted = [{**bar, "share": round(bar["texts"] / len(known), 4)} for bar in bars(known, span=span, bins=bins)]
         rows += _placed(panel.row, panel.column, "bars", counted)
         rows += _placed(panel.row, panel.column, "lines", lines_at(panel.lines))
-    layers = histogram_layers(styles, span=span, axis=axis, ticks=3, count="share", title="share")
+    layers = histogram_layers(styles, span=span, axis=axis, ticks=3, count="share", title=None)
     return _grid(dict(zip(("bars", "lines"), layers, strict=True)), rows, panels, width, height)
 
 

@@ -1,0 +1,247 @@
+"""The figures of a study: those of the paper, for every task and every model, as small multiples."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck.engine import write_whole
+from heatcheck.report.figures.distribution import MEAN, Style
+from heatcheck.report.figures.drawing import encoder
+from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
+from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, violins
+from heatcheck.report.figures.shapes import mean_of
+from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, method_of, model_name, models_in_order
+from heatcheck.report.wording import spaced
+from heatcheck.studies import Model, StudyResult
+
+PANEL = 98  # wide: six models beside each other in the page's column
+CLASSES = 3  # more are drawn together, as published
+MECHANICAL_FLOOR, NULL, SEARCHED = (
+    "mechanical floor",
+    "null: relevances shuffled",
+    "mean that the published search finds",
+)
+MODEL_FREE = "floor: any linear read-out reaches it"
+_TAU = {"mean": MEAN, MECHANICAL_FLOOR: Style(MECHANICAL, (2, 2))}
+_JSD = {
+    "mean": MEAN,
+    MODEL_FREE: Style(FLOOR, (6, 4)),
+    NULL: Style(MECHANICAL, (2, 2)),
+    SEARCHED: Style(MOST, (10, 3, 2, 3)),
+}
+_DIFFERENCES = {
+    "difference:gradient|leave_one_out-attention|leave_one_out": "minus τ(attention, leave one out)",
+    "difference:gradient|leave_one_out-attention|gradient": "minus τ(attention, gradient)",
+}
+
+
+def draw_study(found: StudyResult) -> list[Figure]:
+    """All figures that have something to show."""
+    models = models_in_order(found)
+    drawn = (
+        tau_histograms(models, "gradient"),
+        tau_histograms(models, "leave_one_out"),
+        mean_differences(found),
+        permutation_violins(models),
+        jsd_histograms(models),
+        jsd_violins(models),
+    )
+    return [figure for figure in drawn if figure]
+
+
+def write_study_figures(found: StudyResult, folder: Path | str, *, suffix: str) -> list[Path]:
+    """Write every figure of the study as svg or png; the numbers behind them are in the study's table."""
+    encode = encoder(suffix)
+    written = []
+    for figure in draw_study(found):
+        path = Path(folder) / f"{figure.name}.{suffix}"
+        write_whole(path, encode(figure.spec))
+        written.append(path)
+    return written
+
+
+def tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
+    """How far attention and a rival rank the words of each text alike (the paper's Figure 2)."""
+    panels = [
+        Panel(row, column, values[here], {"mean": mean_of(values[here]), MECHANICAL_FLOOR: mean_of(floor[here])})
+        for row, column, here, values, model in _panels(models, f"tau:attention|{rival}")
+        for floor in [model.examples.get(f"floor:attention|{rival}", np.full(len(values), np.nan))]
+    ]
+    if not panels:
+        return None
+    chart = histograms(panels, _TAU, span=(-1.0, 1.0), bins=20, axis="Kendall τ", width=PANEL)
+    number_of = "Figure 2" if rival == "gradient" else "Figure 2 for leave-one-out"
+    caption = (
+        f"{number_of}: how far attention and {spaced(rival)} rank the words of each text alike, by the class the "
+        "model predicts; 1 is the same order, 0 no relation. The dotted line is what is left when the relevances stand "
+        "at other words: only what lies to the right of it is agreement about the words. Bars are shares of the texts."
+    )
+    return declare(f"tau-attention-{rival.replace('_', '-')}", "agreement", caption, chart)
+
+
+def mean_differences(found: StudyResult) -> Figure | None:
+    """How much better the rivals agree with each other than attention with either (the paper's Figures 3 and 4)."""
+    alt = altair()
+    names = {(m.task, m.encoder, m.attention): model_name(m.encoder, m.attention) for m in models_in_order(found)}
+    rows = [
+        {
+            "task": row.task,
+            "model": names[row.task, row.encoder, row.attention],
+            "encoder": ENCODERS.get(row.encoder, row.encoder),
+            "attention": ATTENTIONS.get(row.attention, row.attention),
+            "difference": _DIFFERENCES[row.quantity],
+            "mean": round(row.value, 4),
+            "low": round(row.low, 4) if np.isfinite(row.low) else round(row.value, 4),
+            "high": round(row.high, 4) if np.isfinite(row.high) else round(row.value, 4),
+            "seeds": row.seeds,
+        }
+        for row in found.rows
+        if row.quantity in _DIFFERENCES and not row.of_class and not row.bin
+    ]
+    if not rows:
+        return None
+    order = list(dict.fromkeys(names.values()))
+    tasks = [task for task in found.tasks if any(row["task"] == task for row in rows)]
+    y = alt.Y("task:N", title=None, sort=tasks).axis(grid=True, tickBand="extent", labelLimit=140)
+    offset = alt.YOffset("model:N", sort=order)
+    encoders = [name for name in ENCODERS.values() if any(row["encoder"] == name for row in rows)]
+    colour = (
+        alt.Color("encoder:N", title="encoder")
+        .scale(domain=encoders, range=[FLOOR, MOST, RIVAL][: len(encoders)])
+        .legend(orient="top")
+    )
+    shape = (
+        alt.Shape("attention:N", title="attention")
+        .scale(domain=list(ATTENTIONS.values()), range=["circle", "diamond"])
+        .legend(orient="top")
+    )
+    # Three seeds can have any interval: one that is wider than the axis runs to its edge.
+    x = (
+        alt.X("mean:Q", title="mean difference of the two τ")
+        .scale(domain=[-0.6, 1.0], clamp=True)
+        .axis(values=[-0.5, 0, 0.5, 1])
+    )
+    chart = alt.Chart()
+    zero = chart.mark_rule(size=1.5).encode(x=alt.datum(0))
+    bars = chart.mark_rule(size=1.5).encode(x="low:Q", x2="high:Q", y=y, yOffset=offset, color=colour)
+    dots = chart.mark_point(size=42, filled=True, opacity=1).encode(
+        x=x,
+        y=y,
+        yOffset=offset,
+        color=colour,
+        shape=shape,
+        tooltip=["task:N", "model:N", "mean:Q", "low:Q", "high:Q", "seeds:Q"],
+    )
+    layers = alt.layer(zero, bars, dots, data=alt.Data(values=rows)).properties(width=360, height=58 * len(tasks))
+    drawn = layers.facet(
+        column=alt.Column("difference:N", title="τ(gradient, leave one out)", sort=list(_DIFFERENCES.values())),
+        spacing=24,
+    )
+    caption = (
+        "Figures 3 and 4: how much better gradient and leave-one-out agree with each other than attention agrees with "
+        "either; mean over seeds with its 95% t interval. Right of zero they agree better. Part of it is mechanical: "
+        "gradients and, without context, leave-one-out contain the weights as a factor."
+    )
+    return declare("tau-differences", "agreement", caption, drawn)
+
+
+def permutation_violins(models: Sequence[Model]) -> Figure | None:
+    """What shuffled weights do to the output, by how peaked they were (the paper's Figure 6)."""
+    panels = [
+        ViolinPanel(row, column, values[here], model.examples["max_attention"][here], {})
+        for row, column, here, values, model in _panels(models, "delta")
+    ]
+    if not panels:
+        return None
+    chart = violins(panels, {}, span=(0.0, 1.0), axis="median change", width=PANEL, height=96)
+    caption = (
+        "Figure 6: how far the output moves when the weights are dealt out anew among the words of a text (median of "
+        "its shuffles), from texts with flat weights (bottom) to texts with one heavy word (top); lines are quartiles, "
+        "short strokes single texts where there are few. Violins near 0 say that it hardly matters which word has "
+        "which weight, most tellingly at the top. A quarter without a violin has no text."
+    )
+    return declare("permutation-by-largest-weight", "permutation", caption, chart)
+
+
+def jsd_histograms(models: Sequence[Model]) -> Figure | None:
+    """The largest JSD of every text beside what any model would show (the paper's Figure 8)."""
+    panels = [
+        Panel(row, column, values[here], {name: mean_of(of[here]) for name, of in _beside(model, values).items()})
+        for row, column, here, values, model in _panels(models, "jsd:published:0.05")
+    ]
+    if not panels:
+        return None
+    styles = {name: style for name, style in _JSD.items() if any(name in panel.lines for panel in panels)}
+    chart = histograms(panels, styles, span=(0.0, 0.7), bins=20, axis="JSD (nats)", width=PANEL)
+    caption = (
+        "Figure 8: how different the weights of each text can be made while the output moves by 0.05 at most; 0 is "
+        "the same heatmap, 0.69 one on other words altogether. Where the null, with the relevances shuffled, lies at "
+        f"or right of the mean, the shape of the weights explains all of it. {_search_only(models)}"
+    ).strip()
+    return declare("jsd-histograms", "counterfactual", caption, chart)
+
+
+def jsd_violins(models: Sequence[Model]) -> Figure | None:
+    """The same by how peaked the weights were (the paper's Figure 7)."""
+    panels = [
+        ViolinPanel(row, column, values[here], model.examples["max_attention"][here], beside)
+        for row, column, here, values, model in _panels(models, "jsd:published:0.05")
+        for beside in [{n: of[here] for n, of in _beside(model, values).items() if n in (MODEL_FREE, NULL)}]
+    ]
+    if not panels:
+        return None
+    styles = {name: style for name, style in _JSD.items() if any(name in panel.beside for panel in panels)}
+    chart = violins(panels, styles, span=(0.0, 0.7), axis="JSD (nats)", width=PANEL, height=96)
+    caption = (
+        "Figure 7: the same by how peaked the weights were, flat at the bottom, one heavy word at the top; lines "
+        "inside are quartiles. The flatter the weights, the larger the JSD that any model reaches: violins that only "
+        "follow the lines beside them show the shape of the weights and nothing else. "
+        f"{_search_only(models)}"
+    ).strip()
+    return declare("jsd-by-largest-weight", "counterfactual", caption, chart)
+
+
+def parts_of(model: Model) -> Iterator[tuple[str, Bool[np.ndarray, " example"]]]:
+    """The texts of each predicted class, or all of them where there are more classes than a grid can take."""
+    predicted = model.examples["predicted"]
+    if len(model.labels) > CLASSES:
+        yield "", np.ones(len(predicted), bool)
+        return
+    for at, label in enumerate(model.labels):
+        yield label, predicted == at
+
+
+def _panels(
+    models: Sequence[Model], quantity: str
+) -> Iterator[tuple[str, str, Bool[np.ndarray, " example"], Float[np.ndarray, " example"], Model]]:
+    """Row and column of each panel, the texts in it, and the values of all texts; panels of no text are left out."""
+    for model in models:
+        values = model.examples.get(quantity)
+        if values is None:
+            continue
+        for label, here in parts_of(model):
+            known = here & np.isfinite(values)
+            if known.any():
+                row = f"{model.task}: {label}" if label else model.task
+                yield row, model_name(model.encoder, model.attention), known, values, model
+
+
+def _beside(model: Model, values: Float[np.ndarray, " example"]) -> Mapping[str, Float[np.ndarray, " example"]]:
+    """What the JSD of each text is read against, as far as it holds for this read-out."""
+    wanted = {SEARCHED: "searched:published:0.05"}
+    method = method_of(model)
+    wanted |= {MODEL_FREE: "floor"} if method == "exact" else {}
+    wanted |= {NULL: "null:published:0.05"} if method != "search" else {}
+    return {"mean": values} | {line: model.examples[name] for line, name in wanted.items() if name in model.examples}
+
+
+def _search_only(models: Sequence[Model]) -> str:
+    tasks = list(dict.fromkeys(model.task for model in models if method_of(model) == "search"))
+    if not tasks:
+        return ""
+    return (
+        f"The read-outs of {', '.join(tasks)} are not linear: there the JSD is what a search found, a lower bound, and "
+        "there is no floor and no null."
+    )

@@ -1,0 +1,185 @@
+"""One self-contained page of a study: what was done, what to know, every number beside the published one, figures."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heatcheck.engine import Facts, write_whole
+from heatcheck.report.check_tables import Table
+from heatcheck.report.figures import Figure, draw_study
+from heatcheck.report.html import render
+from heatcheck.report.study_numbers import in_short, not_met, of_tasks, summaries
+from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, counted, method_of, model_name, models_in_order
+from heatcheck.report.wording import NOTHING, READING, explainer_name, in_order, number, said, spaced, title
+from heatcheck.studies import Model, StudyResult
+
+_ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # settings that the header and the table of tasks say
+_UNSET = {
+    "epochs": "as the preset has it",
+    "patience": "as the preset has it",
+    "texts": "all",
+    "vectors": "none: word vectors are learned from the start",
+}
+
+_SETTINGS = {"examples": "texts audited", "texts": "texts a split", "search": "published search"}
+_SLASH = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
+
+
+class Chapter(NamedTuple):
+    """The figures about one question."""
+
+    check: str
+    title: str
+    reading: str
+    figures: list[Figure]
+
+
+class Word(NamedTuple):
+    """A word of a heatmap, shaded in eleven steps."""
+
+    text: str
+    level: int
+    title: str
+
+
+class Heatmap(NamedTuple):
+    """One text under the model's own weights and under the farthest that give the same answer."""
+
+    head: str
+    pair: str
+    words: str  # for those who cannot see the shading
+    rows: list[tuple[str, list[Word]]]
+    found: str
+
+
+class Heatmaps(NamedTuple):
+    """Some texts of one task."""
+
+    task: str
+    model: str
+    bound: str  # "" where the weights are the farthest there are
+    texts: list[Heatmap]
+
+
+def write_study(found: StudyResult, path: Path | str) -> Path:
+    """Write the study as one HTML file that loads nothing from anywhere."""
+    path = Path(path)
+    figures = draw_study(found)
+    facts = {
+        "study": found,
+        "facts": _facts(found),
+        "settings": _settings(found.settings),
+        "about_tasks": _about_tasks(found),
+        "in_short": in_short(found.rows),
+        "summaries": [table for table in summaries(found.rows) if table.rows],
+        "not_met": not_met(found),
+        "tasks": of_tasks(found),
+        "chapters": _chapters(figures),
+        "heatmaps": _heatmaps(found),
+    }
+    write_whole(path, render("study.html.jinja", facts, figures))
+    return path
+
+
+def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
+    """What was run: name, value, and what makes the value readable."""
+    kinds = {model_name(model.encoder, model.attention) for model in found.models}
+    encoders = [name for key, name in ENCODERS.items() if any(model.encoder == key for model in found.models)]
+    attentions = [name for key, name in ATTENTIONS.items() if any(model.attention == key for model in found.models)]
+    each = sorted({model.seeds for model in found.models})
+    examples = found.settings.get("examples")
+    return [
+        (
+            "models trained",
+            f"{sum(model.seeds for model in found.models):,}",
+            f"{' or '.join(map(str, each))} of a kind",
+        ),
+        ("kinds", str(len(kinds)), f"{', '.join(encoders)} with {' or '.join(attentions)}"),
+        ("tasks", str(len({model.task for model in found.models})), ""),
+        *([("texts audited", f"{examples:,} a model", "or all of a smaller test set")] if examples else []),
+        ("failed", str(len(found.failed)), "named below" if found.failed else ""),
+    ]
+
+
+def _settings(settings: Facts) -> list[tuple[str, str]]:
+    return [
+        (_SETTINGS.get(key, spaced(key)), _UNSET.get(key, said(value)) if value is None else _setting(value))
+        for key, value in settings.items()
+        if key not in _ELSEWHERE
+    ]
+
+
+def _setting(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _about_tasks(found: StudyResult) -> Table:
+    splits = list(dict.fromkeys(name for about in found.tasks.values() for name in about.get("sizes", {})))
+    rows = []
+    for task, about in found.tasks.items():
+        models = [model for model in found.models if model.task == task]
+        sizes = about.get("sizes", {})
+        published = about.get("published", task)
+        reason = about.get("not_comparable", "")
+        rows.append(
+            (
+                task,
+                str(sum(model.seeds for model in models)),
+                _SLASH.join(f"{sizes[name]:,}" if name in sizes else NOTHING for name in splits),
+                counted(about.get("left_out", {})) or "nothing",
+                f"{'' if published == task else f'beside {published}: '}{about.get('differs', '')}",
+                f"no: {reason}" if reason else "yes",
+            )
+        )
+    columns = ("task", "models", _SLASH.join(splits), "left out", "how it differs", "comparable")
+    return Table("The tasks, and how their data differs from the paper’s", columns, rows)
+
+
+def _chapters(figures: Sequence[Figure]) -> list[Chapter]:
+    checks = in_order({figure.check for figure in figures})
+    return [
+        Chapter(check, title(check), READING.get(check, ""), [figure for figure in figures if figure.check == check])
+        for check in checks
+    ]
+
+
+def _heatmaps(found: StudyResult) -> list[Heatmaps]:
+    """Of the paper's own model of each task, or the first that has some."""
+    shown: dict[str, Model] = {}
+    for model in models_in_order(found):
+        if model.heatmaps and ((model.encoder, model.attention) == ("lstm", "tanh") or model.task not in shown):
+            shown[model.task] = model
+    return [
+        Heatmaps(
+            task,
+            model_name(model.encoder, model.attention),
+            "" if method_of(model) == "exact" else "found by a search: there may be weights that are farther away",
+            [_heatmap(one) for one in model.heatmaps],
+        )
+        for task, model in shown.items()
+    ]
+
+
+def _heatmap(one: Mapping[str, Any]) -> Heatmap:
+    return Heatmap(
+        f"predicted {one['predicted']}" + (f", {one['probability']:.2f}" if one.get("probability") is not None else ""),
+        str(one.get("text_pair") or ""),
+        " ".join(one["words"]),
+        [(explainer_name(name), shaded(one["words"], one[name])) for name in ("attention", "counterfactual")],
+        f"JSD {number(one['jsd'])}; the output moves by {number(one['change'])}",
+    )
+
+
+def shaded(words: Sequence[str], scores: Sequence[float | None]) -> list[Word]:
+    """Words scaled to the largest score of their text.
+
+    >>> [word.level for word in shaded(["a", "fine", "film"], [0.1, 0.4, None])]
+    [2, 10, 0]
+    """
+    sizes = [abs(score) if score is not None and math.isfinite(score) else 0.0 for score in scores]
+    largest = max(sizes, default=0.0) or 1.0
+    return [
+        Word(word, round(10 * size / largest), "no score" if score is None else number(score))
+        for word, size, score in zip(words, sizes, scores, strict=True)
+    ]

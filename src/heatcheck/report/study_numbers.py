@@ -1,0 +1,264 @@
+"""The tables of a study's page: what was compared, every published number beside ours, and every model."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from heatcheck.report.check_tables import Table
+from heatcheck.report.study_wording import (
+    STATES,
+    class_name,
+    in_brief,
+    method_of,
+    model_name,
+    models_in_order,
+    quantity_name,
+    score_name,
+    state_of,
+    two_digits,
+    with_half,
+    with_interval,
+)
+from heatcheck.report.wording import NOTHING, number
+from heatcheck.studies import STUDIES, Model, Row, StudyResult, read_published
+
+EPSILONS = ("0.05", "0.01", "0.001")
+
+# Quantities of a summary: words -> what the names of its rows begin with.
+KINDS = {
+    "F1 or accuracy": "score",
+    "τ(attention, gradient)": "tau:attention|gradient",
+    "τ(attention, leave one out)": "tau:attention|leave_one_out",
+    "share of texts with a significant τ": "significant:",
+    "median change, weights shuffled": "permutation",
+    "JSD that the search finds": "searched:",
+}
+
+# The lines of a task's table: words and quantity; no quantity: a title.
+LINES: tuple[tuple[str, str], ...] = (
+    ("score", "score"),
+    ("Order of the words, Kendall τ", ""),
+    ("attention, gradient", "tau:attention|gradient"),
+    ("– its mechanical floor", "floor:attention|gradient"),
+    ("attention, leave one out", "tau:attention|leave_one_out"),
+    ("– its mechanical floor", "floor:attention|leave_one_out"),
+    ("gradient, leave one out", "tau:gradient|leave_one_out"),
+    ("attention, gradient at uniform weights", "tau:attention|gradient_uniform"),
+    ("Weights shuffled", ""),
+    ("share of shuffles that keep the answer (q)", "q"),
+    ("median change of the output", "permutation"),
+    ("Other weights, same answer: JSD in nats", ""),
+    *(
+        line
+        for e in EPSILONS
+        for line in (
+            (f"largest, ε = {e}", f"jsd:{e}"),
+            ("– null: relevances shuffled", f"null:{e}"),
+            ("– found by the published search", f"searched:{e}"),
+            ("– missed by it", f"gap:{e}"),
+        )
+    ),
+    ("floor that any linear read-out reaches", "floor"),
+    ("share of the possible (U), standardised logits", "U"),
+)
+
+
+Rows: TypeAlias = Mapping[tuple[str, str, str, str, str, str], Row]  # by task, model, quantity, class and bin
+
+
+class Published(NamedTuple):
+    """One published number beside ours, as text."""
+
+    what: str
+    of_class: str
+    ours: str
+    seeds: str
+    floor: str
+    paper: str
+    rerun: str
+    statement: str
+    rerun_statement: str
+    state: str
+    rerun_state: str
+
+
+class OfModel(NamedTuple):
+    """All published numbers of one model."""
+
+    name: str
+    rows: list[Published]
+
+
+class Line(NamedTuple):
+    """One quantity of all models of a task, or a title over some."""
+
+    what: str
+    cells: tuple[str, ...]  # none: a title
+
+
+class OfTask(NamedTuple):
+    """What the page has of one task."""
+
+    name: str
+    published: list[OfModel]
+    models: tuple[str, ...]
+    lines: list[Line]
+    methods: list[str]  # what the largest JSD can promise
+    reason: str  # why its published numbers are not comparable, if they are not
+    differs: str
+
+
+def of_tasks(found: StudyResult) -> list[OfTask]:
+    """Every task with its published numbers and its models."""
+    rows = {(r.task, r.encoder, r.attention, r.quantity, r.of_class, r.bin): r for r in found.rows}
+    told = []
+    for task, about in found.tasks.items():
+        models = [model for model in models_in_order(found) if model.task == task]
+        if not models:
+            continue
+        methods = list(dict.fromkeys(method_of(model) for model in models))
+        told.append(
+            OfTask(
+                task,
+                [one for model in models if (one := _published(model, found.rows, rows)).rows],
+                tuple(model_name(model.encoder, model.attention) for model in models),
+                _lines(models, rows),
+                [_METHODS[method] for method in methods],
+                str(about.get("not_comparable", "")),
+                str(about.get("differs", "")),
+            )
+        )
+    return told
+
+
+def summaries(rows: Iterable[Row]) -> list[Table]:
+    """How many published numbers are where, one table for the paper and one for the authors' rerun."""
+    rows = list(rows)
+    return [
+        _summary("The paper's numbers", [(r, r.paper, r.statement) for r in rows if r.paper is not None]),
+        _summary("The authors' rerun", [(r, r.rerun, r.rerun_statement) for r in rows if r.rerun is not None]),
+    ]
+
+
+def in_short(rows: Iterable[Row]) -> str:
+    """The summary as a sentence."""
+    states = Counter(state_of(row.statement) for row in rows if row.paper is not None)
+    if not states:
+        return "No published number is about these models."
+    parts = [f"{states[state]} {_SAID[state]}" for state in STATES if states[state]]
+    return f"Of {states.total()} numbers of the paper that are about these models, {', '.join(parts)}."
+
+
+def not_met(found: StudyResult) -> list[str]:
+    """Published numbers that none of our models answers, by task."""
+    if found.name not in STUDIES:
+        return []
+    ours = {about["published"]: task for task, about in found.tasks.items() if "published" in about}
+    met = Counter(row.task for row in found.rows if row.paper is not None or row.rerun is not None)
+    told = []
+    for task, count in Counter(row["task"] for row in read_published(found.name)).items():
+        missing = count - met[ours[task]] if task in ours else count
+        if missing > 0:
+            why = "no text of ours falls there, or no such model was run" if task in ours else "its data is not here"
+            told.append(f"{missing} of {task}: {why}")
+    return told
+
+
+# What the largest JSD of a task can promise, by how it was computed.
+_METHODS = {
+    "exact": "The largest JSD is exact: no search can find more.",
+    "bracket": "More than two labels: weights that reach the JSD shown were found, and there may be a little more; the "
+    "floor holds for two labels only and is left out.",
+    "search": "The read-out of these models is not linear: the largest JSD is only what a search found, a lower bound. "
+    "Its floor and its null hold for linear read-outs only and are left out, as is the floor of leave-one-out.",
+}
+_SAID = {
+    STATES[0]: "lie inside the interval of one further seed of ours",
+    STATES[1]: "lie outside",
+    STATES[2]: "are not comparable (less or other data)",
+    STATES[3]: "stand beside a single seed",
+}
+
+
+def _summary(caption: str, published: Sequence[tuple[Row, float | None, str]]) -> Table:
+    def line(name: str, of: Sequence[tuple[Row, float | None, str]]) -> tuple[str, ...]:
+        states = Counter(state_of(statement) for _, _, statement in of)
+        apart = [abs(row.value - value) for row, value, _ in of if value is not None]
+        runs = [abs(row.paper - row.rerun) for row, _, _ in of if row.paper is not None and row.rerun is not None]
+        # The interval of one further seed is √(n + 1) times as wide as that of the mean of n.
+        half = [(row.high - row.value) * (row.seeds + 1) ** 0.5 for row, _, _ in of]
+        middles = (number(float(np.median(values))) if values else NOTHING for values in (half, apart, runs))
+        return (name, str(len(of)), *(str(states[state]) for state in used), *middles)
+
+    seen = {state_of(statement) for _, _, statement in published}
+    used = [state for state in STATES if state in seen or state != STATES[3]]
+    kinds = {words: [one for one in published if one[0].quantity.startswith(prefix)] for words, prefix in KINDS.items()}
+    rows = [line(words, of) for words, of in kinds.items() if of]
+    columns = ("quantity", "numbers", *used, "half interval", "ours from theirs", "paper from rerun")
+    return Table(caption, columns, [*rows, line("all", published)] if published else [])
+
+
+def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
+    of_model = [
+        row
+        for row in every
+        if (row.task, row.encoder, row.attention) == (model.task, model.encoder, model.attention)
+        and (row.paper is not None or row.rerun is not None)
+    ]
+    kinds = list(KINDS.values())
+    of_model.sort(key=lambda row: next((at for at, kind in enumerate(kinds) if row.quantity.startswith(kind)), 99))
+    exact = method_of(model) == "exact"
+    return OfModel(
+        model_name(model.encoder, model.attention),
+        [
+            Published(
+                quantity_name(row, model.labels),
+                class_name(row.of_class, model.labels) or "all",
+                with_interval(row),
+                str(row.seeds),
+                _floor(row, rows, exact=exact),
+                NOTHING if row.paper is None else number(row.paper),
+                NOTHING if row.rerun is None else number(row.rerun),
+                in_brief(row.statement, row.value, row.paper),
+                in_brief(row.rerun_statement, row.value, row.rerun),
+                state_of(row.statement).split(" ")[0],
+                state_of(row.rerun_statement).split(" ")[0],
+            )
+            for row in of_model
+        ],
+    )
+
+
+def _floor(row: Row, rows: Rows, *, exact: bool) -> str:
+    """What the number is read against: the mechanical floor of a τ, the model-free floor of a JSD."""
+    kind, _, of = row.quantity.partition(":")
+    name = {"tau": f"floor:{of}", "searched": "floor"}.get(kind, "")
+    floor = rows.get((row.task, row.encoder, row.attention, name, row.of_class, row.bin))
+    return NOTHING if floor is None or (name == "floor" and not exact) else number(floor.value)
+
+
+def _lines(models: Sequence[Model], rows: Rows) -> list[Line]:
+    found = []
+    for what, quantity in LINES:
+        cells = tuple(_cell(model, quantity, rows) for model in models)
+        if not quantity or any(cell != NOTHING for cell in cells):
+            words = score_name(models[0].labels) if quantity == "score" else what
+            found.append(Line(words, cells if quantity else ()))
+    # A title over nothing says nothing.
+    return [line for line, after in zip(found, [*found[1:], Line("", ())], strict=True) if line.cells or after.cells]
+
+
+def _cell(model: Model, quantity: str, rows: Rows) -> str:
+    def row(name: str) -> Row | None:
+        return rows.get((model.task, model.encoder, model.attention, name, "", ""))
+
+    kind, _, epsilon = quantity.partition(":")
+    if kind == "gap":
+        best, searched = row(f"jsd:{epsilon}"), row(f"searched:{epsilon}")
+        # Of means over the same texts: an interval of the difference would need the seeds.
+        return NOTHING if best is None or searched is None else two_digits(best.value - searched.value)
+    one = row(quantity)
+    known = quantity != "floor" or method_of(model) == "exact"  # of two labels: it holds nowhere else
+    return with_half(one) if one and known else NOTHING
