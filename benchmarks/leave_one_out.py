@@ -25,7 +25,9 @@ TARGETS = {
     ("lstm", "IMDB-like"): 2,
 }
 TARGET_WITH_TOLERANCE = 6
-EXACT, ROUGH = 1e-5, 1e-4  # largest difference of a probability, without and with a tolerance
+# Largest difference of a probability without a tolerance, and with one (6e-5 was seen; a model trained elsewhere may be
+# more sensitive).
+EXACT, ROUGH = 1e-5, 1e-3
 PATIENCE = 2.0  # seconds after which our side is not timed again
 
 Removed = dict[str, np.ndarray]

@@ -185,10 +185,9 @@ def test_the_fast_tanh():
     """Within its stated bound everywhere, odd, and finite at infinity."""
     x = torch.cat([torch.linspace(-12, 12, 1_000_003), torch.logspace(-30, 30, 10_001), torch.tensor([torch.inf])])
     found = tanh_dot(x[:, None, None], torch.ones(1, 1))[:, 0, 0]
-    assert (found - x.double().tanh()).abs().max() < 4e-7
+    assert (found - x.double().tanh()).abs().max() < 1e-7
     assert torch.equal(tanh_dot(-x[:, None, None], torch.ones(1, 1))[:, 0, 0], -found)
-    small = x.abs() < 0.1
-    assert ((found / x - x.double().tanh() / x)[small & (x != 0)]).abs().max() < 4e-7
+    assert tanh_dot(torch.tensor([[[torch.nan]]]), torch.ones(1, 1)).isnan().all()
 
 
 LONG = [list(np.random.default_rng(n).choice(WORDS[:8], size=80 + n)) for n in range(3)]

@@ -61,10 +61,10 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
         measurements += _of_pair(case, settings, pair, found, classes, kept)
         for name, by, values in _without_the_tail(settings, pair, scores, valid):
             per_example[f"{name}:{pair[0]}|{pair[1]}"] = values[kept]
-            floor = "none: this is the floor" if "random" in pair else f"{name} of {pair[0]} and random"
-            measurements += measured(case, name, values, kept, floor, by, settings.draws)
-    for name, compared, difference in _differences(taus):
-        per_example[name] = difference[kept]
+            against = "none: this is the floor" if "random" in pair else f"{name} of {pair[0]} and random"
+            measurements += measured(case, name, values, kept, against, by, settings.draws)
+    for key, compared, difference in _differences(taus):
+        per_example[key] = difference[kept]
         baseline = "0: attention agrees with a rival as well as the rivals with each other"
         measurements += measured(case, "tau_difference", difference, kept, baseline, compared, settings.draws)
     for pair, kind, floor in _mechanical_floors(case, settings, scores, valid):

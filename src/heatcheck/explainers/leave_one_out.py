@@ -30,8 +30,9 @@ def erase_each(subject: Subject, examples: Sequence[Example], *, tolerance: floa
             losses = _without(subject, chosen, max(words), tolerance)
         else:
             losses = _deleted(subject, chosen, max(words))
-        for i, row, length in zip(indices, losses.round(DIGITS), words, strict=True):
-            found[i] = row[:length] if np.isfinite(row).any() else "one word only: nothing is left without it"
+        some = np.isfinite(losses).any(1)
+        for i, row, length, known in zip(indices, losses.round(DIGITS), words, some, strict=True):
+            found[i] = row[:length] if known else "one word only: nothing is left without it"
     return [found[i] for i in range(len(examples))]
 
 

@@ -47,7 +47,8 @@ class Encoder(nn.Module):
     ) -> Reread:
         """Readings (`mapping` of states) of the whole texts, and pieces of what they are with each gap.
 
-        A token's embedding is its row of `table`. For each gap the pieces cover every scored token outside it once.
+        A token's embedding is its row of `table`; the scored tokens of a text are a run of its valid ones. For each gap
+        the pieces cover every scored token outside it once.
         This one shortens the texts and encodes them again; an encoder that knows what a gap leaves unchanged
         overrides it.
         """

@@ -74,7 +74,6 @@ class Published(NamedTuple):
     what: str
     of_class: str
     ours: str
-    seeds: str
     floor: str
     paper: str
     rerun: str
@@ -88,6 +87,7 @@ class OfModel(NamedTuple):
     """All published numbers of one model."""
 
     name: str
+    seeds: int
     rows: list[Published]
 
 
@@ -212,12 +212,12 @@ def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
     exact = method_of(model) == "exact"
     return OfModel(
         model_name(model.encoder, model.attention),
+        model.seeds,
         [
             Published(
                 quantity_name(row, model.labels),
                 class_name(row.of_class, model.labels) or "all",
-                with_interval(row),
-                str(row.seeds),
+                with_interval(row) + ("" if row.seeds == model.seeds else f" ({row.seeds})"),
                 _floor(row, rows, exact=exact),
                 NOTHING if row.paper is None else number(row.paper),
                 NOTHING if row.rerun is None else number(row.rerun),

@@ -158,7 +158,8 @@ def run_job(argument: Mapping[str, Any], folder: Path, store: Path) -> None:  # 
         },
     )
     examples = values_of(found)
-    np.savez_compressed(folder / "examples.npz", **{name.replace("|", "+"): of for name, of in examples.items()})
+    named: dict[str, Any] = {name.replace("|", "+"): of for name, of in examples.items()}  # no pipes in file names
+    np.savez_compressed(folder / "examples.npz", **named)
     write_json(folder / "cell.json", {"cell": _cell(argument, fit, found), "heatmaps": _heatmaps(found, examples)})
 
 
@@ -241,7 +242,8 @@ def gather(
     }
     by_model: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for cell in cells:
-        by_model[tuple(cell["cell"][key] for key in ("task", "encoder", "attention"))].append(cell)  # type: ignore[index]
+        facts = cell["cell"]
+        by_model[facts["task"], facts["encoder"], facts["attention"]].append(cell)
     rows: list[Row] = []
     models: list[Model] = []
     for (task, encoder, attention), seeds in by_model.items():

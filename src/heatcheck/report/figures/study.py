@@ -16,7 +16,7 @@ from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, method_of, mode
 from heatcheck.report.wording import spaced
 from heatcheck.studies import Model, StudyResult
 
-PANEL = 98  # wide: six models beside each other in the page's column
+PANEL = 94  # wide: six models beside each other in the page's column
 CLASSES = 3  # more are drawn together, as published
 MECHANICAL_FLOOR, NULL, SEARCHED = (
     "mechanical floor",
@@ -76,8 +76,10 @@ def tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
     caption = (
         f"{number_of}: how far attention and {spaced(rival)} rank the words of each text alike, by the class the "
         "model predicts; 1 is the same order, 0 no relation. The dotted line is what is left when the relevances stand "
-        "at other words: only what lies to the right of it is agreement about the words. Bars are shares of the texts."
-    )
+        "at other words: only what lies to the right of it is agreement about the words. With a CNN or a BiLSTM the "
+        "mean can lie left of it: words also act through the states of their neighbours. Bars are shares of the texts. "
+        f"{_floorless(panels)}"
+    ).strip()
     return declare(f"tau-attention-{rival.replace('_', '-')}", "agreement", caption, chart)
 
 
@@ -115,7 +117,7 @@ def mean_differences(found: StudyResult) -> Figure | None:
     shape = (
         alt.Shape("attention:N", title="attention")
         .scale(domain=list(ATTENTIONS.values()), range=["circle", "diamond"])
-        .legend(orient="top")
+        .legend(orient="top", symbolFillColor=FLOOR, symbolStrokeColor=FLOOR)
     )
     # Three seeds can have any interval: one that is wider than the axis runs to its edge.
     x = (
@@ -136,7 +138,9 @@ def mean_differences(found: StudyResult) -> Figure | None:
     )
     layers = alt.layer(zero, bars, dots, data=alt.Data(values=rows)).properties(width=360, height=58 * len(tasks))
     drawn = layers.facet(
-        column=alt.Column("difference:N", title="τ(gradient, leave one out)", sort=list(_DIFFERENCES.values())),
+        column=alt.Column("difference:N", title="τ(gradient, leave one out)", sort=list(_DIFFERENCES.values())).header(
+            titleFontSize=13
+        ),
         spacing=24,
     )
     caption = (
@@ -235,6 +239,12 @@ def _beside(model: Model, values: Float[np.ndarray, " example"]) -> Mapping[str,
     wanted |= {MODEL_FREE: "floor"} if method == "exact" else {}
     wanted |= {NULL: "null:published:0.05"} if method != "search" else {}
     return {"mean": values} | {line: model.examples[name] for line, name in wanted.items() if name in model.examples}
+
+
+def _floorless(panels: Sequence[Panel]) -> str:
+    without = [panel for panel in panels if not np.isfinite(panel.lines[MECHANICAL_FLOOR])]
+    tasks = dict.fromkeys(panel.row.partition(":")[0] for panel in without)
+    return f"There is none for {', '.join(tasks)}, whose read-outs are not linear." if tasks else ""
 
 
 def _search_only(models: Sequence[Model]) -> str:

@@ -1,0 +1,116 @@
+"""A made-up result of a study: small, and with every kind of number a page must show."""
+
+import numpy as np
+
+from heatcheck.studies import Model, Row, StudyResult
+
+EPSILONS = ("0.05", "0.01", "0.001")
+HOSTILE = "<script>alert(1)</script>"
+
+
+def row(quantity, value, of_class="", *, task="films", encoder="lstm", band="", paper=None, rerun=None, said=("", "")):
+    spread = (value - 0.0125, value + 0.0125)
+    return Row(task, encoder, "tanh", quantity, of_class, band, value, *spread, 3, paper, rerun, *said)
+
+
+def model(task, encoder, labels, *, linear, texts=60):
+    """Values of made-up texts; a linear read-out has an upper bound, a floor and a null."""
+    draw = np.random.default_rng(len(task) + len(encoder))
+    largest = np.full(texts, 0.6)
+    values = {
+        "predicted": np.arange(texts) % float(len(labels)),
+        "max_attention": draw.uniform(0.05, 1, texts),
+        "delta": draw.uniform(0, 0.4, texts),
+        "tau:attention|gradient": draw.uniform(-1, 1, texts),
+        "tau:attention|leave_one_out": np.where(np.arange(texts) < 2, np.nan, draw.uniform(-1, 1, texts)),
+        "floor:attention|gradient": draw.uniform(0, 1, texts),
+        "jsd:published:0.05": largest,
+        "floor": largest - 0.3,  # of the weights alone, so it is there whether or not it holds
+        "searched:published:0.05": draw.uniform(0, 0.5, texts),
+    }
+    if linear:
+        values |= {"upper:published:0.05": largest, "null:published:0.05": largest + 0.05}
+    heatmaps = [
+        {
+            "words": ["a", f"{'fine' if at else HOSTILE}", "film"],
+            "text_pair": "who said so ?" if task == "stories" else None,
+            "predicted": labels[0],
+            "probability": 0.9,
+            "attention": [0.1, 0.8, 0.1],
+            "counterfactual": [0.0, 0.0, 1.0],
+            "jsd": 0.61 - at / 10,
+            "change": 0.05,
+        }
+        for at in range(4)
+    ]
+    return Model(task, encoder, "tanh", labels, 3, values, heatmaps)
+
+
+def study(*, failed=True):
+    two, four = ("bad", "good"), ("hall", "kitchen", "garden", "office")
+    rows = [
+        row(
+            "score",
+            0.8125,
+            paper=0.82,
+            rerun=0.78,
+            said=("inside the seed interval", "outside: ours is higher by 0.03"),
+        ),
+        row("tau:attention|gradient", 0.4025, "1", paper=0.6, said=("outside: ours is lower by 0.20", "")),
+        row("floor:attention|gradient", 0.3456, "1"),
+        row("searched:0.05", 0.5123, "0", paper=0.5, rerun=0.51, said=("inside the seed interval",) * 2),
+        row("floor", 0.2468, "0"),
+        row("permutation", 0.0625, "1", band="0.00–0.25", paper=0.05, said=("inside the seed interval", "")),
+        row("score", 0.4375, task="stories", paper=0.9, said=("not comparable (less data): ours is lower by 0.46", "")),
+        row(
+            "searched:0.05",
+            0.3579,
+            task="stories",
+            paper=0.4,
+            said=("not comparable (less data): ours is lower by 0.04", ""),
+        ),
+    ]
+    for task, linear in (("films", True), ("stories", False)):
+        for encoder in ("average", "lstm"):
+            place = {"task": task, "encoder": encoder}
+            rows += [row(name, 0.31, **place) for name in ("tau:attention|gradient", "q", "permutation", "U")]
+            rows += [row(f"jsd:{e}", 0.6, **place) for e in EPSILONS]
+            rows += [row(f"searched:{e}", 0.45, **place) for e in EPSILONS if (task, encoder) != ("stories", "lstm")]
+            rows += [row(f"null:{e}", 0.65, **place) for e in EPSILONS if linear]
+            rows += [row("floor", 0.27, **place)]
+            rows += [
+                row(f"difference:gradient|leave_one_out-attention|{of}", 0.2, **place)
+                for of in ("gradient", "leave_one_out")
+            ]
+    return StudyResult(
+        name="made_up",
+        title="A paper, again",
+        paper=f"Somebody 2019 {HOSTILE}",
+        rows=tuple(rows),
+        models=tuple(
+            model(task, encoder, labels, linear=linear)
+            for task, labels, linear in (("stories", four, False), ("films", two, True))
+            for encoder in ("lstm", "average")
+        ),
+        tasks={
+            "films": {
+                "published": "films",
+                "not_comparable": "",
+                "differs": "the same texts",
+                "labels": list(two),
+                "sizes": {"train": 1234, "dev": 56, "test": 78},
+                "left_out": {"too long": 9},
+            },
+            "stories": {
+                "published": "tales",
+                "not_comparable": "less data",
+                "differs": "a tenth of the stories",
+                "labels": list(four),
+                "sizes": {"train": 10, "test": 5},
+                "left_out": {},
+            },
+        },
+        notes=("One note before any number.", f"Another {HOSTILE}."),
+        failed={"poems, lstm, tanh, seed 1": "no memory left"} if failed else {},
+        settings={"tasks": ["films", "stories"], "seeds": None, "examples": 500, "vectors": None, "search": True},
+    )
