@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from subjects import SUBJECTS
 
 from heatcheck.auditing import audit
 from heatcheck.checks import CHECKS, Case
@@ -10,6 +9,7 @@ from heatcheck.checks.counterfactual import CounterfactualSettings
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput
 from heatcheck.models import load
+from subjects import SUBJECTS
 
 measure = CHECKS["counterfactual"].measure
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from subjects import SUBJECTS
 
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.permutation import PermutationSettings, bin_of, shuffled_logits
@@ -12,6 +11,7 @@ from heatcheck.engine import stream
 from heatcheck.errors import NotSupported
 from heatcheck.models import load
 from heatcheck.stats import shuffled_weights
+from subjects import SUBJECTS
 
 measure = CHECKS["permutation"].measure
 

@@ -6,7 +6,6 @@ from importlib import import_module
 import numpy as np
 import pytest
 import torch
-from subjects import SUBJECTS
 
 from heatcheck.data import Example
 from heatcheck.errors import NotSupported
@@ -14,6 +13,7 @@ from heatcheck.explainers import explain_one, read_out, searched, stand_ins
 from heatcheck.explainers.search import BETTER, JAIN2019, SearchSettings, _diversity, search
 from heatcheck.models import Responds, response
 from heatcheck.stats import jensen_shannon_nats
+from subjects import SUBJECTS
 
 FEW = replace(JAIN2019, steps=60), replace(BETTER, steps=60)  # the objective, not the patience, is tested here
 RESPONDING = {name: found for name, found in SUBJECTS.items() if isinstance(found[0], Responds)}

@@ -48,16 +48,16 @@ class Encoder(nn.Module):
         """Readings (`mapping` of states) of the whole texts, and pieces of what they are with each gap.
 
         A token's embedding is its row of `table`; the scored tokens of a text are a run of its valid ones. For each gap
-        the pieces cover every scored token outside it once.
-        This one shortens the texts and encodes them again; an encoder that knows what a gap leaves unchanged
-        overrides it.
+        the pieces cover every scored token outside it once. This one shortens the texts and encodes them again; an
+        encoder that knows what a gap leaves unchanged overrides it.
         """
         embedded = table[tokens]
         return self._read(embedded, valid, mapping), self._encode_again(embedded, valid, scored, gaps, mapping)
 
     def _read(self, embedded: Tensor, valid: Tensor, mapping: Tensor) -> Tensor:
         # TensorFloat32, cuDNN's default, would make differences of probabilities out of nothing.
-        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        own = torch.backends.cudnn
+        with own.flags(enabled=own.enabled, deterministic=own.deterministic, allow_tf32=False):
             return nn.functional.linear(self(embedded, valid), mapping)
 
     def _encode_again(
