@@ -18,7 +18,7 @@ from benchmarks.library_side import run_library
 from benchmarks.memory import peak_of_library
 from benchmarks.plain_side import PAIRS, Timed
 from heatcheck.checks import CHECKS, Case
-from heatcheck.engine import stream
+from heatcheck.engine import seed_of
 from heatcheck.explainers import Scores
 from heatcheck.stats import kendall_tau
 from heatcheck.stats.shuffles import shuffled_weights
@@ -119,7 +119,7 @@ def _permutations_agree(setup: Setup, case: Case) -> bool:
     drawn = {}
     for example in case.examples:
         length = len(example.words)
-        seed = np.array([stream(case.seed, "permutation", example.id).integers(2**63)], dtype=np.uint64)
+        seed = np.array([seed_of(case.seed, "permutation", example.id)], dtype=np.uint64)
         places = shuffled_weights(np.arange(length, dtype=float)[None], np.ones((1, length), bool), seed, 100)
         drawn[example.id] = iter(places[0].astype(int))
     theirs = plain_side.permutation(setup, lambda name, _: next(drawn[name]))

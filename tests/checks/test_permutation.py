@@ -7,7 +7,7 @@ import torch
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.permutation import PermutationSettings, bin_of, shuffled_logits
 from heatcheck.data import Example, load_task
-from heatcheck.engine import stream
+from heatcheck.engine import seed_of
 from heatcheck.errors import NotSupported
 from heatcheck.models import load
 from heatcheck.stats import shuffled_weights
@@ -30,7 +30,7 @@ def test_equal_to_imposing_each_shuffle_on_the_whole_model(name):
         site = case.subject.sites[-1]
         with torch.no_grad():
             own = case.subject.run(batch, want=[site]).parts[site]
-            seeds = np.array([stream(case.seed, "permutation", example.id).integers(2**63)], dtype=np.uint64)
+            seeds = np.array([seed_of(case.seed, "permutation", example.id)], dtype=np.uint64)
             drawn = shuffled_weights(own[:, 0, 0].double().numpy(), batch.scored.numpy(), seeds, 6)
             for number in range(6):
                 weights = torch.from_numpy(drawn[:, number]).to(own.dtype)[:, None, None]

@@ -9,7 +9,16 @@ from scipy.special import log_softmax
 
 from heatcheck.data import Example
 from heatcheck.errors import BadInput, MissingPackage, NotSupported
-from heatcheck.explainers import Readout, Scores, explain_one, read_out, responses
+from heatcheck.explainers import (
+    Readout,
+    Scores,
+    explain_one,
+    find_explainer,
+    of_words,
+    pad_scores,
+    read_out,
+    responses,
+)
 from heatcheck.models import Subject
 from heatcheck.training import predict
 
@@ -87,8 +96,15 @@ class Case:
     def scores(self, explainer: str) -> Scores:
         """One importance a word, by name (or `file:PATH` for scores computed elsewhere)."""
         if explainer not in self._scores:
-            self._scores[explainer] = explain_one(self.subject, self.examples, explainer, seed=self.seed)
+            self._scores[explainer] = self._explain(explainer)
         return self._scores[explainer]
+
+    def _explain(self, explainer: str) -> Scores:
+        """What a read-out already holds is not computed again: the weights, and the words they belong to."""
+        if explainer == "attention" and self.readout is not None:
+            weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
+            return pad_scores(find_explainer(explainer), self.examples, weights)
+        return explain_one(self.subject, self.examples, explainer, seed=self.seed)
 
     def exclusions(self, scores: Mapping[str, Scores]) -> dict[str, str]:
         """Examples that these scores cannot rank, each with its reason: never counted, never silently dropped."""

@@ -15,7 +15,7 @@ from scipy.special import softmax
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
-from heatcheck.engine import stream
+from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, require_short_cut, responses
 
@@ -74,7 +74,7 @@ def measure(case: Case, settings: PermutationSettings) -> CheckResult:
 
 def shuffled_logits(case: Case, repeats: int) -> Float[np.ndarray, "example draw label"]:
     """Logits of the first decision under each shuffle."""
-    seeds = np.array([stream(case.seed, "permutation", e.id).integers(2**63) for e in case.examples], dtype=np.uint64)
+    seeds = np.array([seed_of(case.seed, "permutation", example.id) for example in case.examples], dtype=np.uint64)
     if isinstance(case.readout, Readout):
         found = case.readout
         sums = stats.shuffled_sums(found.attention[:, 0], found.relevance[:, 0], found.allowed, seeds, repeats)

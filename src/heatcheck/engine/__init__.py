@@ -5,7 +5,7 @@ by what decides its content; `stream` gives every example its own randomness. It
 """
 
 from heatcheck.engine.folder import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
-from heatcheck.engine.identity import Facts, content_id, plain, stream
+from heatcheck.engine.identity import Facts, content_id, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
 from heatcheck.engine.names import find_folder, name_folder
 
@@ -20,6 +20,7 @@ __all__ = [
     "name_folder",
     "plain",
     "read_json",
+    "seed_of",
     "stream",
     "whole_file",
     "whole_folder",

@@ -13,7 +13,7 @@ from heatcheck.explainers.integrated_gradients import integrated_gradients
 from heatcheck.explainers.leave_one_out import leave_one_out
 from heatcheck.explainers.log_odds import log_odds
 from heatcheck.explainers.random import random
-from heatcheck.explainers.readout import Readout, read_out, require_short_cut, responses
+from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.relevance import relevance
 from heatcheck.explainers.removal import REMOVALS
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
@@ -33,6 +33,7 @@ __all__ = [
     "find_explainer",
     "from_file",
     "of_readout",
+    "of_words",
     "pad_scores",
     "read_out",
     "require_short_cut",

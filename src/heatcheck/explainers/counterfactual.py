@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.data import Example
 from heatcheck.engine import stream
-from heatcheck.explainers.readout import Readout, read_out, require_short_cut, responses
+from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.search import BETTER, JAIN2019, Found, SearchSettings, search
 from heatcheck.models import Subject
@@ -158,20 +158,21 @@ def _many(
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """The stand-in's weights of the first decision, summed by word."""
-    found = stand_ins(subject, examples, seed=seed)
-    word = _words(subject, examples, found.weights.shape[-1])
-    scores = []
-    for row, example in enumerate(examples):
-        inside = word[row] >= 0
-        count = np.bincount(word[row][inside], minlength=len(example.words))
-        total = np.bincount(word[row][inside], found.weights[row, 0][inside], minlength=len(example.words))
-        scores.append(np.where(count > 0, total, np.nan))
-    return scores
+    require_short_cut(subject)
+    readout = read_out(subject, examples)
+    if readout is None:
+        found = stand_ins(subject, examples, seed=seed)
+        return of_words(found.weights[:, 0], _words(subject, examples, found.weights.shape[-1]), examples)
+    found = of_readout(readout, [e.id for e in examples], epsilon=EPSILON, seed=seed)
+    return of_words(found.weights[:, 0], readout.word, examples)
 
 
-def _words(subject: Subject, examples: Sequence[Example], longest: int) -> np.ndarray:
-    rows = [subject.encode([example]).word[0].cpu().numpy() for example in examples]
-    return np.stack([np.pad(row, (0, longest - len(row)), constant_values=-1) for row in rows])
+def _words(subject: Subject, examples: Sequence[Example], longest: int) -> Int[np.ndarray, "example token"]:
+    rows: dict[int, np.ndarray] = {}
+    for indices, batch, _ in responses(subject, examples):
+        rows.update(zip(indices, batch.word.cpu().numpy(), strict=True))
+    ordered = [rows[place] for place in range(len(examples))]
+    return np.stack([np.pad(row, (0, longest - len(row)), constant_values=-1) for row in ordered])
 
 
 counterfactual = Explainer(

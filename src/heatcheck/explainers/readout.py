@@ -9,6 +9,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
+from heatcheck.explainers.tokens import pool
 from heatcheck.models import Responds, Response, Subject, response
 from heatcheck.training import batches_by_length
 
@@ -52,24 +53,41 @@ def read_out(subject: Subject, examples: Sequence[Example]) -> Readout | None:
     """
     if not isinstance(subject, Responds):
         return None
-    rows: dict[int, tuple[np.ndarray, ...]] = {}
+    parts: list[tuple[list[int], Readout]] = []
     for indices, batch, found in responses(subject, examples):
         if found.relevance is None or found.bias is None:
             return None
-        parts = (found.attention[:, :, 0], found.allowed, found.relevance, found.bias, batch.word)
-        arrays = [_array(part) for part in parts]
-        rows.update({place: tuple(array[row] for array in arrays) for row, place in enumerate(indices)})
-    longest = max(len(row[1]) for row in rows.values())
-    attention, allowed, relevance, bias, word = (
-        [rows[place][part] for place in range(len(examples))] for part in range(5)
+        arrays = (found.attention[:, :, 0], found.allowed, found.relevance, found.bias, batch.word)
+        parts.append((indices, Readout(*(_array(part) for part in arrays))))
+    return _joined(parts, len(examples))
+
+
+def _joined(parts: Sequence[tuple[list[int], Readout]], examples: int) -> Readout:
+    """Batches as one, each example in its place, padded to the longest."""
+    longest = max(part.allowed.shape[1] for _, part in parts)
+    decisions, labels = parts[0][1].bias.shape[1:]
+    whole = Readout(
+        attention=np.zeros((examples, decisions, longest)),
+        allowed=np.zeros((examples, longest), dtype=bool),
+        relevance=np.zeros((examples, decisions, longest, labels)),
+        bias=np.zeros((examples, decisions, labels)),
+        word=np.full((examples, longest), -1),
     )
-    return Readout(
-        attention=np.stack([np.pad(a, ((0, 0), (0, longest - a.shape[1]))) for a in attention]),
-        allowed=np.stack([np.pad(a, (0, longest - len(a))) for a in allowed]),
-        relevance=np.stack([np.pad(a, ((0, 0), (0, longest - a.shape[1]), (0, 0))) for a in relevance]),
-        bias=np.stack(bias),
-        word=np.stack([np.pad(a, (0, longest - len(a)), constant_values=-1) for a in word]),
-    )
+    for rows, part in parts:
+        n = part.allowed.shape[1]
+        whole.attention[rows, :, :n] = part.attention
+        whole.allowed[rows, :n] = part.allowed
+        whole.relevance[rows, :, :n] = part.relevance
+        whole.bias[rows] = part.bias
+        whole.word[rows, :n] = part.word
+    return whole
+
+
+def of_words(
+    values: Float[np.ndarray, "example token"], word: Int[np.ndarray, "example token"], examples: Sequence[Example]
+) -> list[np.ndarray]:
+    """Values of tokens summed by word, an array an example; nan for a word without a token."""
+    return [pool(values[row], word[row], len(example.words)) for row, example in enumerate(examples)]
 
 
 def require_short_cut(subject: Subject) -> None:

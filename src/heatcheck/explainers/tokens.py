@@ -25,12 +25,16 @@ def explain_tokens(
         scores = score(batch).detach().double().cpu().numpy()
         word = batch.word.cpu().numpy()
         for row, (place, example) in enumerate(zip(indices, chosen, strict=True)):
-            found[place] = _pool(scores[row], word[row], len(example.words))
+            found[place] = pool(scores[row], word[row], len(example.words))
     return [found[place] for place in range(len(examples))]
 
 
-def _pool(scores: np.ndarray, word: np.ndarray, words: int) -> np.ndarray:
-    """Sums by word; nan for a word without a token."""
+def pool(scores: np.ndarray, word: np.ndarray, words: int) -> np.ndarray:
+    """Sums by word; nan for a word without a token.
+
+    >>> pool(np.array([0.1, 0.2, 0.7, 0.0]), np.array([0, 0, 2, -1]), words=3).round(1)
+    array([0.3, nan, 0.7])
+    """
     scored = word >= 0
     count = np.bincount(word[scored], minlength=words)
     total = np.bincount(word[scored], weights=scores[scored], minlength=words)
