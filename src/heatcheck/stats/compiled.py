@@ -7,12 +7,19 @@ from typing import Any
 
 @lru_cache
 def compiled(loop: Callable[..., None]) -> Callable[..., Any]:
-    """The loop compiled when it is first needed. Such a loop is marked `@no_type_check`: numba cannot see through
-    the wrappers of jaxtyping's import hook."""
+    """The loop compiled when it is first needed, or as it is where numba is not installed."""
+    return compile_loop(loop) or loop
+
+
+def compile_loop(loop: Callable[..., None]) -> Callable[..., Any] | None:
+    """The loop compiled, or None where numba is not installed.
+
+    Such a loop is marked `@no_type_check`: numba cannot see through the wrappers of jaxtyping's import hook.
+    """
     try:
         import numba
     except ImportError:
-        return loop
+        return None
     kernel: Callable[..., Any]
     try:
         kernel = numba.njit(cache=True)(loop)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 from scipy import special
 
+from heatcheck.stats.compiled import compile_loop
 from heatcheck.stats.scores import finite_scores, real_items
 from heatcheck.stats.ties import average_ranks
 
@@ -186,17 +187,8 @@ def _count_pairs_plainly(x: Float[np.ndarray, "example item"], y: Float[np.ndarr
 
 @lru_cache
 def _compiled_kernel() -> Callable[..., None] | None:
-    """The counting loop compiled by numba, or None where numba is not installed."""
-    try:
-        import numba
-    except ImportError:
-        return None
-    kernel: Callable[..., None]
-    try:
-        kernel = numba.njit(cache=True)(_count_pairs_by_rank)
-    except RuntimeError:  # numba finds no folder it may write its cache to
-        kernel = numba.njit(cache=False)(_count_pairs_by_rank)
-    return kernel
+    """The counting loop, or None where numba is not installed: then every pair is compared at once."""
+    return compile_loop(_count_pairs_by_rank)
 
 
 # Compiled by numba, which cannot see through the wrappers of jaxtyping's import hook.
