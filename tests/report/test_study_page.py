@@ -165,7 +165,7 @@ def test_the_command_writes_page_table_and_figures(tmp_path):
     assert [file.name for file in written[:2]] == ["study.html", "table.csv"]
     assert {file.suffix for file in written[2:]} == {".svg"}
     assert all(file.is_file() for file in written)
-    with pytest.raises(BadInput, match="--figures takes svg, png, not 'gif'"):
+    with pytest.raises(BadInput, match="--figures takes svg, png, csv, not 'gif'"):
         reproduce("jain2019", figures="gif")
 
 

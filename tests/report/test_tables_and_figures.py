@@ -12,7 +12,7 @@ import pytest
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report import write_figures, write_report, write_tables
 from heatcheck.report.examples import browse
-from heatcheck.report.figures import script
+from heatcheck.report.figures import draw, script
 
 
 def read(path):
@@ -92,6 +92,16 @@ def test_figures_are_pictures(tmp_path):
     pictures = write_figures(audits.full(20), tmp_path, suffix="png")
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
     assert write_figures(audits.no_numbers(), tmp_path, suffix="svg") == []
+
+
+def test_the_numbers_behind_each_figure(tmp_path):
+    drawn = {figure.name: figure for figure in draw(audits.full(20))}
+    paths = write_figures(audits.full(20), tmp_path, suffix="csv")
+    assert {path.stem for path in paths} == set(drawn)
+    (histogram,) = [path for path in paths if path.stem == "agreement-histogram"]
+    rows = list(csv.DictReader(histogram.read_text(encoding="utf-8").splitlines()))
+    counted = sum(int(row["texts"]) for row in rows if row.get("texts"))
+    assert counted == 20  # every text stands in one bar of one class
 
 
 def test_unknown_formats_are_named(tmp_path):

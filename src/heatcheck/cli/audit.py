@@ -40,7 +40,7 @@ def audit(
     tables: Annotated[str, typer.Option(help="Format of the tables: csv, parquet or json.")] = "csv",
     figures: Annotated[
         str | None,
-        typer.Option(help="Save the figures too: svg or png."),
+        typer.Option(help="Save the figures too: svg, png, or csv for the numbers drawn."),
     ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
@@ -58,7 +58,7 @@ def audit(
     """
     for name, value, known in (
         ("--tables", tables, ("csv", "parquet", "json")),
-        ("--figures", figures, ("svg", "png")),
+        ("--figures", figures, ("svg", "png", "csv")),
     ):
         if value is not None and value not in known:
             raise BadInput(f"{name} takes {', '.join(known)}, not {value!r}.")

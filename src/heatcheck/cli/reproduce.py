@@ -38,7 +38,9 @@ def reproduce(
             show_default="heatcheck-out/studies/STUDY",
         ),
     ] = None,
-    figures: Annotated[str | None, typer.Option(help="Save the figures too: svg or png.")] = None,
+    figures: Annotated[
+        str | None, typer.Option(help="Save the figures too: svg, png, or csv for the numbers drawn.")
+    ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: AsJson = False,
@@ -51,8 +53,8 @@ def reproduce(
 
     A run that was stopped goes on where it was when the same command is given again.
     """
-    if figures is not None and figures not in ("svg", "png"):
-        raise BadInput(f"--figures takes svg, png, not {figures!r}.")
+    if figures is not None and figures not in ("svg", "png", "csv"):
+        raise BadInput(f"--figures takes svg, png, csv, not {figures!r}.")
 
     from dataclasses import replace
 

@@ -1,6 +1,8 @@
 """All figures of an audit, as declarations for the page or as files."""
 
-from collections.abc import Callable, Mapping
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -35,25 +37,56 @@ def draw(audit: Audit) -> list[Figure]:
 
 
 def write_figures(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
-    """Write every figure of the report as svg or png."""
-    encode = encoder(suffix)
+    """Write every figure of the report as svg or png, or the numbers each is drawn from as csv."""
+    return write_each(draw(audit), folder, suffix=suffix)
+
+
+def write_each(figures: Iterable[Figure], folder: Path | str, *, suffix: str) -> list[Path]:
+    """One file a figure, named after it."""
+    encode = _encoder(suffix)
     written = []
-    for figure in draw(audit):
+    for figure in figures:
         path = Path(folder) / f"{figure.name}.{suffix}"
         write_whole(path, encode(figure.spec))
         written.append(path)
     return written
 
 
-def encoder(suffix: str) -> Callable[[dict[str, Any]], bytes | str]:
-    """What makes a picture of a declaration, on white."""
+def _encoder(suffix: str) -> Callable[[dict[str, Any]], bytes | str]:
+    """What makes a picture of a declaration, on white, or a table of its numbers."""
     encoders: dict[str, Callable[[dict[str, Any]], bytes | str]] = {
         "svg": lambda spec: str(_vl_convert().vegalite_to_svg(spec, vl_version=_vegalite_version())),
         "png": lambda spec: bytes(_vl_convert().vegalite_to_png(spec, vl_version=_vegalite_version(), scale=2)),
+        "csv": _numbers,
     }
     if suffix not in encoders:
         raise UnknownName("figure format", suffix, encoders)
     return lambda spec: encoders[suffix](spec | {"background": "white"})
+
+
+def _numbers(spec: dict[str, Any]) -> str:
+    """Everything that is drawn, a row each, `part` telling one layer's data from another's."""
+    rows = [{"part": part, **row} for part, values in enumerate(_data_of(spec)) for row in values]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def _data_of(part: Any) -> Iterator[list[dict[str, Any]]]:
+    """The rows that stand anywhere in a declaration."""
+    if isinstance(part, dict):
+        values = part.get("data", {}).get("values") if isinstance(part.get("data"), dict) else None
+        if values:
+            yield values
+        for key, inner in part.items():
+            if key != "data":
+                yield from _data_of(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _data_of(inner)
 
 
 def script() -> str:

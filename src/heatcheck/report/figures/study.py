@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float
 
-from heatcheck.engine import write_whole
 from heatcheck.report.figures.distribution import MEAN, Style
-from heatcheck.report.figures.drawing import encoder
+from heatcheck.report.figures.drawing import write_each
 from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, violins
 from heatcheck.report.figures.shapes import mean_of
@@ -52,14 +51,8 @@ def draw_study(found: StudyResult) -> list[Figure]:
 
 
 def write_study_figures(found: StudyResult, folder: Path | str, *, suffix: str) -> list[Path]:
-    """Write every figure of the study as svg or png; the numbers behind them are in the study's table."""
-    encode = encoder(suffix)
-    written = []
-    for figure in draw_study(found):
-        path = Path(folder) / f"{figure.name}.{suffix}"
-        write_whole(path, encode(figure.spec))
-        written.append(path)
-    return written
+    """Write every figure of the study as svg or png, or the numbers each is drawn from as csv."""
+    return write_each(draw_study(found), folder, suffix=suffix)
 
 
 def tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
