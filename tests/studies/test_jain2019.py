@@ -70,7 +70,7 @@ def test_published_numbers_stand_beside_ours(quick):
     for of in seen:
         row = rows["tau:attention|gradient", of]
         assert (row.paper, row.rerun) == pytest.approx(published[of], abs=1e-4)
-        assert row.statement.startswith("one seed only: ours is")
+        assert row.statement.startswith("not comparable (a smoke run): ours is")
         assert rows["tau:gradient|leave_one_out", of].statement == ""  # none was published
 
 
@@ -119,7 +119,7 @@ def test_saturated_and_missing_values_are_left_out_of_means_not_of_counts():
         "jsd:standardised:0.05": np.array([0.3, np.nan, 0.5]),
         "most": np.array([0.6, np.nan, 0.6]),
     }
-    cell = {"score": 0.8, "accuracy": 0.8, "labels": ["no", "yes"], "method": "exact"}
+    cell = {"score": 0.8, "accuracy": 0.8, "labels": ["no", "yes"], "method": "exact", "encoder": "lstm"}
     found = quantities(cell, values)
     assert found["tau:attention|gradient", "", ""] == pytest.approx(0.3)
     assert found["significant:attention|gradient", "", ""] == 0.5

@@ -17,6 +17,7 @@ State: TypeAlias = Literal["yes", "no", "unclear", "not run"]
 class CardSettings:
     """The thresholds of the card."""
 
+    texts: int = 30  # fewer decide nothing: a bootstrap over a handful covers far less than it says
     points: float = 0.5  # K above is yes, below is no
     room: float = 0.02  # a best rival must beat random removal by so much, or the question is moot
     different: float = 0.5  # U below is a yes: even the best stand-in has less than this share of the possible JSD
@@ -80,17 +81,20 @@ def judge_points(erasure: CheckResult, settings: CardSettings) -> Line:
         erasure.find("effect", operator=operators[0], ranking=ranking)
         for ranking in (erasure.settings["explainer"], "random", "best rival")
     ]
+    signed = [m for m in erasure.measurements if m.name == "K_signed"]  # what the heatmap's lack of a sign costs
     state: State = "unclear"
     reason = ""
-    if any(not room.low >= settings.room for room in rooms):
+    if shares[0].n < settings.texts:
+        reason, sentence = _too_few(shares[0].n, settings)
+    elif any(not room.low >= settings.room for room in rooms):
         reason = "moot here: no rival beats removing words at random by enough to compare with"
         sentence = "In these texts no single words matter much, so there is nothing for a heatmap to point at."
     elif all(share.low > settings.points for share in shares):
         state = "yes"
         sentence = (
             "Beyond what removing random words does, removing the most attended ones has "
-            f"{shares[0].value:.0%} of the effect that the best rival method's top words have: the words the heatmap "
-            "marks do matter to this model."
+            f"{shares[0].value:.0%} of the effect that the best rival method's top words have (among rivals that, as a "
+            "heatmap, have no sign): the words the heatmap marks do matter to this model."
         )
     elif all(share.high < settings.points for share in shares):
         state = "no"
@@ -110,7 +114,7 @@ def judge_points(erasure: CheckResult, settings: CardSettings) -> Line:
         "Do the words it attends to matter to the answer?",
         state,
         reason,
-        (*shares, *effects, *rooms),
+        (*shares, *effects, *rooms, *signed),
         "the model; each text is encoded again without the words",
         sentence,
         "whether the model uses its weights: a bystander that points at the right word passes too",
@@ -124,12 +128,15 @@ def judge_hard(permutation: CheckResult, counterfactual: CheckResult, settings: 
     exists for whoever searches, and a random one changes the answer. Both are asked on standardised logits.
     """
     q, evenness = permutation.find("q"), permutation.find("evenness")
+    near = permutation.settings["epsilon"]
     names = [m.name for m in counterfactual.measurements]
     attained = counterfactual.find("U")
     upper = counterfactual.find("U_upper") if "U_upper" in names else None
     state: State = "unclear"
     reason = ""
-    if evenness.value > settings.flat:
+    if q.n < settings.texts:
+        reason, sentence = _too_few(q.n, settings)
+    elif evenness.value > settings.flat:
         reason = f"moot here: the weights are nearly uniform (evenness {evenness.value:.2f}), so a shuffle changes none"
         sentence = "Every word has about the same weight, so there is no heatmap that could be another one."
     elif upper is not None and upper.high < settings.different:
@@ -141,14 +148,14 @@ def judge_hard(permutation: CheckResult, counterfactual: CheckResult, settings: 
     elif q.low > settings.shuffled:
         state = "no"
         sentence = (
-            f"{q.value:.0%} of all shuffles of the weights leave the answer as it is: with the same states another "
-            "heatmap would do as well, so this one is not the reason for the answer."
+            f"{q.value:.0%} of all shuffles of the weights move no probability by more than {near:g}: with the same "
+            "states another heatmap would do as well, so this one is not the reason for the answer."
         )
     else:
         reason = _why_hard_is_unclear(q, upper or attained, settings, bounded=upper is not None)
         sentence = (
-            f"Whoever searches finds weights that differ by {attained.value:.0%} of what is possible and give the same "
-            f"answer; a random shuffle does so in {q.value:.0%} of the cases."
+            f"Whoever searches finds weights that differ by {attained.value:.0%} of what is possible and move no "
+            f"probability by more than {near:g}; a random shuffle does so in {q.value:.0%} of the cases."
         )
     beside = [counterfactual.find(name) for name in ("U_null", "U_upper", "floor", "most") if name in names]
     return Line(
@@ -160,6 +167,14 @@ def judge_hard(permutation: CheckResult, counterfactual: CheckResult, settings: 
         "the states: only the weights change, in this very model",
         sentence,
         "whether the attended words matter; nor whether another model with other weights would answer alike",
+    )
+
+
+def _too_few(n: int, settings: CardSettings) -> tuple[str, str]:
+    """Reason and sentence where nothing may be decided."""
+    return (
+        f"more data would decide: {n} texts are too few, {settings.texts} are the least (--set card.texts)",
+        f"{n} texts are too few to say anything.",
     )
 
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
-from heatcheck.explainers import Scores
+from heatcheck.explainers import Scores, of_words
 
 Pair = tuple[str, str]
 
@@ -153,7 +154,7 @@ def _mechanical_floors(
         factor = np.divide(scores["gradient"].values, weights, out=np.zeros_like(weights), where=weights > 0)
         rivals = [weights * np.take_along_axis(factor, order, 1) for order in shuffled]
         yield ("attention", "gradient"), "relevances shuffled", _mean_tau(weights, rivals, valid)
-    if "leave_one_out" in scores and "relevance" in scores:
+    if "leave_one_out" in scores and "relevance" in scores and _is_context_free(case, scores["leave_one_out"]):
         # Without context a deleted word changes the logit by α_t (r_t − s) / (1 − α_t), s = Σ α_t r_t.
         total = weights.sum(1, keepdims=True)
         share = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
@@ -165,6 +166,29 @@ def _mechanical_floors(
             offset[np.abs(offset) < 1e-6 * np.abs(votes).max(1, keepdims=True)] = 0.0  # equal votes are ties
             rivals.append(np.abs(share * offset / room))
         yield ("attention", "leave_one_out"), "relevances shuffled", _mean_tau(weights, rivals, valid)
+
+
+def _is_context_free(case: Case, found: Scores) -> bool:
+    """Whether deleting a word only takes its term out of the weighted sum: if not, that sum has no floor to give."""
+    readout = case.readout
+    if readout is None:
+        return False
+    weights, votes = readout.attention[:, 0], readout.relevance[:, 0]  # [example token], [example token label]
+    rest = np.where(weights < 1 - 1e-9, 1 - weights, np.nan)[..., None]
+    terms = weights[..., None] * votes
+    without = (terms.sum(1, keepdims=True) - terms) / rest + readout.bias[:, 0][:, None]
+    label = case.predicted[:, None, None]
+    p = np.take_along_axis(softmax(without, -1), label, 2)[..., 0]
+    loss = np.take_along_axis(softmax(readout.logits[:, 0], -1), label[:, 0], 1) - p
+    expected, tokens = (
+        np.concatenate(
+            [row[found.valid[at, : len(row)]] for at, row in enumerate(of_words(each, readout.word, case.examples))]
+        )
+        for each in (loss, np.ones_like(loss))
+    )
+    told = np.isfinite(expected) & (tokens == 1)  # of a word of several tokens the terms do not add up
+    seen = found.values[found.valid]
+    return bool(told.any() and np.isclose(expected[told], seen[told], rtol=0, atol=1e-4).mean() > 0.99)
 
 
 def _shuffled(case: Case, valid: Bool[np.ndarray, "example word"], number: int) -> np.ndarray:

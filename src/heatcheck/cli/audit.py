@@ -28,7 +28,10 @@ def audit(
     examples: Annotated[int, typer.Option(help="How many examples to sample.")] = 500,
     split: Annotated[
         str | None,
-        typer.Option(help="train, dev, test or all.", show_default="test; all rows of a file without splits"),
+        typer.Option(
+            help="train, dev, test or all.",
+            show_default="test; all rows of a file without splits that the model was not trained on",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     setting: Settings = None,

@@ -161,7 +161,11 @@ def not_met(found: StudyResult) -> list[str]:
     for task, count in Counter(row["task"] for row in read_published(found.name)).items():
         missing = count - met[ours[task]] if task in ours else count
         if missing > 0:
-            why = "no text of ours falls there, or no such model was run" if task in ours else "its data is not here"
+            why = (
+                "no text of ours falls there, or no such model was run"
+                if task in ours
+                else "not asked for, or its data is not here"
+            )
             told.append(f"{missing} of {task}: {why}")
     return told
 

@@ -67,7 +67,7 @@ READING = {
     "look at the texts with a large weight.",
     "counterfactual": "A large JSD alone says nothing. In every model that reads its states out linearly, a heatmap on "
     "two words only (with more than two labels: on as many words as there are labels) gives exactly the same answer, "
-    "so there are always very different weights that give it. Read the JSD against what the same weights give when the "
+    "so there are always other weights that give it. Read the JSD against what the same weights give when the "
     "relevances are shuffled among the words: where it is no smaller than this null, the shape of the weights explains "
     "all of it. With two labels there is also a floor that every such model reaches. What does tell models apart needs "
     "no search: the share q of plain shuffles that keep the answer.",
