@@ -9,6 +9,7 @@ from heatcheck.checks.counterfactual import CounterfactualSettings
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput
 from heatcheck.models import load
+from heatcheck.training import train
 from subjects import SUBJECTS
 
 measure = CHECKS["counterfactual"].measure
@@ -70,6 +71,7 @@ def test_counts_add_up_and_nothing_is_nan():
         ({"epsilons": (2.0,)}, "changes of probability, from 0 to 1"),
         ({"search": "yes"}, "no or jain2019, not 'yes'"),
         ({"shuffles": 0}, "counterfactual.shuffles must be at least 1"),
+        ({"epsilons": (0.05, 0.05)}, "names one twice"),
     ],
 )
 def test_bad_settings(settings, sentence):
@@ -98,6 +100,22 @@ def test_the_line_of_the_card(name, task, state):
     assert line.sentence
     assert (line.reason == "") == (state != "unclear")
     assert [m.name for m in line.evidence][:2] == ["q", "U"]
+
+
+def test_a_handful_of_texts_decides_nothing():
+    found = audit(
+        "known:reader@planted_keyword", "planted_keyword", examples=6, settings={"erasure.rivals": "leave_one_out"}
+    )
+    for name in ("hard to manipulate", "points at what matters"):
+        assert found.card[name].state == "unclear"
+        assert "at least 30 texts are needed" in found.card[name].reason
+    assert "Only 6 texts" in found.card["hard to manipulate"].sentence
+
+
+def test_imposed_weights_are_no_heatmap_of_the_model():
+    fit = train("planted_keyword", impose={"weights": "uniform"}, encoder="average", epochs=1, hidden=8, progress=False)
+    with pytest.raises(BadInput, match="was trained with imposed weights"):
+        audit(fit.subject, "planted_keyword")
 
 
 def test_a_model_and_its_temperature_scaled_twin_get_the_same_line():

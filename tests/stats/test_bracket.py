@@ -57,6 +57,29 @@ def test_three_labels_no_grid_point_is_above_and_the_low_end_is_attained(items, 
     assert np.mean(gaps) > -0.1  # the low end is near what a dense grid finds, or above it
 
 
+def test_two_items_are_one_dimension_and_nearly_exact():
+    """All weights are on one line, so that a fine grid knows the optimum."""
+    shares = np.linspace(0, 1, 20_001)
+    grid = np.stack([shares, 1 - shares], axis=1)
+    for a, r, b, epsilon in rng_cases(2, 3, 25):
+        found = bracket_weights(a, r, b, epsilon, np.random.default_rng(0))
+        inside = tvd(softmax(grid @ r + b, axis=1), softmax(a @ r + b)) <= epsilon
+        best = jsd(grid[inside], np.tile(a, (inside.sum(), 1))).max()
+        assert found.low == pytest.approx(best, abs=1e-3)
+
+
+def test_random_weights_hardly_ever_do_better():
+    rng = np.random.default_rng(0)
+    better = 0
+    for a, r, b, epsilon in rng_cases(5, 3, 25):
+        found = bracket_weights(a, r, b, epsilon, np.random.default_rng(0))
+        drawn = rng.dirichlet(np.full(5, 0.4), size=4000)
+        inside = tvd(softmax(drawn @ r + b, axis=1), softmax(a @ r + b)) <= epsilon
+        if inside.any():
+            better += jsd(drawn[inside], np.tile(a, (inside.sum(), 1))).max() > found.low + 0.02
+    assert better <= 3
+
+
 def test_many_labels_saturation_and_one_item():
     rng = np.random.default_rng(0)
     a, r = rng.dirichlet(np.ones(5)), 40 * rng.normal(size=(5, 12))

@@ -126,6 +126,18 @@ def test_edges():
         farthest_weights(np.ones((1, 2)), np.ones((1, 2)), low[:1], high[:1], np.zeros((1, 2), bool))
 
 
+def test_no_change_at_all_is_allowed_for_up_to_rounding():
+    """ε = 0, with relevances so large that their rounding is: the floor still holds."""
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e3, 1e6):
+        a, r = rng.dirichlet(np.ones(6), size=20), scale * rng.normal(size=(20, 6))
+        r[:10] = scale * 1.1  # all equal: any weights keep the output
+        margin = (a * r).sum(1)
+        found = farthest_weights(a, r, *margin_bounds(margin, 0.0))
+        assert (found.jsd >= two_item_floor(a) - 1e-9).all()
+        np.testing.assert_allclose(found.jsd[:10], most_different(a[:10]))
+
+
 def test_the_floor_is_the_formula_of_the_top_two():
     """f at M = .05/.1/.2/.3/.5/.7/.9, from spec/verdicts.md, F3."""
     for mass, value in zip(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heatcheck.errors import BadInput, UnknownName
+from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.studies import STUDIES, compare, read_published
 from heatcheck.studies.jain2019 import DATA, QUICK, Settings, quantities, run
 
@@ -132,6 +132,29 @@ def test_mistakes(tmp_path):
         run(Settings(tasks=("ssst",)), tmp_path)
     with pytest.raises(BadInput, match="none of the tasks is here"):
         run(Settings(tasks=("sst",)), tmp_path, data_dir=tmp_path)
+
+
+def test_a_damaged_cell_is_named(tmp_path):
+    from heatcheck.engine import Job, Outcome
+    from heatcheck.studies.jain2019 import read_cell
+
+    (tmp_path / "cell.json").write_text("{}")
+    (tmp_path / "examples.npz").write_bytes(b"PK half of it")
+    with pytest.raises(BrokenFolder, match="is damaged: delete it and give the same command again"):
+        read_cell(Outcome(Job("a", "a", (), {}), "reused", tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"device": "nonsense"}, "device 'nonsense' cannot be used here"),
+        ({"settings": Settings(preset="wp")}, "unknown preset of jain2019 'wp'"),
+    ],
+)
+def test_a_mistake_is_said_before_anything_runs(tmp_path, options, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        run(**{"settings": Settings(tasks=("sst",)), "folder": tmp_path, **options})
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_task_says_how_it_differs():

@@ -136,8 +136,10 @@ def judge_hard(permutation: CheckResult, counterfactual: CheckResult, settings: 
     reason = ""
     if q.n < settings.texts:
         reason, sentence = _too_few(q.n, settings)
-    elif evenness.value > settings.flat:
-        reason = f"moot here: the weights are nearly uniform (evenness {evenness.value:.2f}), so a shuffle changes none"
+    elif evenness.value > settings.flat and q.low > settings.shuffled:
+        reason = (
+            f"moot here: the weights are nearly uniform (evenness {evenness.value:.2f}), so shuffles hardly change any"
+        )
         sentence = "Every word has about the same weight, so there is no heatmap that could be another one."
     elif upper is not None and upper.high < settings.different:
         state = "yes"
@@ -172,10 +174,8 @@ def judge_hard(permutation: CheckResult, counterfactual: CheckResult, settings: 
 
 def _too_few(n: int, settings: CardSettings) -> tuple[str, str]:
     """Reason and sentence where nothing may be decided."""
-    return (
-        f"more data would decide: {n} texts are too few, {settings.texts} are the least (--set card.texts)",
-        f"{n} texts are too few to say anything.",
-    )
+    few = f"{n} text{'' if n == 1 else 's'}: too few to say anything"
+    return f"more data would decide: at least {settings.texts} texts are needed (--set card.texts)", f"Only {few}."
 
 
 def _why_hard_is_unclear(q: Measurement, worst: Measurement, settings: CardSettings, *, bounded: bool) -> str:

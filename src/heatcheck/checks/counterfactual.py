@@ -38,6 +38,8 @@ class CounterfactualSettings:
             raise BadInput(f"counterfactual.search is no or jain2019, not {self.search!r}.")
         if not self.epsilons or not all(0 <= epsilon < 1 for epsilon in self.epsilons):
             raise BadInput(f"counterfactual.epsilons are changes of probability, from 0 to 1, not {self.epsilons}.")
+        if len({f"{epsilon:g}" for epsilon in self.epsilons}) < len(self.epsilons):
+            raise BadInput(f"counterfactual.epsilons names one twice: {self.epsilons}.")
 
 
 def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:

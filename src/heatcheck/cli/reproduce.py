@@ -20,7 +20,9 @@ def reproduce(
     encoders: Annotated[str | None, typer.Option(help="Comma-separated.", show_default="average,cnn,lstm")] = None,
     attentions: Annotated[str | None, typer.Option(help="Comma-separated.", show_default="tanh,dot")] = None,
     seeds: Annotated[int | None, typer.Option(help="Models of each kind.", show_default="3, and 5 for sst")] = None,
-    examples: Annotated[int, typer.Option(help="Test texts each model is audited on.")] = 500,
+    examples: Annotated[
+        int | None, typer.Option(help="Test texts each model is audited on.", show_default="500")
+    ] = None,
     preset: Annotated[str, typer.Option(help="jw-release, or jw-paper: chosen on test, wider CNN.")] = "jw-release",
     vectors: Annotated[
         Path | None, typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz.")
@@ -73,11 +75,13 @@ def reproduce(
     if vectors is not None and not vectors.is_file():
         raise BadInput(f"no vectors at {vectors}: give a GloVe or word2vec text file, or an .npz.")
     lists = {"tasks": tasks, "encoders": encoders, "attentions": attentions}
-    changes: dict[str, Any] = {key: tuple(v.strip() for v in text.split(",")) for key, text in lists.items() if text}
-    given = {"seeds": seeds, "epochs": epochs, "patience": patience}
+    changes: dict[str, Any] = {
+        key: tuple(v.strip() for v in text.split(",")) for key, text in lists.items() if text is not None
+    }
+    given = {"seeds": seeds, "examples": examples, "epochs": epochs, "patience": patience}
     changes |= {key: value for key, value in given.items() if value is not None}
     changes |= {"preset": preset, "vectors": None if vectors is None else str(vectors.absolute())}
-    chosen = replace(QUICK if quick else Settings(examples=examples), **changes)
+    chosen = replace(QUICK if quick else Settings(), **changes)
     folder = out or STORE / "studies" / (f"{study}-quick" if quick else study)
     with show_study.models(shown=not json) as watch:
         found = STUDIES[study].run(chosen, folder, data_dir=data_dir, device=device, workers=workers, progress=watch)

@@ -60,6 +60,8 @@ def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
                 if number == 1 and len(numbers) == 1:
                     continue  # word2vec's first line: how many words, how many dimensions
                 size = size or len(numbers)
+                if not size:
+                    raise BadInput(f"{path}, line {number}: not a word followed by numbers.")
                 if len(numbers) != size:
                     raise BadInput(f"{path}, line {number}: {len(numbers)} numbers after the word, expected {size}.")
                 try:

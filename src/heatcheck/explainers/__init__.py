@@ -93,6 +93,8 @@ def explain(
     """
     if isinstance(subject, str | Path):
         subject = load(subject)
+    if subject.recipe is not None and subject.recipe.impose is not None:
+        raise BadInput(f"{subject.id} was trained with imposed weights: it has no heatmap of its own to explain with.")
     by = by.split(",") if isinstance(by, str) else by
     example = Example("text", text, text_pair)
     if len(example.words) > MAX_WORDS:

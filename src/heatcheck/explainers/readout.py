@@ -80,6 +80,8 @@ def _joined(parts: Sequence[tuple[list[int], Readout]], examples: int) -> Readou
         whole.relevance[rows, :, :n] = part.relevance
         whole.bias[rows] = part.bias
         whole.word[rows, :n] = part.word
+    # A softmax in float32 sums to 1 but for the last digits, which is more than some bounds allow for.
+    whole.attention[...] /= whole.attention.sum(-1, keepdims=True)
     return whole
 
 

@@ -23,6 +23,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from heatcheck.stats.farthest import farthest_weights, jsd_terms
 
 TILTS = 2  # linear programs with a randomly tilted objective, beside the chord's own, each giving one more vertex
+SINGLES = 40  # items towards which all weight is moved, the lightest first
 _SUBSETS_UP_TO = 10  # labels; with more, every probability is taken as that of some set
 
 
@@ -61,16 +62,19 @@ def bracket_weights(
     best, low = own, 0.0
 
     def consider(candidate: Float[np.ndarray, " item"]) -> None:
+        """As far towards the candidate as the output allows: on the way the divergence only grows."""
         nonlocal best, low
-        found = float(jsd_terms(candidate, own).sum())
-        if found > low and change(candidate) <= epsilon + 1e-9:
-            best, low = candidate, found
+        share = _farthest_share(margins, candidate @ relevance + bias, p, epsilon)
+        reached = own + share * (candidate - own)
+        found = float(jsd_terms(reached, own).sum())
+        if found > low and change(reached) <= epsilon + 1e-9:
+            best, low = reached, found
 
     most = float(jsd_terms(np.eye(len(own))[own.argmin()], own).sum())
-    for item in np.argsort(own, kind="stable"):
+    for item in np.argsort(own, kind="stable")[:SINGLES]:
         consider(np.eye(len(own))[item])
-        if low > 0:
-            break  # the lightest item that will do is the farthest of all single ones
+        if low > most - 1e-12:
+            break
     if low > most - 1e-12:
         return Bracket(low, low, best)
 
@@ -87,6 +91,23 @@ def bracket_weights(
         if low < high - 1e-6:
             consider(_maximise(rise * tilt, slopes, limits)[1])
     return Bracket(low, max(high, low), best)
+
+
+def _farthest_share(
+    now: Float[np.ndarray, " label"], then: Float[np.ndarray, " label"], p: Float[np.ndarray, " label"], epsilon: float
+) -> float:
+    """The largest part of the way from these logits to those, of a fine grid and then by halves, that keeps TVD ≤ ε."""
+    steps = np.linspace(0, 1, 33)
+    inside = np.abs(softmax(now + steps[:, None] * (then - now), axis=1) - p).sum(1) / 2 <= epsilon
+    last = int(np.flatnonzero(inside)[-1])
+    if last == len(steps) - 1:
+        return 1.0
+    low, high = float(steps[last]), float(steps[last + 1])
+    for _ in range(20):
+        middle = (low + high) / 2
+        kept = np.abs(softmax(now + middle * (then - now)) - p).sum() / 2 <= epsilon
+        low, high = (middle, high) if kept else (low, middle)
+    return low
 
 
 def _maximise(

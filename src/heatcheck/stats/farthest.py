@@ -25,7 +25,7 @@ from scipy.special import expit
 from heatcheck.errors import BadInput
 from heatcheck.stats.compiled import compiled
 
-SLACK = 1e-9  # by how much a single item may miss the slab: rounding, not freedom
+SLACK = 1e-9  # by how much, of the largest relevance, a single item may miss the slab: rounding, not freedom
 _HALF_LN_2 = 0.5 * math.log(2)
 
 
@@ -70,7 +70,9 @@ def farthest_weights(
     rows = len(own)
     jsd, share = np.zeros(rows), np.ones(rows)
     first, second = np.full(rows, -1), np.full(rows, -1)
-    compiled(_fill)(own, votes, order, n, low.astype(np.float64), high.astype(np.float64), jsd, first, second, share)
+    bounds = low.astype(np.float64), high.astype(np.float64)
+    slack = SLACK * np.maximum(1.0, np.where(valid, np.abs(votes), 0.0).max(axis=1))
+    compiled(_fill)(own, votes, order, n, *bounds, slack, jsd, first, second, share)
     return Farthest(jsd, first, second, share)
 
 
@@ -155,7 +157,17 @@ def jsd_terms(w: np.ndarray, a: np.ndarray) -> np.ndarray:
 # Compiled by numba: one row after the other, no memory but three small arrays.
 @no_type_check
 def _fill(
-    own: Any, votes: Any, order: Any, n: Any, low: Any, high: Any, jsd: Any, first: Any, second: Any, share: Any
+    own: Any,
+    votes: Any,
+    order: Any,
+    n: Any,
+    low: Any,
+    high: Any,
+    slack: Any,
+    jsd: Any,
+    first: Any,
+    second: Any,
+    share: Any,
 ) -> None:
     half = 0.5 * math.log(2.0)
     a = np.empty(own.shape[1])
@@ -168,7 +180,7 @@ def _fill(
             r[k] = votes[row, order[row, k]]
         best = 0.0
         for k in range(items):  # singles: the lightest one inside
-            if low[row] - 1e-9 <= r[k] <= high[row] + 1e-9:
+            if low[row] - slack[row] <= r[k] <= high[row] + slack[row]:
                 value = half * (1.0 - a[k]) + 0.5 * math.log(2.0 / (1.0 + a[k]))
                 if a[k] > 0.0:
                     value += 0.5 * a[k] * math.log(2.0 * a[k] / (1.0 + a[k]))

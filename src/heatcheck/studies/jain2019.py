@@ -4,6 +4,8 @@ One job trains one model and runs the three algorithms on a sample of its test t
 every example, so the page can be drawn again without running anything.
 """
 
+import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +19,12 @@ from heatcheck.auditing import Audit, audit
 from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.data import Corpus, Split, load_task
 from heatcheck.engine import Job, Outcome, content_id, read_json, stream, write_json
-from heatcheck.errors import BadInput, HeatcheckError, UnknownName
+from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, UnknownName
 from heatcheck.studies.study import Model, Row, Study, StudyResult, read_published, row_of
-from heatcheck.training import Fit, plan_recipe, train
+from heatcheck.training import Fit, pick_device, plan_recipe, train
 
 VERSION = 2  # raised by hand when a job's results change
+STATES = ("jw-paper", "jw-release")  # of the authors' code
 ENCODERS, ATTENTIONS = ("average", "cnn", "lstm"), ("tanh", "dot")
 PAIRS = (
     ("attention", "gradient"),
@@ -86,6 +89,11 @@ def run(
         for name in given:
             if name not in known:
                 raise UnknownName(kind, name, known)
+    if settings.preset not in STATES:
+        raise UnknownName("preset of jain2019", settings.preset, STATES)
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file, not a folder for the study.")
+    pick_device(device)  # a wrong name is said once, not once a model
     corpora, missing = _corpora(settings, data_dir)
     if not corpora:
         raise BadInput(f"none of the tasks is here; the first: {next(iter(missing.values()))}")
@@ -101,6 +109,8 @@ def run(
             failed[outcome.job.name] = outcome.reason
         else:
             done.append(outcome)
+    if not done:
+        raise BadInput(f"no model could be made; the first: {next(iter(failed.values()))}")
     cells = [read_cell(outcome) for outcome in sorted(done, key=lambda outcome: outcome.job.name)]
     return gather(settings, cells, corpora, failed)
 
@@ -229,8 +239,11 @@ def read_cell(outcome: Outcome) -> dict[str, Any]:
     """What a job left: its facts, and the values of its examples."""
     assert outcome.folder is not None
     facts = read_json(outcome.folder / "cell.json")
-    with np.load(outcome.folder / "examples.npz", allow_pickle=False) as opened:
-        facts["values"] = {name.replace("+", "|"): opened[name] for name in opened.files}
+    try:
+        with np.load(outcome.folder / "examples.npz", allow_pickle=False) as opened:
+            facts["values"] = {name.replace("+", "|"): opened[name] for name in opened.files}
+    except (OSError, ValueError, zipfile.BadZipFile, zlib.error):
+        raise BrokenFolder(f"{outcome.folder} is damaged: delete it and give the same command again") from None
     return dict(facts)
 
 

@@ -134,7 +134,7 @@ class Distribution:
         try:
             stream = opened()
         except (*_BROKEN, *_LOCKED) as error:
-            raise BadInput(f"{where} cannot be read: {error}") from None
+            raise BadInput(f"{where} cannot be read: {_first_line(error)}") from None
         if stream is None:
             raise BadInput(f"{where} is no plain file.")
         with stream, gzip.open(stream) if name.endswith(".gz") else stream as plain:
@@ -184,4 +184,9 @@ def _in_sentences(items: Iterable[_Item], where: str) -> Iterator[_Item]:
     try:
         yield from items
     except _BROKEN as error:
-        raise BadInput(f"{where} cannot be read: {error or type(error).__name__}") from None
+        raise BadInput(f"{where} cannot be read: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    """tarfile tells of every way it tried, a line each."""
+    return str(error).partition(":\n")[0].partition("\n")[0] or type(error).__name__
