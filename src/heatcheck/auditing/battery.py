@@ -146,8 +146,8 @@ def plan_audit(
         name, subject = name or str(subject), load(subject)
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(
-            f"{name or subject.id} was trained with imposed weights ({subject.recipe.impose['weights']}): its own attention "
-            "was never trained, and there is no heatmap of its own to audit."
+            f"{name or subject.id} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
+            "attention was never trained, and there is no heatmap of its own to audit."
         )
     checks = [checks] if isinstance(checks, str) else checks
     if examples < 1:
