@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from heatcheck.engine import Outcome
     from heatcheck.studies import StudyResult
 
-SHOWN = ("score", "tau:attention|gradient", "tau:attention|leave_one_out", "searched:0.05")
+SHOWN = {
+    "score": "F1 or accuracy",
+    "tau:attention|gradient": "τ(attention, gradient)",
+    "tau:attention|leave_one_out": "τ(attention, leave-one-out)",
+    "searched:0.05": "JSD the search finds, ε .05",
+}
 
 
 def study_facts(found: "StudyResult") -> dict[str, Any]:
@@ -33,7 +38,7 @@ def study(found: "StudyResult") -> None:
     rows = [
         [
             f"{row.task} {row.encoder} {row.attention}",
-            f"{row.quantity}{f' (class {row.of_class})' if row.of_class else ''}",
+            f"{SHOWN[row.quantity]}{f', {row.of_class}' if row.of_class else ''}",
             f"{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" if row.seeds > 1 else f"{row.value:.2f}",
             f"{row.paper:.2f}" if row.paper is not None else "",
             f"{row.rerun:.2f}" if row.rerun is not None else "",
@@ -43,10 +48,13 @@ def study(found: "StudyResult") -> None:
         if row.paper is not None and row.quantity in SHOWN
     ]
     seeds = sorted({row.seeds for row in found.rows})
-    title = f"{found.paper}: ours is the mean over {' or '.join(map(str, seeds))} seeds with its 95% t interval"
-    show.table(["model", "quantity", "ours", "paper", "authors' rerun", "the paper's number is"], rows, title)
+    over = "one seed" if seeds == [1] else f"the mean over {' or '.join(map(str, seeds))} seeds with its 95% t interval"
+    title = f"{found.paper}: ours is {over}"
+    show.table(["model", "quantity, class", "ours", "paper", "rerun", "the paper's number"], rows, title)
     said = Counter(row.statement.partition(":")[0].partition(" (")[0] for row in found.rows if row.paper is not None)
-    typer.echo(", ".join(f"{count} {what}" for what, count in said.most_common()) + ".")
+    more = sum(said.values()) - len(rows)
+    typer.echo(f"{len(rows)} of the numbers that were published; {more} more are in the table.")
+    typer.echo("Of all: " + ", ".join(f"{count} {what}" for what, count in said.most_common()) + ".")
     typer.echo(found.notes[0] if found.notes else "")
     for name, reason in found.failed.items():
         typer.echo(f"not run: {name} ({reason})")

@@ -35,7 +35,7 @@ QUANTITIES = {
     "top_k_overlap": "overlap of the top words",
     "top_k_distance": "distance of the top words (0 is the same order)",
     "K": "effect beyond random removal, as a share of the best rival's (K)",
-    "K_signed": "the same against the best rival that knows the sign",
+    "K_signed": "K against the best rival that knows the sign",
     "effect": "mean change of the probability",
     "room": "best rival minus random",
     "delta": "median change of the output when weights are shuffled",
