@@ -340,7 +340,7 @@ def test_an_uncaught_exception_ends_the_workers(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     pids.mkdir()
     parent = program(f"stumble({str(tmp_path / 'store')!r}, {str(pids)!r})", stderr=-1)
-    said = parent.communicate(timeout=15)[1]
+    said = parent.communicate(timeout=40)[1]
     assert said.rstrip().endswith("RuntimeError: stumbled")
     assert not any(alive(int(path.name)) for path in pids.iterdir())
     assert len(list(pids.iterdir())) == 1
