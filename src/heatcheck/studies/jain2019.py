@@ -143,7 +143,7 @@ def plan_jobs(settings: Settings, task: str, corpus: Corpus, where: Mapping[str,
                 )
 
 
-def run_job(argument: Mapping[str, Any], folder: Path, store: Path) -> None:  # noqa: ARG001 - engine.map's signature
+def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
     """Trains one model (or finds it trained) and audits it; the sample of texts is the same for every seed."""
     corpus = load(argument["task"], argument["texts"], argument["data_dir"])
     fit = train(
