@@ -8,24 +8,10 @@ import time
 
 import pytest
 
-from heatcheck.cli import COMMANDS, main
+from heatcheck.cli import COMMANDS
 from heatcheck.data import TASKS
 
 QUICK = ["--set", "epochs=1", "--set", "hidden=8", "--set", "embedding=8"]
-
-
-@pytest.fixture
-def heatcheck(monkeypatch, capsys):
-    """Runs a command line here and gives (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["heatcheck", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

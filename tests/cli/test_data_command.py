@@ -3,31 +3,16 @@
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 import typer.main
 
-from heatcheck.cli import app, main
+from heatcheck.cli import app
 from heatcheck.data.importing import IMPORTERS
 from originals import EXCLUDED, EXPECTED, ORIGINALS, pack, write
 
 DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture
-def heatcheck(monkeypatch, capsys):
-    """Runs a command line here and gives (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["heatcheck", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 def test_help_names_every_importer(heatcheck):

@@ -67,6 +67,15 @@ def test_the_better_search_finds_more_where_nothing_is_exact():
     assert np.isnan(better.upper).all()
 
 
+def test_the_better_search_keeps_only_what_keeps_the_output():
+    """Every start, not only the best of each example: an infeasible iterate is never kept, however far it is."""
+    subject, examples = RESPONDING["pair merge"]
+    batch = subject.encode(examples)
+    for epsilon in (0.05, 0.001):
+        found = search(response(subject, batch), batch.ids, epsilon=epsilon, scale=1.0, seed=0, settings=FEW[1])
+        assert (found.change <= epsilon).all()
+
+
 def test_a_search_does_not_depend_on_the_batch():
     subject, examples = RESPONDING["lstm"]
     few = SearchSettings(steps=20)
