@@ -1,6 +1,7 @@
 """The battery of checks and the card they give."""
 
-from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, choose_settings, plan_audit, run_plan
+from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, plan_audit, run_plan
+from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.verdict import Card, CardSettings, Line, State, judge_points, make_card
 
 __all__ = [

@@ -3,7 +3,8 @@
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,14 +12,15 @@ import numpy as np
 import torch
 
 from heatcheck import __version__
+from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.verdict import Card, CardSettings, make_card
 from heatcheck.checks import CHECKS, Case, CheckResult
-from heatcheck.data import Corpus, Example, load_task
-from heatcheck.engine import Facts, stream
-from heatcheck.errors import BadInput, NotSupported, UnknownName
+from heatcheck.data import Corpus, Example, is_task, load_task
+from heatcheck.engine import Facts, Outcome, stream
+from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
-from heatcheck.models import Subject, load
-from heatcheck.training import predict
+from heatcheck.models import Classifier, KnowsItsTwins, Recipe, Subject, load
+from heatcheck.training import STORE, Fits, predict
 
 EXAMPLES = 500
 SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
@@ -78,6 +80,14 @@ class Plan:
     checks: Mapping[str, Any]  # name -> its settings
     card: CardSettings
 
+    @cached_property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """The other fits that the checks want, each once; none where refitting was not asked for."""
+        if self.case.fits is None:
+            return ()
+        wanted = [recipe for name, chosen in self.checks.items() for recipe in CHECKS[name].plan(self.case, chosen)]
+        return tuple({recipe.id: recipe for recipe in wanted}.values())
+
     def costs(self) -> list[Planned]:
         """What each check would cost, by the clock of a few texts."""
         few = self.case.examples[:64]
@@ -87,7 +97,7 @@ class Plan:
         each = (time.perf_counter() - start) / len(few)
         passes = {name: CHECKS[name].cost(self.case, chosen) for name, chosen in self.checks.items()}
         return [
-            Planned(name, CHECKS[name].question, _plain(chosen), passes[name], each * passes[name])
+            Planned(name, CHECKS[name].question, plain_settings(chosen), passes[name], each * passes[name])
             for name, chosen in self.checks.items()
         ]
 
@@ -96,21 +106,43 @@ def audit(
     subject: Subject | Path | str,
     data: Any,
     *,
+    workers: int = 0,
+    cluster: str | None = None,
     watch: Callable[[str, int, int], None] = lambda *_: None,
+    fitted: Callable[[Outcome, int, int], None] | None = None,
     **choices: Any,
 ) -> Audit:
     """Runs the checks on a sample of the data and gives what they found with the card.
 
     `data` is a task's name, a file, a frame or `(texts, labels)`. The choices are those of `plan_audit`: `checks`,
-    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`. `watch(check, done, total)` is told before each check.
+    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`; the rest are
+    those of `run_plan`.
     """
-    return run_plan(plan_audit(subject, data, **choices), watch=watch)
+    plan = plan_audit(subject, data, **choices)
+    return run_plan(plan, workers=workers, cluster=cluster, watch=watch, fitted=fitted)
 
 
-def run_plan(plan: Plan, *, watch: Callable[[str, int, int], None] = lambda *_: None) -> Audit:
-    """Runs what was planned."""
+def run_plan(
+    plan: Plan,
+    *,
+    workers: int = 0,
+    cluster: str | None = None,
+    watch: Callable[[str, int, int], None] = lambda *_: None,
+    fitted: Callable[[Outcome, int, int], None] | None = None,
+) -> Audit:
+    """Makes the other fits that are missing, then runs the checks.
+
+    Args:
+        workers: fits at once, each in a process of its own; 0: one after the other, here.
+        cluster: `ray`, or `ray:ADDRESS`, to make them on.
+        watch: told before each check: its name, how many are done, how many there are.
+        fitted: told after each fit: its outcome, how many are done, how many there are.
+    """
     results: dict[str, CheckResult] = {}
     not_run: dict[str, str] = {}
+    if plan.case.fits is not None:
+        outcomes = plan.case.fits.make(plan.recipes, workers=workers, cluster=cluster, progress=fitted)
+        not_run |= {f"fit: {outcome.job.name}": outcome.reason for outcome in outcomes if outcome.folder is None}
     for number, (name, chosen) in enumerate(plan.checks.items()):
         watch(name, number, len(plan.checks))
         try:
@@ -132,6 +164,11 @@ def plan_audit(
     seed: int = 0,
     data_dir: Path | str | None = None,
     name: str | None = None,
+    refit: bool = False,
+    train: Any = None,
+    vectors: Path | str | None = None,
+    store: Path | str = STORE / "fits",
+    device: str = "auto",
 ) -> Plan:
     """Reads the data and fixes every choice; runs nothing.
 
@@ -141,6 +178,9 @@ def plan_audit(
         split: of the data; `all` for every row.
         settings: by `check.key`, such as `{"erasure.sizes": "1,2"}`.
         name: what the report calls the subject.
+        refit: also run what needs the model to be fitted again, on `train` (where not given, what it was trained on)
+            and with the word vectors it started from, into `store`.
+        device: for the other fits.
     """
     if isinstance(subject, str | Path):
         name, subject = name or str(subject), load(subject)
@@ -152,60 +192,56 @@ def plan_audit(
     checks = [checks] if isinstance(checks, str) else checks
     if examples < 1:
         raise BadInput(f"an audit needs at least one example, not {examples}.")
-    chosen = choose_settings(checks, settings or {})
+    chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins))
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     part, found = _examples_of(subject, corpus, split)
     whole = _relabelled(subject, corpus, found)
-    for explainer in _explainers(chosen):
+    for explainer in explainers_in(chosen):
         find_explainer(explainer)  # a wrong name is said before anything runs
         if explainer.startswith("file:"):
             check_ids(explainer.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
     picked = sorted(stream(seed, "audit sample").permutation(len(whole))[:examples].tolist())
-    case = Case(subject, [whole[i] for i in picked], labels=_labels(subject, corpus), seed=seed)
+    trained_on = _trained_on(subject, corpus, train, data_dir)
+    case = Case(
+        subject,
+        [whole[i] for i in picked],
+        labels=_labels(subject, corpus),
+        seed=seed,
+        tested=whole,
+        trained_on=trained_on,
+        fits=_fits(subject, trained_on, Path(store), vectors, device) if refit else None,
+    )
     card = chosen.pop("card")
     return Plan(name or subject.id, case, corpus, part, len(whole), chosen, card)
 
 
-def choose_settings(checks: Sequence[str] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of each check by name, and of the card, with the changes put in."""
-    names = [name for name, check in CHECKS.items() if check.default] if checks is None else list(checks)
-    for name in names:
-        if name not in CHECKS:
-            raise UnknownName("check", name, CHECKS)
-    chosen: dict[str, Any] = {name: CHECKS[name].settings() for name in names}
-    chosen["card"] = CardSettings()
-    for key, value in changes.items():
-        owner, _, field = key.partition(".")
-        if owner in CHECKS and owner not in chosen:
-            raise BadInput(f"--set {key}: the check {owner} is not among those to run.")
-        if owner not in chosen:
-            raise UnknownName("check in --set", owner, chosen)
-        known = {f.name for f in fields(chosen[owner])}
-        if field not in known:
-            raise UnknownName(f"setting of {owner}", field, known)
-        chosen[owner] = replace(chosen[owner], **{field: _like(getattr(chosen[owner], field), key, value)})
-    return chosen
-
-
-def _like(old: Any, key: str, value: Any) -> Any:
-    """The value as the kind of the one it replaces; a comma-separated text for several."""
+def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | str | None) -> Corpus | None:
+    """What the subject was trained on: what was named, the audited data itself, or its task; None if none of these."""
+    if train is not None:
+        return load_task(train, data_dir=data_dir)
+    task = subject.recipe.task if subject.recipe is not None else subject.id.rpartition("@")[2]
+    if task in (corpus.reference, corpus.name):
+        return corpus
+    name = task.partition("@")[0]
     try:
-        if isinstance(old, tuple):
-            parts = value.split(",") if isinstance(value, str) else list(value)
-            return tuple(type(old[0])(part.strip() if isinstance(part, str) else part) for part in parts)
-        return type(old)(value)
-    except (TypeError, ValueError):
-        wanted = "a comma-separated list" if isinstance(old, tuple) else f"a {type(old).__name__}"
-        raise BadInput(f"{key} must be {wanted}, such as {old!r}, not {value!r}.") from None
+        return load_task(name, data_dir=data_dir) if is_task(name) else None
+    except HeatcheckError:
+        return None  # its corpus is not on this machine
 
 
-def _explainers(chosen: Mapping[str, Any]) -> list[str]:
-    found = []
-    for settings in chosen.values():
-        for name in ("explainers", "rivals", "explainer"):
-            value = getattr(settings, name, ())
-            found += [value] if isinstance(value, str) else list(value)
-    return found
+def _fits(
+    subject: Subject, trained_on: Corpus | None, store: Path, vectors: Path | str | None, device: str
+) -> Fits | None:
+    """Where the subject's other fits are; None for one whose fits are closed forms."""
+    if isinstance(subject, KnowsItsTwins):
+        return None
+    if not isinstance(subject, Classifier) or subject.recipe is None:
+        raise BadInput(f"nobody knows how {subject.id} was made, so it cannot be fitted again: leave out --refit.")
+    if trained_on is None:
+        raise BadInput(
+            f"{subject.id} was trained on {subject.recipe.task}, which is not here: name those texts with --train."
+        )
+    return Fits(subject, trained_on, store=store, vectors=vectors, device=device)
 
 
 def _examples_of(subject: Subject, corpus: Corpus, split: str | None) -> tuple[str, tuple[Example, ...]]:
@@ -259,8 +295,8 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         "heatcheck": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "settings": {name: _plain(chosen) for name, chosen in plan.checks.items()},
-        "card": _plain(plan.card),
+        "settings": {name: plain_settings(chosen) for name, chosen in plan.checks.items()},
+        "card": plain_settings(plan.card),
         "papers": {name: CHECKS[name].paper for name in plan.checks},
         "questions": {name: CHECKS[name].question for name in plan.checks},
     }
@@ -310,9 +346,3 @@ def _looked(case: Case) -> list[Looked]:
             )
         )
     return shown
-
-
-def _plain(settings: Any) -> dict[str, Any]:
-    assert is_dataclass(settings)
-    found = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
-from heatcheck.data import Example
+from heatcheck.data import Corpus, Example
 from heatcheck.errors import BadInput, MissingPackage, NotSupported
 from heatcheck.explainers import (
     Readout,
@@ -20,7 +20,7 @@ from heatcheck.explainers import (
     responses,
 )
 from heatcheck.models import Subject
-from heatcheck.training import predict
+from heatcheck.training import Fits, Recorded, predict, record
 
 STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold on probabilities
 
@@ -28,9 +28,28 @@ STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold
 class Case:
     """A subject, the examples to look at, and a seed. Scores and predictions are made when first asked for."""
 
-    def __init__(self, subject: Subject, examples: Sequence[Example], *, labels: Sequence[str], seed: int = 0) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        examples: Sequence[Example],
+        *,
+        labels: Sequence[str],
+        seed: int = 0,
+        tested: Sequence[Example] | None = None,
+        trained_on: Corpus | None = None,
+        fits: Fits | None = None,
+    ) -> None:
+        """
+        Args:
+            tested: all the examples that `examples` were sampled from, for what is cheap to ask of every one.
+            trained_on: what the subject was trained on, where it is known.
+            fits: other fits of the subject, where they were asked for.
+        """
         if not examples:
             raise BadInput("there is no example to look at.")
+        self.tested = tuple(examples if tested is None else tested)
+        self.trained_on = trained_on
+        self.fits = fits
         self.subject = subject
         self.examples = tuple(examples)
         self.labels = tuple(labels)
@@ -47,6 +66,21 @@ class Case:
     def predicted(self) -> Int[np.ndarray, " example"]:
         found: Int[np.ndarray, " example"] = self.log_probabilities.argmax(-1)
         return found
+
+    @cached_property
+    def gold(self) -> Int[np.ndarray, " example"]:
+        """The labels of `tested`; raises NotSupported where one has none, or several."""
+        for example in self.tested:
+            if not isinstance(example.label, int):
+                raise NotSupported(f"example {example.id} has not one label, and this is about right answers.")
+        return np.array([example.label for example in self.tested])
+
+    @cached_property
+    def own(self) -> Recorded:
+        """What the subject says of `tested`: weights and log-probabilities."""
+        if self.fits is not None:
+            return self.fits.of_base(self.tested, "tested")
+        return record(self.subject, self.tested)
 
     @cached_property
     def logit_scale(self) -> float:

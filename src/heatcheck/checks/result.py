@@ -1,7 +1,7 @@
 """What a check is and what it returns. A result can be redrawn without rerunning; it draws and saves nothing itself."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -12,6 +12,7 @@ from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
+from heatcheck.models import Recipe
 
 Holds: TypeAlias = Literal["states", "re-encoded", "retrained"]
 
@@ -62,6 +63,8 @@ class Check(NamedTuple):
     measure: Callable[[Case, Any], CheckResult]
     cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan
     default: bool = True  # False: run only when named
+    plan: Callable[[Case, Any], Sequence[Recipe]] = lambda _case, _settings: ()  # other fits it compares with
+    refits: bool = False  # True: without other fits it has nothing to say
 
 
 def at_least_one(settings: object, check: str, *names: str) -> None:

@@ -12,6 +12,7 @@ from heatcheck.models.log_odds import KnowsLogOdds, log_odds_weights, of_first_d
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
+from heatcheck.models.twins import KnowsItsTwins
 
 __all__ = [
     "ATTENTIONS",
@@ -26,6 +27,7 @@ __all__ = [
     "Encoder",
     "Erases",
     "KnownAnswer",
+    "KnowsItsTwins",
     "KnowsLogOdds",
     "Recipe",
     "Responds",

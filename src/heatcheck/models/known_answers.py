@@ -5,9 +5,9 @@ them, the scores and the votes. The logits are Σ_t α_t vote_t, so a vote is a 
 decided by construction; each class proves its own case in a line or two.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -84,6 +84,19 @@ class KnownAnswer:
     def attention_free(self) -> "KnownAnswer":
         """The best this family does under uniform weights, in closed form: what *necessary* is measured against."""
         return Uniform(self)
+
+    def again(self, seed: int) -> "KnownAnswer":
+        """The same subject with the jitter of another seed: an honest second fit."""
+        return self.like(type(self), seed=seed)
+
+    def other_heatmaps(self) -> Mapping[str, "KnownAnswer"]:
+        """Subjects with these decisions and another heatmap, where they are known."""
+        return {}
+
+    def like(self, kind: "type[KnownAnswer]", **changes: Any) -> "KnownAnswer":
+        """Another kind of subject with the same task and nuisance parameters."""
+        mine = {name: getattr(self, name) for name in ("sharpness", "scale", "jitter", "seed")}
+        return kind(self.task, **{**mine, **changes})
 
     # The language of the planted tasks ------------------------------------------------------------------------
 
@@ -189,6 +202,9 @@ class Reader(KnownAnswer):
     def votes(self, text: View) -> Tensor:
         return self.says(text)
 
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {GaugeTwin.name: self.like(GaugeTwin)} if self.task in GaugeTwin.tasks else {}
+
 
 class Bystander(Reader):
     """Plausible, not used: every state is the summary of the whole text, so Σ α_t vote_t = vote for any weights."""
@@ -197,6 +213,9 @@ class Bystander(Reader):
 
     def votes(self, text: View) -> Tensor:
         return self.overall(text).expand(-1, text.scored.shape[1], -1)
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {WrongBystander.name: self.like(WrongBystander)}
 
 
 class WrongBystander(Bystander):
@@ -208,6 +227,9 @@ class WrongBystander(Bystander):
         silent = (text.features.abs().sum(-1) == 0) & text.scored
         first = silent & (silent.cumsum(1) == 1)
         return self.sharpness * first
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {Bystander.name: self.like(Bystander)}
 
 
 class Shifted(Reader):
@@ -229,6 +251,9 @@ class Shifted(Reader):
         # Its states are contextual, so its family holds the summary.
         return Uniform(Bystander(self.task, scale=self.scale))
 
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {}  # none is known
+
 
 class GaugeTwin(Reader):
     """The reader's decisions with the opposite heatmap.
@@ -247,6 +272,9 @@ class GaugeTwin(Reader):
 
     def votes(self, text: View) -> Tensor:
         return super().votes(text) * (self.typical_length * torch.tensor(self.sharpness).exp())
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {Reader.name: self.like(Reader)}
 
 
 class Leaker(Bystander):
@@ -294,6 +322,12 @@ class Dial(Reader):
         summarised = self.scale * _against_zero(text.feature("summarised").sum(1, keepdim=True))
         return self.share * attended + (1 - self.share) * summarised
 
+    def again(self, seed: int) -> KnownAnswer:
+        return self.like(Dial, seed=seed, share=self.share)
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {}  # none is known
+
 
 class Uniform(KnownAnswer):
     """Another subject's votes under uniform weights."""
@@ -304,6 +338,9 @@ class Uniform(KnownAnswer):
         self.tasks = of.tasks
         super().__init__(of.task, scale=of.scale, jitter=0.0)
         self.of = of
+
+    def again(self, seed: int) -> KnownAnswer:
+        return self  # without jitter there is nothing to draw again
 
     id = property(lambda self: f"uniform({self.of.id})")
 

@@ -24,3 +24,9 @@ class Recipe:
     @property
     def id(self) -> str:
         return content_id(asdict(self))
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Folders in the same store of the models whose words this one is trained on, each once."""
+        named = [(self.loss or {}).get("parent"), (self.impose or {}).get("parent")]
+        return tuple(dict.fromkeys(str(parent) for parent in named if parent is not None))

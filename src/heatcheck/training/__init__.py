@@ -2,10 +2,13 @@
 
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, train
+from heatcheck.training.fits import Fits, fingerprint
 from heatcheck.training.imposed import IMPOSED, imposed
+from heatcheck.training.jobs import describe, fit_job, fit_jobs, share_done, work_of
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
 from heatcheck.training.losses import LOSSES, Loss
+from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
 
 __all__ = [
@@ -14,15 +17,21 @@ __all__ = [
     "PRESETS",
     "STORE",
     "Fit",
+    "Fits",
     "LogisticRegression",
     "Loss",
     "Plan",
+    "Recorded",
     "Scores",
     "TrainingSettings",
     "batches_by_length",
     "build",
+    "describe",
     "epoch_batches",
     "evaluate",
+    "fingerprint",
+    "fit_job",
+    "fit_jobs",
     "fit_logistic_regression",
     "fit_recipe",
     "imposed",
@@ -31,6 +40,9 @@ __all__ = [
     "pick_device",
     "plan_recipe",
     "predict",
+    "record",
+    "share_done",
     "train",
     "train_loop",
+    "work_of",
 ]

@@ -13,7 +13,7 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
 from heatcheck.models import Subject
-from heatcheck.training.imposed import imposed
+from heatcheck.training.imposed import Parent, imposed
 
 
 class Scores(NamedTuple):
@@ -46,7 +46,12 @@ def batches_by_length(examples: Sequence[Example], size: int) -> Iterator[list[i
 
 @torch.inference_mode()
 def predict(
-    subject: Subject, examples: Sequence[Example], *, impose: Facts | None = None, batch_size: int = 128
+    subject: Subject,
+    examples: Sequence[Example],
+    *,
+    impose: Facts | None = None,
+    parent: Parent | None = None,
+    batch_size: int = 128,
 ) -> Float[np.ndarray, "example decision label"]:
     """Log-probabilities, in the order of the examples."""
     if not examples:
@@ -54,12 +59,14 @@ def predict(
     found: dict[int, np.ndarray] = {}
     for indices in batches_by_length(examples, batch_size):
         batch = subject.encode([examples[i] for i in indices])
-        run = subject.run(batch, edits=imposed(subject, batch, impose))
+        run = subject.run(batch, edits=imposed(subject, batch, impose, parent))
         found.update(zip(indices, run.logits.log_softmax(-1).double().cpu().numpy(), strict=True))
     return np.stack([found[i] for i in range(len(examples))])
 
 
-def evaluate(subject: Subject, examples: Iterable[Example], *, impose: Facts | None = None) -> Scores:
+def evaluate(
+    subject: Subject, examples: Iterable[Example], *, impose: Facts | None = None, parent: Parent | None = None
+) -> Scores:
     """Scores over all decisions of these examples.
 
     >>> from heatcheck.data import load_task
@@ -68,7 +75,7 @@ def evaluate(subject: Subject, examples: Iterable[Example], *, impose: Facts | N
     1.0
     """
     examples = tuple(examples)
-    return score(predict(subject, examples, impose=impose), gold_of(subject, examples))
+    return score(predict(subject, examples, impose=impose, parent=parent), gold_of(subject, examples))
 
 
 def score(logs: Float[np.ndarray, "example decision label"], gold: Int[np.ndarray, "example decision"]) -> Scores:

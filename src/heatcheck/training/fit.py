@@ -18,8 +18,9 @@ from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate, gold_of, score
 from heatcheck.training.imposed import find_imposed
 from heatcheck.training.logistic_regression import fit_logistic_regression
-from heatcheck.training.loop import train_loop
+from heatcheck.training.loop import Watch, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
+from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.settings import TrainingSettings, make_plan
 
 STORE = Path("heatcheck-out")
@@ -63,7 +64,7 @@ def plan_recipe(
     if training.class_weight and len(corpus.labels) == 2:
         positive = sum(example.label == 1 for example in corpus["train"])
         planned["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
-    facts = {**asdict(model), "vectors": _vectors_reference(vectors)}
+    facts = {**asdict(model), "vectors": vectors_reference(vectors)}
     return Recipe(corpus.reference, facts, asdict(training), seed, planned, impose)
 
 
@@ -107,38 +108,81 @@ def fit_recipe(
     device: str = "auto",
     progress: bool = False,
 ) -> None:
-    """Trains what the recipe says into a folder that appears whole."""
+    """Trains what the recipe says into a folder that appears whole; its parents stand beside that folder."""
+    # Whatever is wrong with the options is found before the folder of an interrupted run is touched.
+    training = check_recipe(recipe, corpus, folder.parent)
+    with whole_folder(folder) as scratch, Bar(training, len(corpus["train"]), shown=progress) as bar:
+        fit_into(recipe, corpus, scratch, folder.parent, vectors=vectors, device=device, watch=bar.watch)
+
+
+def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSettings:
+    """The recipe's training settings, or one sentence about why nothing can be trained from it here."""
     if recipe.task != corpus.reference:
         raise BadInput(f"the recipe is for {recipe.task}, the data is {corpus.reference}.")
-    # Whatever is wrong with the options is found before the folder of an interrupted run is touched.
-    training = TrainingSettings(**recipe.training)
     if recipe.loss["name"] not in LOSSES:
         raise UnknownName("loss", recipe.loss["name"], LOSSES)
     if recipe.impose is not None:
         find_imposed(recipe.impose)
+    for parent in recipe.parents:
+        if not (store / parent).is_dir():
+            raise BadInput(f"the recipe learns from the model {parent}, which is not in {store}.")
+    return TrainingSettings(**recipe.training)
+
+
+def fit_into(
+    recipe: Recipe,
+    corpus: Corpus,
+    scratch: Path,
+    store: Path,
+    *,
+    vectors: Path | str | None = None,
+    device: str = "auto",
+    watch: Watch = lambda *_: None,
+) -> None:
+    """Trains what the recipe says into this folder, from what an interrupted attempt left in it."""
+    training = check_recipe(recipe, corpus, store)
     subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
     baseline = add_log_odds(subject, corpus)
-    with whole_folder(folder) as scratch:
-        if not _is_of(scratch, recipe):
-            (scratch / checkpoint.FILE).unlink(missing_ok=True)
-        write_json(scratch / "recipe.json", asdict(recipe))
-        with Bar(training, len(corpus["train"]), shown=progress) as bar:
-            done = train_loop(subject, corpus, recipe, scratch, watch=bar.watch)
-        test = evaluate(subject, corpus["test"].examples, impose=recipe.impose)
-        save(subject, scratch)
-        write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
-        write_json(
-            scratch / SUMMARY,
-            {
-                "kept_epoch": done.best_epoch,
-                "selected_on": training.select_split,
-                "left_out": dict(corpus.dropped),
-                "test": test.facts(),
-                "logistic_regression": baseline,
-            },
-        )
-        (scratch / "recipe.json").unlink()  # it stands in config.json
+    parents = _record_parents(recipe, corpus, store, str(subject.device))
+    _start(subject, recipe, store)
+    if not _is_of(scratch, recipe):
         (scratch / checkpoint.FILE).unlink(missing_ok=True)
+    write_json(scratch / "recipe.json", asdict(recipe))
+    done = train_loop(subject, corpus, recipe, scratch, parents=parents, watch=watch)
+    given_by = parents.get((recipe.impose or {}).get("parent", ""))
+    test = evaluate(subject, corpus["test"].examples, impose=recipe.impose, parent=given_by)
+    save(subject, scratch)
+    write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
+    write_json(
+        scratch / SUMMARY,
+        {
+            "kept_epoch": done.best_epoch,
+            "selected_on": training.select_split if training.select != "train_loss" else "train",
+            "left_out": dict(corpus.dropped),
+            "test": test.facts(),
+            "logistic_regression": baseline,
+        },
+    )
+    (scratch / "recipe.json").unlink()  # it stands in config.json
+    (scratch / checkpoint.FILE).unlink(missing_ok=True)
+
+
+def _record_parents(recipe: Recipe, corpus: Corpus, store: Path, device: str) -> dict[str, Recorded]:
+    """What each parent says of every example of the task."""
+    examples = [example for split in corpus.splits.values() for example in split]
+    return {name: record(load_folder(store / name, device=device), examples) for name in recipe.parents}
+
+
+def _start(subject: Classifier, recipe: Recipe, store: Path) -> None:
+    """Where an adversary begins, and what of it is trained: the whole model, or its attention's own parameters."""
+    if recipe.loss.get("start") == "parent":
+        parent = load_folder(store / recipe.loss["parent"], device=str(subject.device))
+        if parent.vocabulary != subject.vocabulary or parent.settings.encoder != subject.settings.encoder:
+            raise BadInput(f"an adversary that starts from its parent is of the same kind, and {subject.id} is not.")
+        subject.load_state_dict(parent.state_dict())
+    if recipe.loss.get("trains") == "attention":
+        subject.requires_grad_(False)
+        subject.attention.requires_grad_(True)
 
 
 def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) -> Classifier:
@@ -153,8 +197,8 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
         always=corpus.labels if any(example.options for example in corpus["train"]) else (),
     )
     facts = dict(recipe.model)
-    if (wanted := facts.pop("vectors")) != _vectors_reference(vectors):
-        raise BadInput(f"the recipe starts from the vectors {wanted}, not {_vectors_reference(vectors)}.")
+    if (wanted := facts.pop("vectors")) != vectors_reference(vectors):
+        raise BadInput(f"the recipe starts from the vectors {wanted}, not {vectors_reference(vectors)}.")
     matrix = None if vectors is None else torch.from_numpy(read_vectors(vectors, vocabulary.tokens).matrix)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
@@ -204,7 +248,10 @@ def pick_device(name: str) -> torch.device:
 def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
     subject = load_folder(folder, device=str(pick_device(device)))
     impose = subject.recipe.impose if subject.recipe else None
-    test = evaluate(subject, corpus["test"].examples, impose=impose)
+    tested, given_by = corpus["test"].examples, None
+    if impose is not None and "parent" in impose:
+        given_by = record(load_folder(folder.parent / impose["parent"], device=str(subject.device)), tested)
+    test = evaluate(subject, tested, impose=impose, parent=given_by)
     found = read_json(folder / SUMMARY).get("logistic_regression", {"not_fitted": "by an older heatcheck"})
     return Fit(subject, folder, test, reused=True, logistic_regression=found, left_out=corpus.dropped)
 
@@ -218,7 +265,7 @@ def _is_of(scratch: Path, recipe: Recipe) -> bool:
     return bool(left == json.loads(json.dumps(asdict(recipe))))
 
 
-def _vectors_reference(path: Path | str | None) -> str | None:
+def vectors_reference(path: Path | str | None) -> str | None:
     if path is None:
         return None
     path = Path(path)

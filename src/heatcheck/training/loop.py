@@ -1,7 +1,8 @@
 """The one training loop. Adversarial, deceptive, uniform or guided training are losses and imposed weights."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,23 @@ from heatcheck.engine import stream
 from heatcheck.models import Classifier, Recipe
 from heatcheck.training import checkpoint
 from heatcheck.training.checkpoint import Progress
-from heatcheck.training.evaluation import evaluate
+from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.imposed import imposed
 from heatcheck.training.losses import LOSSES
+from heatcheck.training.recorded import Recorded
 from heatcheck.training.settings import TrainingSettings
 
 Watch = Callable[[int, int, float], None]  # epoch, examples seen in it, mean loss so far
 
 
 def train_loop(
-    subject: Classifier, corpus: Corpus, recipe: Recipe, folder: Path, *, watch: Watch = lambda *_: None
+    subject: Classifier,
+    corpus: Corpus,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    parents: Mapping[str, Recorded] = MappingProxyType({}),
+    watch: Watch = lambda *_: None,
 ) -> Progress:
     """Trains the subject in place, from the folder's checkpoint if there is one, and leaves it at its best epoch.
 
@@ -30,13 +38,22 @@ def train_loop(
     killed and resumed ends with the same weights, bit for bit, as one that was not.
     """
     with torch.random.fork_rng(devices=[subject.device] if subject.device.type == "cuda" else []):
-        return _train(subject, corpus, recipe, folder, watch)
+        return _train(subject, corpus, recipe, folder, parents, watch)
 
 
-def _train(subject: Classifier, corpus: Corpus, recipe: Recipe, folder: Path, watch: Watch) -> Progress:
+def _train(
+    subject: Classifier,
+    corpus: Corpus,
+    recipe: Recipe,
+    folder: Path,
+    parents: Mapping[str, Recorded],
+    watch: Watch,
+) -> Progress:
     settings = TrainingSettings(**recipe.training)
     objective = LOSSES[recipe.loss["name"]]
     want = objective.wants(subject)
+    taught_by = parents.get(recipe.loss.get("parent", ""))
+    given_by = parents.get((recipe.impose or {}).get("parent", ""))
     train, chosen_on = corpus["train"].examples, corpus[settings.select_split].examples
     optimizer = make_optimizer(subject, settings)
     progress = checkpoint.resume(folder, subject, optimizer)
@@ -48,8 +65,8 @@ def _train(subject: Classifier, corpus: Corpus, recipe: Recipe, folder: Path, wa
         total, seen = 0.0, 0
         for examples in epoch_batches(train, settings, stream(recipe.seed, "batches", epoch)):
             batch = subject.encode(examples)
-            run = subject.run(batch, edits=imposed(subject, batch, recipe.impose), want=want)
-            loss = objective.of(subject, run, batch, recipe.loss)
+            run = subject.run(batch, edits=imposed(subject, batch, recipe.impose, given_by), want=want)
+            loss = objective.of(subject, run, batch, recipe.loss, taught_by)
             optimizer.zero_grad(set_to_none=True)
             (loss.sum() if settings.reduction == "sum" else loss.mean()).backward()  # type: ignore[no-untyped-call]
             if settings.clip:
@@ -59,10 +76,10 @@ def _train(subject: Classifier, corpus: Corpus, recipe: Recipe, folder: Path, wa
             watch(epoch, seen, total / seen)
 
         subject.eval()
-        scores = evaluate(subject, chosen_on, impose=recipe.impose)
+        scores = evaluate(subject, chosen_on, impose=recipe.impose, parent=given_by)
         progress.epoch += 1
         progress.history.append({"epoch": epoch, "train_loss": total / seen, settings.select_split: scores.facts()})
-        score = -scores.loss if settings.select == "loss" else float(getattr(scores, settings.select))
+        score = _score(scores, total / seen, settings)
         eligible = epoch > 0 or not settings.skip_first or settings.epochs == 1
         if eligible and score > progress.best_score:
             progress.best_epoch, progress.best_score = epoch, score
@@ -91,14 +108,22 @@ def make_optimizer(subject: Classifier, settings: TrainingSettings) -> torch.opt
     """Adam or AdamW; the attention's parameters are in a group of their own, for presets that do not decay them."""
     attention = list(subject.attention.parameters())
     of_attention = {id(parameter) for parameter in attention}
-    rest = [parameter for parameter in subject.parameters() if id(parameter) not in of_attention]
+    # What is frozen is not decayed either.
+    rest = [p for p in subject.parameters() if id(p) not in of_attention and p.requires_grad]
     decay = settings.weight_decay
-    groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": decay}]
+    groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": decay}] if rest else []
     if attention:
         groups.append({"params": attention, "weight_decay": decay if settings.decay_attention else 0.0})
     make = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
     # Fused: one pass over the embedding table instead of a dozen.
     return make(groups, lr=settings.learning_rate, amsgrad=settings.amsgrad, fused=True)
+
+
+def _score(scores: Scores, train_loss: float, settings: TrainingSettings) -> float:
+    """What the kept epoch is best at; more is better."""
+    if settings.select == "train_loss":
+        return -train_loss
+    return -scores.loss if settings.select == "loss" else float(getattr(scores, settings.select))
 
 
 def _has_settled(progress: Progress, settings: TrainingSettings) -> bool:

@@ -13,17 +13,20 @@ from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Run, Site, Subject, log_odds_weights
 from heatcheck.stats import jensen_shannon_nats
+from heatcheck.training.recorded import Recorded
 
 
 class Loss(NamedTuple):
     """What is minimised, a number an example; what it must see of a run, and what a recipe may change about it."""
 
-    of: Callable[[Subject, Run, Batch, Facts], Float[Tensor, " example"]]
+    of: Callable[[Subject, Run, Batch, Facts, Recorded | None], Float[Tensor, " example"]]
     wants: Callable[[Subject], Collection[Site]] = lambda _: ()
-    settings: Mapping[str, float] = MappingProxyType({})  # with their defaults
+    settings: Facts = MappingProxyType({})  # with their defaults; "parent": the folder of the model it learns from
 
 
-def likelihood(_: Subject, run: Run, batch: Batch, facts: Facts) -> Float[Tensor, " example"]:
+def likelihood(
+    _: Subject, run: Run, batch: Batch, facts: Facts, __: Recorded | None = None
+) -> Float[Tensor, " example"]:
     """Negative log-likelihood in nats, a mean over an example's decisions; weighted by gold label if asked."""
     if batch.gold is None:
         raise BadInput("training needs a label for every example.")
@@ -36,7 +39,9 @@ def likelihood(_: Subject, run: Run, batch: Batch, facts: Facts) -> Float[Tensor
     return each.sum(1) / decisions
 
 
-def log_odds_regularised(subject: Subject, run: Run, batch: Batch, facts: Facts) -> Float[Tensor, " example"]:
+def log_odds_regularised(
+    subject: Subject, run: Run, batch: Batch, facts: Facts, _: Recorded | None = None
+) -> Float[Tensor, " example"]:
     """Likelihood + strength · JSD(the model's weights, softmax of |log-odds|), a mean over heads and queries.
 
     Each example weighs its divergence like its likelihood, whatever the batch's size and whether it is summed or
@@ -49,15 +54,63 @@ def log_odds_regularised(subject: Subject, run: Run, batch: Batch, facts: Facts)
     return likelihood(subject, run, batch, facts) + strength * apart
 
 
+def adversarial(
+    _: Subject, run: Run, batch: Batch, facts: Facts, parent: Recorded | None
+) -> Float[Tensor, " example"]:
+    """TVD(ŷ_a, ŷ_b) − strength · KL(α_a ‖ α_b): the parent's answers (a) with other weights than its own.
+
+    Gold labels are not used. The weights are taken from the scores, so that a weight too small for a float still has
+    a logarithm. `as_published` is Wiegreffe & Pinter's code: half the total variation of two labels, and every batch
+    multiplied by the sum of its examples' class weights, which lets the gold labels in by accident.
+    """
+    if parent is None:
+        raise BadInput("an adversary is trained against a parent, and none is here.")
+    apart = (parent.log_probabilities_for(batch).exp() - run.logits.softmax(-1)).abs().sum(-1).mean(1) / 2
+    theirs = parent.weights_for(batch)  # [example head query key]
+    hidden = ~batch.scored[:, None, None, :]
+    own = run.parts[Site("score")].masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
+    log_ratio = theirs.masked_fill(theirs == 0, 1.0).log() - own
+    divergence = (theirs * log_ratio).sum(-1).mean((1, 2))
+    strength: float = facts["strength"]
+    if not facts["as_published"]:
+        return apart - strength * divergence
+    weight = facts.get("label_weight")
+    factor = float(len(batch))
+    if weight is not None and batch.gold is not None:
+        factor = float(torch.tensor(weight)[batch.gold.cpu()].sum())
+    return factor * (apart / 2 - strength * divergence)
+
+
+def deceptive(
+    subject: Subject, run: Run, batch: Batch, facts: Facts, _: Recorded | None = None
+) -> Float[Tensor, " example"]:
+    """Likelihood − strength · log(1 − weight on the marked tokens): attention that stays off them (Pruthi et al.)."""
+    mark = str(facts["mark"])
+    if mark not in batch.marks:
+        raise BadInput(f"the deceptive loss keeps weight off tokens marked {mark!r}, and these examples mark none.")
+    own = run.parts[subject.sites[-1]]  # [example head query key]
+    elsewhere = (own * (~batch.marks[mark] & batch.scored)[:, None, None, :]).sum(-1)
+    strength: float = facts["strength"]
+    # A sum of what is left rather than 1 − mass: it keeps its digits where the mass is nearly 1.
+    return likelihood(subject, run, batch, facts) - strength * elsewhere.clamp(min=1e-12).log().mean((1, 2))
+
+
 def read_out(subject: Subject) -> tuple[Site, ...]:
     """The site whose weights are the heatmap."""
     return (subject.sites[-1],)
 
 
 LOSSES: dict[str, Loss] = {
+    "adversarial": Loss(
+        adversarial,
+        lambda _: (Site("score"),),
+        MappingProxyType({"parent": "", "strength": 1e-3, "as_published": False, "start": "fresh", "trains": "all"}),
+    ),
+    "deceptive": Loss(deceptive, read_out, MappingProxyType({"strength": 1.0, "mark": "rationale"})),
     "likelihood": Loss(likelihood),
     "log_odds_regularised": Loss(log_odds_regularised, read_out, MappingProxyType({"strength": 5.0})),
 }
+CHOICES = {"start": ("fresh", "parent"), "trains": ("all", "attention")}  # of settings that are one of a few words
 
 
 def plan_loss(loss: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -78,10 +131,26 @@ def plan_loss(loss: str | Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput(f"the loss {name} has no settings, so no {key}.")
         if key not in LOSSES[name].settings:
             raise UnknownName(f"setting of the loss {name}", key, LOSSES[name].settings)
-        try:
-            planned[key] = float(value)
-        except (TypeError, ValueError):
-            raise BadInput(f"loss.{key} must be a number, not {value!r}.") from None
-        if not 0 <= planned[key] < float("inf"):
-            raise BadInput(f"loss.{key} must be at least 0, not {value!r}.")
+        planned[key] = _like(LOSSES[name].settings[key], key, value)
+    if planned.get("parent") == "":
+        raise BadInput(f"the loss {name} needs a parent: the folder's name of the model it learns from.")
     return planned
+
+
+def _like(default: Any, key: str, value: Any) -> Any:
+    """The value as the kind of its default, from a command line's text too."""
+    if isinstance(default, bool):
+        if str(value).lower() not in ("true", "false"):
+            raise BadInput(f"loss.{key} must be true or false, not {value!r}.")
+        return str(value).lower() == "true"
+    if isinstance(default, str):
+        if str(value) not in CHOICES.get(key, (str(value),)):
+            raise UnknownName(f"value for loss.{key}", str(value), CHOICES[key])
+        return str(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise BadInput(f"loss.{key} must be a number, not {value!r}.") from None
+    if not 0 <= number < float("inf"):
+        raise BadInput(f"loss.{key} must be at least 0, not {value!r}.")
+    return number

@@ -9,7 +9,7 @@ from heatcheck.data import Corpus, name_parts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import ClassifierSettings
 
-SELECT = ("auc", "accuracy", "loss")
+SELECT = ("auc", "accuracy", "loss", "train_loss")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class TrainingSettings:
     reduction: str = "mean"  # over the batch: mean or sum
     class_weight: bool = False  # two labels: weigh positives by n_negative / n_positive of train
     length_noise: float = 0.1  # batches hold similar lengths, each length first moved by up to this share
-    select: str = "loss"  # what the kept epoch is best at: auc (two labels), accuracy or loss
+    # What the kept epoch is best at: auc (two labels), accuracy, loss, or train_loss: the objective's mean in the epoch.
+    select: str = "loss"
     select_split: str = "dev"  # "test" only to redo what was published
     skip_first: bool = False  # the first epoch is never kept
     min_documents: int = 1  # a word must stand in so many train texts to be in the vocabulary

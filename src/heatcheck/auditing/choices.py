@@ -1,0 +1,61 @@
+"""Which checks an audit runs, and with what settings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from heatcheck.auditing.verdict import CardSettings
+from heatcheck.checks import CHECKS
+from heatcheck.errors import BadInput, UnknownName
+
+
+def choose_settings(checks: Sequence[str] | None, changes: Mapping[str, Any], *, refit: bool = True) -> dict[str, Any]:
+    """The settings of each check by name, and of the card, with the changes put in."""
+    every = [name for name, check in CHECKS.items() if refit or not check.refits]
+    names = [name for name in every if CHECKS[name].default] if checks is None else list(checks)
+    names = every if names == ["all"] else names
+    for name in names:
+        if name not in CHECKS:
+            raise UnknownName("check", name, [*CHECKS, "all"])
+        if CHECKS[name].refits and not refit:
+            raise BadInput(f"the check {name} compares with other fits of the model: add --refit to make them.")
+    chosen: dict[str, Any] = {name: CHECKS[name].settings() for name in names}
+    chosen["card"] = CardSettings()
+    for key, value in changes.items():
+        owner, _, field = key.partition(".")
+        if owner in CHECKS and owner not in chosen:
+            raise BadInput(f"--set {key}: the check {owner} is not among those to run.")
+        if owner not in chosen:
+            raise UnknownName("check in --set", owner, chosen)
+        known = {f.name for f in fields(chosen[owner])}
+        if field not in known:
+            raise UnknownName(f"setting of {owner}", field, known)
+        chosen[owner] = replace(chosen[owner], **{field: _like(getattr(chosen[owner], field), key, value)})
+    return chosen
+
+
+def _like(old: Any, key: str, value: Any) -> Any:
+    """The value as the kind of the one it replaces; a comma-separated text for several."""
+    try:
+        if isinstance(old, tuple):
+            parts = value.split(",") if isinstance(value, str) else list(value)
+            return tuple(type(old[0])(part.strip() if isinstance(part, str) else part) for part in parts)
+        return type(old)(value)
+    except (TypeError, ValueError):
+        wanted = "a comma-separated list" if isinstance(old, tuple) else f"a {type(old).__name__}"
+        raise BadInput(f"{key} must be {wanted}, such as {old!r}, not {value!r}.") from None
+
+
+def explainers_in(chosen: Mapping[str, Any]) -> list[str]:
+    found = []
+    for settings in chosen.values():
+        for name in ("explainers", "rivals", "explainer"):
+            value = getattr(settings, name, ())
+            found += [value] if isinstance(value, str) else list(value)
+    return found
+
+
+def plain_settings(settings: Any) -> dict[str, Any]:
+    assert is_dataclass(settings)
+    found = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

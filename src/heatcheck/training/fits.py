@@ -1,0 +1,114 @@
+"""Other fits of a subject: where they are kept, how they are made, and what they say of the examples at hand."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heatcheck import engine
+from heatcheck.data import Corpus, Example
+from heatcheck.engine import FolderExists, Outcome, content_id, whole_folder
+from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models import Classifier, Recipe, load_folder, save
+from heatcheck.training.fit import STORE, vectors_reference
+from heatcheck.training.jobs import describe, fit_job, fit_jobs
+from heatcheck.training.recorded import Recorded, record
+
+
+@dataclass
+class Fits:
+    """Fits of recipes in a store, beside the subject they are compared with.
+
+    `base` is the subject's own folder there, named by its weights: a recipe alone would not do, for the same recipe
+    gives other weights on another machine.
+    """
+
+    subject: Classifier
+    corpus: Corpus  # what the subject was trained on
+    store: Path = STORE / "fits"
+    vectors: Path | str | None = None
+    device: str = "auto"
+    failed: dict[str, str] = field(default_factory=dict)  # recipe id -> why it could not be fitted
+
+    def __post_init__(self) -> None:
+        recipe = self.subject.recipe
+        if recipe is None:
+            raise NotSupported(f"nobody knows how {self.subject.id} was made, so it cannot be fitted again.")
+        if recipe.task != self.corpus.reference:
+            raise BadInput(
+                f"{self.subject.id} was trained on {recipe.task}, and {self.corpus.reference} is not that: name the "
+                "texts it was trained on with --train."
+            )
+        wanted = recipe.model["vectors"]
+        if wanted != vectors_reference(self.vectors) and wanted is not None:
+            raise BadInput(f"{self.subject.id} started from the word vectors {wanted}: name that file with --vectors.")
+        if wanted is None:
+            self.vectors = None
+        self.recipe: Recipe = recipe
+        self._recorded: dict[tuple[str, str], Recorded] = {}
+
+    @property
+    def base(self) -> str:
+        """The name of the subject's own folder in the store."""
+        return fingerprint(self.subject)
+
+    def make(
+        self,
+        recipes: Sequence[Recipe],
+        *,
+        workers: int = 0,
+        cluster: str | None = None,
+        progress: Callable[[Outcome, int, int], None] | None = None,
+    ) -> list[Outcome]:
+        """Trains what is not in the store yet; what fails is kept by name and loses nothing else."""
+        try:
+            with whole_folder(self.store / self.base) as scratch:
+                save(self.subject, scratch)
+        except FolderExists:
+            pass  # kept by an earlier audit
+        wanted = [recipe for recipe in recipes if recipe != self.recipe]
+        jobs = fit_jobs(wanted, self.corpus, self.store, vectors=self.vectors, device=self.device)
+        outcomes = list(engine.map(fit_job, jobs, self.store, workers=workers, cluster=cluster, progress=progress))
+        self.failed |= {outcome.job.id: outcome.reason for outcome in outcomes if outcome.folder is None}
+        return outcomes
+
+    def said(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded:
+        """What the fit of a recipe says of these examples; `where` names them, so that it is asked once.
+
+        Raises NotSupported where the fit is not there, with the reason.
+        """
+        key = (recipe.id, where)
+        if key not in self._recorded:
+            self._recorded[key] = self._record(recipe, examples, where)
+        return self._recorded[key]
+
+    def of_base(self, examples: Sequence[Example], where: str) -> Recorded:
+        """What the subject itself says."""
+        return self.said(self.recipe, examples, where)
+
+    def _record(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded:
+        if recipe == self.recipe:
+            return record(self.subject, examples)
+        if not (self.store / recipe.id).is_dir():
+            raise NotSupported(f"{describe(recipe)} could not be fitted: {self.failed.get(recipe.id, 'not asked for')}")
+        fit = load_folder(self.store / recipe.id, device=str(self.subject.device))
+        return record(fit, examples, impose=recipe.impose, parent=self._parent(recipe, examples, where))
+
+    def _parent(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded | None:
+        name = (recipe.impose or {}).get("parent")
+        if name is None:
+            return None
+        key = (str(name), where)
+        if key not in self._recorded:
+            own = name == self.base
+            parent = self.subject if own else load_folder(self.store / name, device=str(self.subject.device))
+            self._recorded[key] = record(parent, examples)
+        return self._recorded[key]
+
+
+def fingerprint(subject: Classifier) -> str:
+    """A name made from the subject's weights."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(subject.state_dict().items()):
+        digest.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+    return content_id({"weights": digest.hexdigest()})

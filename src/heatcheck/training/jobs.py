@@ -1,0 +1,131 @@
+"""Fits as jobs of the engine: any machine that sees the store can train them, for the texts are in it too."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from heatcheck.data import Corpus, Example, Split
+from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, whole_folder, write_json, write_whole
+from heatcheck.models import Recipe
+from heatcheck.training.fit import fit_into
+from heatcheck.training.settings import TrainingSettings
+
+CORPUS, SHARE = "corpus.json", "share.json"
+SECONDS = 1.0  # between two words about how far a fit is
+
+
+def fit_jobs(
+    recipes: Sequence[Recipe], corpus: Corpus, store: Path, *, vectors: Path | str | None = None, device: str = "auto"
+) -> list[Job]:
+    """One job a recipe, named by its id, after its parents; the corpus is put into the store first."""
+    kept = keep_corpus(corpus, store)
+    where = {"corpus": kept, "vectors": None if vectors is None else str(Path(vectors).absolute()), "device": device}
+    return [
+        Job(recipe.id, describe(recipe), recipe.parents, {"recipe": asdict(recipe), **where})
+        for recipe in {recipe.id: recipe for recipe in recipes}.values()
+    ]
+
+
+def fit_job(argument: Facts, folder: Path, store: Path) -> None:
+    """Trains one recipe into its folder."""
+    recipe = Recipe(**argument["recipe"])
+    corpus = read_corpus(store / argument["corpus"])
+    # Stories have no pretrained vectors even where others of the same run do.
+    vectors = argument["vectors"] if recipe.model["vectors"] is not None else None
+    whole = TrainingSettings(**recipe.training).epochs * len(corpus["train"])
+    last = 0.0
+
+    def watch(epoch: int, seen: int, _: float) -> None:
+        nonlocal last
+        if time.monotonic() - last > SECONDS:
+            last = time.monotonic()
+            write_json(folder / SHARE, {"share": (epoch * len(corpus["train"]) + seen) / whole})
+
+    fit_into(recipe, corpus, folder, store, vectors=vectors, device=argument["device"], watch=watch)
+    (folder / SHARE).unlink(missing_ok=True)
+
+
+def share_done(job_id: str, store: Path) -> float:
+    """How much of a fit is done, from what it says in its folder: 0 to 1."""
+    if (store / job_id).is_dir():
+        return 1.0
+    try:
+        return float(json.loads((store / f".{job_id}.part" / SHARE).read_bytes())["share"])
+    except (OSError, ValueError, KeyError):
+        return 0.0
+
+
+def work_of(recipe: Recipe, texts: int) -> float:
+    """About how much work a fit is, in texts read: a model without context is an eighth of a recurrent one."""
+    passes = 1.0 if recipe.model["encoder"] != "average" else 0.125
+    return passes * texts * TrainingSettings(**recipe.training).epochs
+
+
+def describe(recipe: Recipe) -> str:
+    """A fit in a few words.
+
+    >>> recipe = Recipe("sst@0", {"encoder": "lstm"}, {}, 3, {"name": "adversarial", "parent": "ab", "strength": 0.001})
+    >>> describe(recipe)
+    'sst: lstm, adversary at λ = 0.001, seed 3'
+    """
+    words = [str(recipe.model["encoder"])]
+    if recipe.loss["name"] == "adversarial":
+        words.append(f"adversary at λ = {recipe.loss['strength']:g}")
+        words += ["from its parent"] if recipe.loss.get("start") == "parent" else []
+        words += ["attention only"] if recipe.loss.get("trains") == "attention" else []
+    elif recipe.loss["name"] != "likelihood":
+        words.append(str(recipe.loss["name"]).replace("_", " "))
+    if recipe.impose is not None:
+        kind = recipe.impose["weights"]
+        words.append(f"weights of {recipe.impose['parent']}" if kind == "parent" else f"{kind} weights")
+    return f"{recipe.task.partition('@')[0]}: {', '.join([*words, f'seed {recipe.seed}'])}"
+
+
+def keep_corpus(corpus: Corpus, store: Path) -> str:
+    """Writes the corpus into the store unless it is there, and says under what name."""
+    name = content_id({"corpus": corpus.reference})
+    if not (store / name).is_dir():
+        facts = {
+            "name": corpus.name,
+            "labels": list(corpus.labels),
+            "tokens": corpus.tokens,
+            "given_split": corpus.given_split,
+            "dropped": dict(corpus.dropped),
+            "splits": {split: [_plain(example) for example in of] for split, of in corpus.splits.items()},
+        }
+        try:
+            with whole_folder(store / name, resume=False) as scratch:
+                write_whole(scratch / CORPUS, json.dumps(facts))
+        except FolderExists:
+            pass  # another process was quicker with the same texts
+    return name
+
+
+@lru_cache(maxsize=2)
+def read_corpus(folder: Path) -> Corpus:
+    """What `keep_corpus` wrote."""
+    facts = read_json(folder / CORPUS)
+    splits = {split: Split(split, tuple(map(_example, of))) for split, of in facts["splits"].items()}
+    return Corpus(
+        facts["name"], tuple(facts["labels"]), splits, facts["tokens"], facts["given_split"], facts["dropped"]
+    )
+
+
+def _plain(example: Example) -> dict[str, Any]:
+    return {name: value for name, value in asdict(example).items() if value not in (None, {})}
+
+
+def _example(facts: dict[str, Any]) -> Example:
+    label, options = facts.get("label"), facts.get("options")
+    return Example(
+        facts["id"],
+        facts["text"],
+        facts.get("text_pair"),
+        tuple(label) if isinstance(label, list) else label,
+        {name: tuple(marked) for name, marked in facts.get("marks", {}).items()},
+        None if options is None else tuple(options),
+    )

@@ -1,0 +1,119 @@
+"""What a subject said of each example, kept by the example's id: its weights and its log-probabilities.
+
+A parent's word to its adversaries and guides, and all that a check on other fits needs of them: a few numbers a token
+instead of a model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.engine import Facts
+from heatcheck.errors import BadInput
+from heatcheck.models import Subject
+from heatcheck.training.evaluation import batches_by_length
+from heatcheck.training.imposed import imposed
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Weights at the read-out over each example's scored tokens, and log-probabilities of its decisions."""
+
+    ids: tuple[str, ...]
+    log_probabilities: Float[np.ndarray, "example decision label"]
+    each: tuple[np.ndarray, ...]  # an example's weights [head query token]
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.ids)}
+
+    @cached_property
+    def weights(self) -> Float[np.ndarray, "example token"]:
+        """Behind the first decision, mean over heads; zeros after each example's last token."""
+        longest = max(found.shape[-1] for found in self.each)
+        rows = [found[:, 0].mean(0) for found in self.each]
+        return np.stack([np.pad(row, (0, longest - len(row))) for row in rows])
+
+    @cached_property
+    def allowed(self) -> Bool[np.ndarray, "example token"]:
+        """Which places of `weights` are tokens."""
+        return np.arange(self.weights.shape[1]) < np.array([found.shape[-1] for found in self.each])[:, None]
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "example label"]:
+        """Of the first decision."""
+        return np.asarray(np.exp(self.log_probabilities[:, 0]))
+
+    @property
+    def predicted(self) -> Int[np.ndarray, " example"]:
+        """The likeliest label of the first decision."""
+        return np.asarray(self.log_probabilities[:, 0].argmax(-1))
+
+    def log_probabilities_for(self, batch: Batch) -> Float[Tensor, "example decision label"]:
+        """Of the examples of a batch, whoever encoded it."""
+        found = self.log_probabilities[self._rows(batch)]
+        return torch.from_numpy(found).float().to(batch.valid.device)
+
+    def weights_for(self, batch: Batch) -> Float[Tensor, "example head query key"]:
+        """At the scored tokens of a batch, zeros elsewhere."""
+        rows = self._rows(batch)
+        heads, queries = self.each[rows[0]].shape[:2]
+        scored = batch.scored.cpu().numpy()
+        found = np.zeros((len(rows), heads, queries, scored.shape[1]), dtype=np.float32)
+        for number, row in enumerate(rows):
+            places = np.flatnonzero(scored[number])
+            if len(places) != self.each[row].shape[-1]:
+                raise BadInput(
+                    f"example {batch.ids[number]} has {len(places)} tokens here and {self.each[row].shape[-1]} in the "
+                    "model whose weights are wanted: the two must cut words alike."
+                )
+            found[number][..., places] = self.each[row]
+        return torch.from_numpy(found).to(batch.valid.device)
+
+    def _rows(self, batch: Batch) -> list[int]:
+        missing = [name for name in batch.ids if name not in self.place]
+        if missing:
+            raise BadInput(f"the weights wanted for example {missing[0]} were never recorded.")
+        return [self.place[name] for name in batch.ids]
+
+
+@torch.inference_mode()
+def record(
+    subject: Subject,
+    examples: Sequence[Example],
+    *,
+    impose: Facts | None = None,
+    parent: Recorded | None = None,
+    batch_size: int = 128,
+) -> Recorded:
+    """Runs the subject over the examples, under imposed weights if asked, and keeps what it said.
+
+    >>> from heatcheck.data import load_task
+    >>> from heatcheck.models import load
+    >>> found = record(load("known:reader@planted_keyword"), load_task("planted_keyword")["test"].examples[:3])
+    >>> bool(found.weights.max() > 0.95), found.log_probabilities.shape
+    (True, (3, 1, 2))
+    """
+    if len({example.id for example in examples}) < len(examples):
+        raise BadInput("two examples share an id, so weights kept by id would be mixed up: give each its own.")
+    site = subject.sites[-1]
+    rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for indices in batches_by_length(examples, batch_size):
+        batch = subject.encode([examples[i] for i in indices])
+        run = subject.run(batch, edits=imposed(subject, batch, impose, parent), want=[site])
+        used, scored = run.parts[site].float().cpu().numpy(), batch.scored.cpu().numpy()
+        logs = run.logits.log_softmax(-1).double().cpu().numpy()
+        for number, index in enumerate(indices):
+            rows[index] = logs[number], used[number][..., scored[number]]
+    ordered = [rows[place] for place in range(len(examples))]
+    return Recorded(
+        tuple(example.id for example in examples),
+        np.stack([logs for logs, _ in ordered]),
+        tuple(weights for _, weights in ordered),
+    )
