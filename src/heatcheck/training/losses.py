@@ -54,9 +54,7 @@ def log_odds_regularised(
     return likelihood(subject, run, batch, facts) + strength * apart
 
 
-def adversarial(
-    _: Subject, run: Run, batch: Batch, facts: Facts, parent: Recorded | None
-) -> Float[Tensor, " example"]:
+def adversarial(_: Subject, run: Run, batch: Batch, facts: Facts, parent: Recorded | None) -> Float[Tensor, " example"]:
     """TVD(ŷ_a, ŷ_b) − strength · KL(α_a ‖ α_b): the parent's answers (a) with other weights than its own.
 
     Gold labels are not used. The weights are taken from the scores, so that a weight too small for a float still has
