@@ -42,5 +42,5 @@ clean:
 # The stamp is written last, so that an interrupted installation is done again.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,data]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,data,ray]'
 	@touch $@

@@ -8,7 +8,7 @@ import pytest
 
 from heatcheck import audit
 from heatcheck.auditing import CardSettings, choose_settings, judge_points, plan_audit
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.checks import CHECKS, CheckResult, Measurement
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import load
@@ -18,24 +18,21 @@ POINTS = "points at what matters"
 QUICK = {"erasure.rivals": "leave_one_out", "erasure.draws": "200", "agreement.draws": 200, "agreement.shuffles": 2}
 
 
+FIXED = ["agreement", "erasure", "permutation", "counterfactual"]  # what needs this model alone
+
+
 def audited(name="reader@planted_contrast", **options):
-    return audit(load(f"known:{name}"), name.partition("@")[2], **{"examples": 80, "settings": QUICK, **options})
+    chosen = {"examples": 80, "checks": FIXED, "settings": QUICK, **options}
+    return audit(load(f"known:{name}"), name.partition("@")[2], **chosen)
 
 
-@pytest.mark.parametrize(
-    ("name", "state", "hard"),
-    [
-        ("reader", "yes", "yes"),
-        ("bystander_right", "yes", "no"),
-        ("bystander_wrong", "no", "no"),
-        ("shifted", "no", "yes"),
-    ],
-)
-def test_the_card_of_known_answers(name, state, hard):
-    found = audited(f"{name}@planted_keyword")
-    assert found.card[POINTS].state == state
-    assert [line.state for line in found.card.lines if line.name != POINTS] == ["not run", hard, "not run"]
-    assert found.accuracy == 1.0
+def test_a_card_says_what_would_run_the_rest():
+    found = audited("reader@planted_keyword", examples=30, checks=["permutation"], settings={})
+    names = ["necessary", POINTS, "hard to manipulate", "works out of context"]
+    assert [line.name for line in found.card.lines] == names
+    assert {line.state for line in found.card.lines} == {"not run"}
+    assert found.card.across.reason == "heatcheck audit MODEL --refit"
+    assert found.card["hard to manipulate"].reason.endswith("--checks permutation,counterfactual")
 
 
 def test_a_heatmap_with_nothing_to_point_at_is_moot():
@@ -90,6 +87,8 @@ def test_a_sample_is_the_same_every_time_and_counts_add_up():
     assert (one.n, one.available) == (80, 1000)
     for found in one.results.values():
         assert len(found.examples) + len(found.excluded) == one.n
+    whole = audited(checks=["necessity"], settings={"necessity.draws": 50}).results["necessity"]
+    assert len(whole.examples) + len(whole.excluded) == one.available
 
 
 def test_what_a_report_is_drawn_from():
@@ -142,7 +141,12 @@ def test_settings_by_name():
     assert chosen["erasure"].sizes == (1, 3)
     assert chosen["erasure"].draws == 10
     assert chosen["card"].points == 0.6
-    assert choose_settings(None, {}).keys() == {"agreement", "counterfactual", "erasure", "permutation", "card"}
+    named = {name for name, check in CHECKS.items() if check.default}
+    assert choose_settings(None, {}).keys() == {*named, "card"}
+    assert choose_settings(None, {}, refit=False).keys() == {n for n in named if not CHECKS[n].refits} | {"card"}
+    assert choose_settings(["all"], {}).keys() == {*CHECKS, "card"}
+    with pytest.raises(BadInput, match="the check seed_variance compares with other fits of the model: add --refit"):
+        choose_settings(["seed_variance"], {}, refit=False)
     for checks, changes, sentence in [
         (["erasur"], {}, r"unknown check 'erasur' \(did you mean 'erasure'\?\)"),
         (None, {"erasure.size": 1}, r"unknown setting of erasure 'size' \(did you mean 'sizes'\?\)"),

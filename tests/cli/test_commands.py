@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from heatcheck.cli import COMMANDS
-from heatcheck.data import TASKS
+from heatcheck.data import TASKS, Split, load_task
+from heatcheck.models import KnowsItsTwins
 
 QUICK = ["--set", "epochs=1", "--set", "hidden=8", "--set", "embedding=8"]
 
@@ -92,19 +94,21 @@ def small_demo(monkeypatch):
     from heatcheck import auditing, training
 
     asked = []
-    train, run_audit = training.train, auditing.audit
+    train, plan_audit = training.train, auditing.plan_audit
 
     def small_train(task, **options):
         asked.append(task)
         return train("planted_keyword", epochs=1, hidden=8, embedding=8, **options)
 
-    def small_audit(subject, task, *, examples, watch):
-        task = "planted_keyword" if task == "rotten_tomatoes" else task
-        quick = {"erasure.rivals": "leave_one_out", "erasure.draws": 100, "agreement.draws": 50}
-        return run_audit(subject, task, examples=min(examples, 60), settings=quick, watch=watch)
+    def small_plan(subject, _, *, examples):
+        corpus = load_task("planted_keyword")
+        few = {**corpus.splits, "test": Split("test", corpus["test"].examples[:60])}
+        settings = {"erasure.rivals": "leave_one_out", "erasure.draws": 100, "agreement.draws": 50}
+        settings |= {"adversarial_model.epsilons": "0.05"} if isinstance(subject, KnowsItsTwins) else {}
+        return plan_audit(subject, replace(corpus, splits=few), examples=min(examples, 40), settings=settings)
 
     monkeypatch.setattr(training, "train", small_train)
-    monkeypatch.setattr(auditing, "audit", small_audit)
+    monkeypatch.setattr(auditing, "plan_audit", small_plan)
     return asked
 
 
@@ -113,22 +117,28 @@ def test_the_demo_ends_in_cards_and_a_report(heatcheck, small_demo, tmp_path):
     assert code == 0
     assert small_demo == ["rotten_tomatoes"]
     assert "points at what matters" in out
-    states = re.findall(r"^(reader|bystander_right|bystander_wrong) +(yes|no) +(yes|no)", out, flags=re.MULTILINE)
-    points = [("reader", "yes", "yes"), ("bystander_right", "yes", "yes"), ("bystander_wrong", "no", "no")]
-    hard = [("reader", "yes", "yes"), ("bystander_right", "no", "no"), ("bystander_wrong", "no", "no")]
-    assert states == points + hard
+    shown = re.findall(r"^(reader|bystander_\w+) +(yes|no|moot) +(yes|no|moot) +\S+ = ", out, flags=re.MULTILINE)
+    assert len(shown) == 5 * 3
+    assert [(model, known) for model, _, known in shown[3:6]] == [
+        ("reader", "yes"), ("bystander_right", "yes"), ("bystander_wrong", "no"),
+    ]  # fmt: skip
+    assert all(found == known for _, found, known in shown)
     (report,) = re.findall(r"^report: (.*)$", out, flags=re.MULTILINE)
     assert "<html" in (tmp_path / report).read_text()
     found = json.loads(heatcheck("demo", "--json")[1])
     assert found["reused"]
     assert found["controls"]["reader"]["card"][1]["state"] == "yes"
+    assert found["controls"]["reader"]["across"]["state"] == "no"
 
 
 FAST = ["--set", "erasure.rivals=leave_one_out", "--set", "erasure.draws=100", "--examples", "40"]
+CHECKS = ["--checks", "agreement,erasure"]
 
 
 def test_an_audit_of_a_known_answer(heatcheck, tmp_path):
-    code, out, _ = heatcheck("audit", "known:reader@planted_contrast", *FAST, "--out", "mine", "--figures", "svg")
+    code, out, _ = heatcheck(
+        "audit", "known:reader@planted_contrast", *FAST, *CHECKS, "--out", "mine", "--figures", "svg"
+    )
     assert code == 0
     assert re.search(r"^yes +points at what matters", out, flags=re.MULTILINE)
     assert "not run" in out
@@ -159,7 +169,7 @@ def test_an_audit_as_json_and_again(heatcheck):
 
 def test_several_models_are_seeds(heatcheck):
     names = ["known:reader@planted_contrast", "known:bystander_right@planted_contrast"]
-    code, out, _ = heatcheck("audit", *names, *FAST)
+    code, out, _ = heatcheck("audit", *names, *FAST, *CHECKS)
     assert code == 0
     assert "95% t interval" in out
     assert len(json.loads(heatcheck("audit", *names, *FAST, "--checks", "erasure", "--json")[1])) == 2
@@ -172,7 +182,8 @@ def test_a_plan_runs_nothing(heatcheck, tmp_path):
     assert not list(tmp_path.iterdir())
     planned = json.loads(heatcheck("audit", "known:reader@planted_contrast", "--plan", "--json")[1])
     assert planned["n"] == 500
-    assert all(check["passes"] >= 500 for check in planned["checks"])
+    assert all(check["passes"] >= 500 for check in planned["checks"] if check["check"] not in ("gauge",))
+    assert planned["fits"] == []
 
 
 def test_explain_draws_and_counts(heatcheck):
@@ -195,6 +206,15 @@ def test_listings(heatcheck, listing):
     known = {"checks": CHECKS, "explainers": EXPLAINERS}[listing]
     assert {row["name"] for row in json.loads(heatcheck(listing, "--json")[1])} == known.keys()
     assert all(name in heatcheck(listing)[1] for name in known)
+
+
+def test_checks_say_which_fit_the_model_again(heatcheck):
+    fits = {row["name"]: row["fits_again"] for row in json.loads(heatcheck("checks", "--json")[1])}
+    assert {name for name, again in fits.items() if again == "always"} == {"seed_variance", "adversarial_model"}
+    assert {name for name, again in fits.items() if again == "if asked"} == {"necessity", "guide"}
+    out = " ".join(heatcheck("checks")[1].split())
+    assert out.count("fits the model again: only with --refit") == 2
+    assert out.count("with --refit it also fits the model again") == 2
 
 
 @pytest.mark.parametrize(
@@ -241,6 +261,20 @@ def test_listings(heatcheck, listing):
         (["audit", "READER", "--examples", "5", "--out", "mine.jsonl/a"], "cannot write"),
         (["audit", "READER", "--tables", "xlsx"], "--tables takes csv, parquet, json, not 'xlsx'"),
         (["audit", "READER", "READER", "--out", "a"], "--out names one audit's folder"),
+        (["audit", "READER", "--fail-if", "necessary"], "--fail-if takes LINE=STATE, such as 'necessary=no'"),
+        (["audit", "READER", "--fail-if", "neccessary=no"], "unknown line of the card 'neccessary' (did you mean"),
+        (["audit", "READER", "--fail-if", "hard=maybe"], "hard to manipulate is yes, no, unclear or not run"),
+        (["audit", "READER", "--fail-if", "across=yes"], "across models is no, not found, unclear or not run"),
+        (["audit", "READER", "--engine", "dask"], "--engine is here, ray or ray:ADDRESS, not 'dask'"),
+        (["audit", "READER", "--engine", "ray:"], "--engine is here, ray or ray:ADDRESS, not 'ray:'"),
+        (["audit", "READER", "--engine", "ray"], "--engine is about fitting the model again: add --refit"),
+        (["audit", "READER", "--workers", "2"], "--workers is about fitting the model again: add --refit"),
+        (
+            ["audit", "READER", "--workers", "-1", "--refit"],
+            "--workers is a number of processes, or 0 for none, not -1",
+        ),
+        (["audit", "READER", "--vectors", "FILE"], "--vectors is about fitting the model again: add --refit"),
+        (["audit", "READER", "--train", "none.csv"], "no file none.csv"),
         (["explain", "READER", "good", "--by", "heat"], "unknown explainer 'heat'"),
         (["explain", "READER", " "], "the text is empty"),
         (["explain", "known:reader@planted_lookup", "a"], "this model reads 2 text(s) an example"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from heatcheck.auditing import CardSettings, judge_across, judge_necessary, judge_out_of_context
 from heatcheck.cli import show
 from report import audits
 
@@ -62,10 +63,82 @@ def test_known_answers_stand_beside_what_was_found(shown):
     points, hard = "points at what matters", "hard to manipulate"
     out = shown(show.controls, {"reader": (audit, {points: "yes", hard: "yes"}), "shifted": (audit, {hard: "no"})})
     first, second = out.split(f"model    {hard}")
-    assert re.findall(r"^(\w+) +(yes|no) +(yes|no) +(\S+)", first, flags=re.MULTILINE) == [
-        ("reader", "yes", "yes", "0.84")
+    row = r"^(\w+) +(yes|no|moot) +(yes|no|moot) +(\S+ = \S+)"
+    assert re.findall(row, first, flags=re.MULTILINE) == [("reader", "yes", "yes", "K = 0.84")]
+    assert re.findall(row, second, flags=re.MULTILINE) == [
+        ("reader", "no", "yes", "q = 0.62"),
+        ("shifted", "no", "no", "q = 0.62"),
     ]
-    assert re.findall(r"^(\w+) +(yes|no) +(yes|no) +(\S+)", second, flags=re.MULTILINE) == [
-        ("reader", "no", "yes", "0.62"),
-        ("shifted", "no", "no", "0.62"),
-    ]
+
+
+def test_a_moot_line_is_not_merely_unclear(shown):
+    audit = audits.full(3)
+    context = audit.card["works out of context"]
+    moot = context._replace(reason="moot here: uniform weights are as good")
+    lines = tuple(moot if line is context else line for line in audit.card.lines)
+    for card, word in ((audit.card, "unclear"), (replace(audit.card, lines=lines), "moot")):
+        out = shown(show.controls, {"reader": (replace(audit, card=card), {context.name: "moot"})})
+        assert re.search(rf"^reader +{word} +moot", out, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def judged():
+    """A model that was fitted again, and judged."""
+    audit, settings = audits.full(60), CardSettings()
+    lines = (
+        judge_necessary(audits.necessity(audit.examples), None, replace(settings, needed=0.05)),
+        *audit.card.lines[1:3],
+        judge_out_of_context(audits.guide(audit.examples), settings),
+    )
+    gauge = audits.gauge(audit.examples)
+    across = judge_across(audits.adversarial_model(audit.examples), gauge, settings)
+    return replace(audit, results={"gauge": gauge}, card=replace(audit.card, lines=lines, across=across))
+
+
+def test_the_statistic_of_a_line_comes_first_and_its_baselines_after(shown, judged):
+    out = shown(show.card, judged)
+    assert re.search(r"^unclear +necessary: ", out, flags=re.MULTILINE)
+    for before, after in (
+        ("without learned attention, uniform weights = 0.02 [-0.03, 0.07], n = 5 seeds (prior)",
+         "N against this model under uniform weights = 0.06"),
+        ("accuracy, trained again: learned 0.81 [0.79, 0.83], uniform 0.80 [0.78, 0.82], last",
+         "used (decides nothing): change of probability by other weights: uniform 0.06"),
+        ("G, what words say by themselves = 0.60 [0.30, 0.90], n = 60 texts", "accuracy by what words say"),
+        ("accuracy of the model 0.81", "G, a model trained under the weights = 0.60 [0.20, 1.00], n = 5 seeds"),
+        ("J* − J of seeds = 0.46 [0.41, 0.51] nats", "the twin with reversed weights: 100% of 60 decisions equal"),
+    ):  # fmt: skip
+        assert out.index(before) < out.index(after)
+    assert "family and the budget: lstm encoder (128 hidden)" in out
+
+
+def test_the_line_about_other_models_stands_apart(shown, judged):
+    out = shown(show.card, judged)
+    assert out.index("works out of context") < out.index("Apart from these, about other models")
+    assert re.search(r"^no +across models: ", out, flags=re.MULTILINE)
+    facts = show.audit_facts(judged)
+    assert [line["name"] for line in facts["card"]] == [line.name for line in judged.card.lines]
+    assert facts["across"]["state"] == "no"
+    assert facts["across"]["evidence"][0]["name"] == "J_excess"
+    assert facts["fits"] == []
+
+
+def test_a_line_that_was_not_run_shows_what_is_known_anyway(shown, judged):
+    unfitted = judge_across(None, judged.results["gauge"], CardSettings())
+    out = shown(show.card, replace(judged, card=replace(judged.card, across=unfitted)))
+    assert "A twin in closed form makes 100% of the same decisions with heatmaps 0.47 nats away" in out
+    assert "what would run it: heatcheck audit MODEL --refit" in out
+
+
+def test_a_fit_that_failed_is_named_once(shown, judged):
+    name = "sst: lstm, uniform weights, seed 3"
+    lost = {f"fit: {name}": "killed", f"necessity: {name}": f"{name} could not be fitted: killed", "guide": "no texts"}
+    out = shown(show.card, replace(judged, not_run=lost))
+    assert f"could not be fitted: {name}: killed" in out
+    assert out.count(name) == 1
+    assert "not run: guide (no texts)" in out
+
+
+def test_texts_left_out_are_counted_among_those_that_a_check_looked_at(shown, judged):
+    few = replace(judged.results["gauge"], examples=("a", "b"), excluded={"c": "one word only"})
+    out = shown(show.card, replace(judged, results={"gauge": few}))
+    assert "gauge: 2 of 3 examples; 1 left out." in out

@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 from heatcheck import stats
 from heatcheck.data import TASKS, load_task
-from heatcheck.data.planted import OPINIONS, VALUES
+from heatcheck.data.planted import OPINIONS, SIZES, VALUES, WRITERS, planted
+from heatcheck.errors import BadInput, UnknownName
 
 OPINION_TASKS = ["planted_keyword", "planted_majority", "planted_contrast", "planted_twins", "reviews"]
 
@@ -85,8 +86,54 @@ def test_majority_has_no_ties():
 def test_the_same_examples_every_time():
     again = TASKS["planted_contrast"].read(Path()).reference
     assert load_task("planted_contrast").reference == again
-    # Pinned: a change here silently changes every published number on these tasks.
-    assert again == "planted_contrast@19acb78bb1cb"
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "planted_contrast@19acb78bb1cb",
+        "planted_keyword@aeca95d54fbb",
+        "planted_lookup@489e31826e8d",
+        "planted_majority@57cdab946491",
+        "planted_twins@1608da83568e",
+    ],
+)
+def test_the_same_examples_for_ever(reference):
+    """Pinned: a change here silently changes every published number on these tasks."""
+    name = reference.partition("@")[0]
+    assert load_task(name).reference == reference
+    assert planted(name).reference == reference
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_other_texts_of_the_same_task(name):
+    """Another seed shares no text; lengths are as asked for; sizes too."""
+    usual = planted(name, seed=0)
+    other = planted(name, seed=1, fillers=(9, 11), sizes=(60, 20, 40))
+    assert {split: len(examples) for split, examples in other.splits.items()} == {"train": 60, "dev": 20, "test": 40}
+    texts_of = [{e.text for split in corpus.splits.values() for e in split} for corpus in (usual, other)]
+    assert not texts_of[0] & texts_of[1]
+    beside = {"planted_contrast": 8, "planted_keyword": 1, "planted_lookup": 6, "planted_majority": 7}.get(name, 2)
+    assert {len(e.words) - beside for split in other.splits.values() for e in split} == {9, 10, 11}
+    assert all(sum(e.marks["rationale"]) >= 1 for e in other["test"])
+    assert list(other.splits) == list(SIZES)
+
+
+def test_a_text_without_its_rationale_says_nothing_at_other_lengths_either():
+    corpus = planted("planted_contrast", seed=5, fillers=(6, 30))
+    test = texts(corpus["test"], with_rationale=False)
+    score = bag_of_words_score(texts(corpus["train"], with_rationale=False), test)
+    gold = np.array([label for _, label in test]) == 1
+    assert abs(stats.roc_auc(score, gold) - 0.5) < norm.ppf(0.9995) / np.sqrt(12 * len(gold) / 4)
+
+
+def test_texts_that_cannot_be_written():
+    with pytest.raises(UnknownName, match=r"unknown planted task 'planted_peas'"):
+        planted("planted_peas")
+    with pytest.raises(BadInput, match="at least 1, not 5 to 4"):
+        planted("planted_keyword", fillers=(5, 4))
+    with pytest.raises(BadInput, match="6 pieces need 5 filler words to stand apart, not 3"):
+        planted("planted_contrast", fillers=(3, 3))
 
 
 @pytest.mark.parametrize("name", [*OPINION_TASKS, "planted_lookup"])

@@ -37,6 +37,12 @@ def do(argument: dict[str, Any], folder: Path, store: Path) -> None:
             if not (folder / "checkpoint.txt").exists():
                 engine.write_whole(folder / "checkpoint.txt", "first")
                 os.kill(os.getpid(), signal.SIGKILL)
+        case "wait to be killed":  # twice
+            checkpoint = folder / "checkpoint.txt"
+            before = checkpoint.read_text() if checkpoint.exists() else ""
+            engine.write_whole(checkpoint, f"{before}{os.getpid()}\n")
+            if before.count("\n") < 2:
+                time.sleep(600)
         case "die after":
             folder.rename(store / argument["value"])
             os.kill(os.getpid(), signal.SIGKILL)
@@ -58,6 +64,11 @@ def do(argument: dict[str, Any], folder: Path, store: Path) -> None:
             threading.Thread(target=time.sleep, args=(60,)).start()
         case "threads":
             (folder / "threads.txt").write_text(os.environ["OMP_NUM_THREADS"])
+        case "look around":
+            threads, data = os.environ["OMP_NUM_THREADS"], os.environ.get("HEATCHECK_DATA")
+            engine.write_json(folder / "seen.json", {"directory": str(Path.cwd()), "threads": threads, "data": data})
+        case "lose":
+            Path.rename = lambda *_: None  # type: ignore[assignment, method-assign, return-value] - as on another disk
         case "append":
             time.sleep(0.1)  # long enough for a rival to come by
             with Path(argument["log"]).open("a") as log:
@@ -68,19 +79,46 @@ def job(id: str, do: str = "write", *, needs: Sequence[str] = (), **argument: An
     return engine.Job(id, f"the job {id}", tuple(needs), {"do": do, "value": id, **argument})
 
 
+FAMILY = [
+    job("child", needs=["base", "twin"], parents=["base", "twin"]),
+    job("grandchild", needs=["child"], parents=["child"]),
+    job("base"),
+    job("alone"),
+    job("twin", needs=["base"], parents=["base"]),
+]
+
+
 # Programs, run as `python -c "import jobs_for_tests; jobs_for_tests.NAME(…)"`
 
 
 def endless(
-    store: str, pids: str, *, does: str = "spin", module: str = "jobs_for_tests", in_thread: bool = False
+    store: str,
+    pids: str,
+    *,
+    does: str = "spin",
+    module: str = "jobs_for_tests",
+    in_thread: bool = False,
+    cluster: str | None = None,
+    forked: str | None = None,
 ) -> None:
-    """Two endless jobs in two workers."""
+    """Two endless jobs in two workers; a child that holds all our pipes says its number in the file `forked`."""
     function = importlib.import_module(module).do
     jobs = [job("endless", does, pids=pids), job("sleeps", "sleep", seconds=600, pids=pids)]
 
     def run() -> None:
-        list(engine.map(function, jobs, Path(store), workers=2))
+        list(engine.map(function, jobs, Path(store), workers=2, cluster=cluster))
 
+    def fork() -> None:
+        eventually(lambda: len(list(Path(pids).iterdir())) == 2, 90)
+        child = os.fork()
+        if child == 0:
+            os.closerange(0, 3)
+            time.sleep(60)
+            os._exit(0)
+        engine.write_whole(Path(str(forked)), str(child))
+
+    if forked:
+        threading.Thread(target=fork).start()
     if in_thread:
         thread = threading.Thread(target=run)
         thread.start()
@@ -98,6 +136,17 @@ def stumble(store: str, pids: str) -> None:
             time.sleep(0.05)
         globals()["kept"] = outcomes
         raise RuntimeError("stumbled")
+
+
+def keep_ray(folder: str) -> None:
+    """A Ray cluster with three CPUs for others, its address in a file, until the standard input ends."""
+    import ray
+
+    del os.environ["PYTHONPATH"]  # a cluster does not know where its users have their modules
+    ray.init("local", num_cpus=3, object_store_memory=80 * 2**20, include_dashboard=False, _temp_dir=f"{folder}/ray")
+    engine.write_whole(Path(folder) / "address", ray.get_runtime_context().gcs_address)
+    sys.stdin.read()
+    ray.shutdown()
 
 
 def append_all(store: str, log: str, count: int) -> None:
@@ -159,6 +208,22 @@ def program(call: str, **options: Any) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", f"import jobs_for_tests; jobs_for_tests.{call}"]
     started.append(subprocess.Popen(command, env=environment, text=True, **options))
     return started[-1]
+
+
+def states(outcomes: dict[str, engine.Outcome]) -> dict[str, str]:
+    return {outcome.job.id: outcome.state for outcome in outcomes.values()}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def pids_in(folder: Path, count: int, seconds: float = 20.0) -> list[int]:
+    """The processes that have said so there, once there are so many."""
+    assert eventually(lambda: len(list(folder.iterdir())) == count, seconds)
+    pids = [int(path.name) for path in folder.iterdir()]
+    assert all(alive(pid) for pid in pids)
+    return pids
 
 
 def eventually(question: Callable[[], bool], seconds: float = 20.0) -> bool:

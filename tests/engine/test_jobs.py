@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from jobs_for_tests import alive, do, eventually, job, program
+from jobs_for_tests import FAMILY, alive, do, eventually, files, job, pids_in, program, states
 
 from heatcheck import engine
 from heatcheck.engine import Job, Outcome, read_json, worker
@@ -20,23 +20,6 @@ both = pytest.mark.parametrize("workers", [0, 2])
 
 def run(jobs: Sequence[Job], store: Path, workers: int = 0) -> dict[str, Outcome]:
     return {outcome.job.id: outcome for outcome in engine.map(do, jobs, store, workers=workers)}
-
-
-def states(outcomes: dict[str, Outcome]) -> dict[str, str]:
-    return {outcome.job.id: outcome.state for outcome in outcomes.values()}
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-FAMILY = [
-    job("child", needs=["base", "twin"], parents=["base", "twin"]),
-    job("grandchild", needs=["child"], parents=["child"]),
-    job("base"),
-    job("alone"),
-    job("twin", needs=["base"], parents=["base"]),
-]
 
 
 @both
@@ -260,13 +243,6 @@ def test_workers_share_the_cores(
     run([job("a", "threads")], tmp_path, workers=3)
     assert (tmp_path / "a" / "threads.txt").read_text() == (expected or "3")
     assert os.environ.get("OMP_NUM_THREADS") == given
-
-
-def pids_in(folder: Path, count: int) -> list[int]:
-    assert eventually(lambda: len(list(folder.iterdir())) == count)
-    pids = [int(path.name) for path in folder.iterdir()]
-    assert all(alive(pid) for pid in pids)
-    return pids
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def without(examples, subject):
 
 
 @pytest.mark.parametrize(("name", "task"), CELLS)
-@pytest.mark.parametrize("nuisance", [{}, {"sharpness": 7.0, "scale": 8.0, "jitter": 0.3, "seed": 1}])
+@pytest.mark.parametrize("nuisance", [{}, {"sharpness": 7.0, "scale": 8.0, "jitter": 0.3, "filler": 0.05, "seed": 1}])
 def test_all_are_right(name, task, nuisance):
     assert evaluate(make(name, task, **nuisance), load_task(task)["test"]).accuracy == 1.0
 
@@ -77,6 +77,47 @@ def test_the_gauge_twin_decides_as_the_reader_with_the_opposite_heatmap():
     ]
     shares = [c / c.abs().sum(1, keepdim=True) for c in contribution]
     assert torch.allclose(*shares, atol=1e-5)
+
+
+def test_the_gauge_twin_keeps_every_decision_where_fillers_murmur():
+    """Exactly: the numerators Σ e^a vote of the two are one constant apart, on every text."""
+    examples = load_task("planted_keyword")["test"].examples
+    drawn = {"sharpness": 7.0, "scale": 1.5, "jitter": 0.4, "filler": 0.05, "seed": 3}
+    reader, twin = Reader("planted_keyword", **drawn), GaugeTwin("planted_keyword", **drawn)
+    batch = reader.encode(examples)
+    one, other = response(reader, batch), response(twin, batch)
+    assert (one.relevance[:, 0, :, 1].abs() > 0).sum() > 5 * len(examples), "the fillers say something"
+    contribution = [r.attention[:, 0, 0].double() * r.relevance[:, 0, :, 1].double() for r in (one, other)]
+    shares = [c / c.sum(1, keepdim=True) for c in contribution]
+    assert torch.allclose(*shares, atol=1e-5)
+    assert torch.equal(reader.run(batch).logits.argmax(-1), twin.run(batch).logits.argmax(-1))
+
+
+@pytest.mark.parametrize("task", Reader.tasks)
+def test_what_fillers_murmur(task):
+    """Small votes of the reader's fillers, no more than a share of a vote; none where none was asked for."""
+    examples = load_task(task)["test"].examples[:200]
+    plain, murmuring = Reader(task), Reader(task, filler=0.05, seed=4)
+    batch = plain.encode(examples)
+    said, murmured = (response(subject, batch).relevance[:, 0] for subject in (plain, murmuring))
+    apart = (murmured - said).abs()
+    assert 0 < apart.max() <= 0.05 * plain.scale
+    assert not apart[batch.marks["rationale"]].any(), "the deciding word says what it said"
+    assert not torch.equal(murmured, response(murmuring.again(5), batch).relevance[:, 0])
+
+
+@pytest.mark.parametrize("name", ["bystander_right", "bystander_wrong"])
+def test_a_bystander_is_constant_in_its_weights_whatever_fillers_say(name):
+    """And its fillers count a little: that is what distinguishes it from a lookup of the deciding word."""
+    examples = load_task("planted_contrast")["test"].examples[:200]
+    subject = make(name, "planted_contrast", filler=0.05, seed=2)
+    batch = subject.encode(examples)
+    relevance = response(subject, batch).relevance[:, 0]
+    for row, scored in zip(relevance, batch.scored, strict=True):
+        assert torch.allclose(row[scored], row[scored][:1])
+    silent = make(name, "planted_contrast")
+    moved = (subject.run(batch).logits - silent.run(batch).logits).abs()
+    assert 0 < moved.max() <= 0.05 * subject.scale
 
 
 def test_the_leaker_codes_the_label():

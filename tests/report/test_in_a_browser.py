@@ -48,6 +48,19 @@ def test_figures_and_heatmaps_are_drawn(drawn):
     assert page.count(" mark") > 0
 
 
+def test_other_fits_are_drawn(drawn):
+    audit = audits.full(12, checks=audits.REFITTED)
+    choose = "const o = document.getElementById('order'); o.value = 'v'; o.dispatchEvent(new Event('change'));"
+    page = drawn(audit, first=choose)
+    assert page.count("<svg") == 5
+    assert "could not be drawn" not in page
+    found = audit.results["seed_variance"]
+    values = found.per_example["jsd"]
+    wanted = [found.examples[at] for at in np.argsort(-values.round(3), kind="stable")]
+    assert re.findall(r'<span class="id">([^<]*)</span>', page)[:4] == wanted[:4]
+    assert f"JSD from other seeds {values.max():.2f}" in page
+
+
 def test_hostile_words_stay_words(drawn):
     page = drawn(audits.hostile())
     assert ">&lt;script&gt;alert(1)&lt;/script&gt;</span>" in page
@@ -68,7 +81,11 @@ def test_the_text_says_how_different_its_other_weights_are(drawn):
 
 @pytest.mark.parametrize(
     ("order", "check", "quantity"),
-    [("j", "counterfactual", "jsd:published:0.05"), ("k", "permutation", "q"), ("d", "permutation", "delta")],
+    [
+        ("j", "counterfactual", "jsd:published:0.05"),
+        ("k", "permutation", "q"),
+        ("d", "permutation", "delta"),
+    ],
 )
 def test_texts_are_ordered_by_what_was_found(drawn, order, check, quantity):
     audit = audits.full(12)

@@ -9,7 +9,8 @@ import pytest
 from parsed import Page
 
 from heatcheck.report import write_report
-from heatcheck.report.wording import SIGNS, interval, meaning, number
+from heatcheck.report.lexicon import SIGNS
+from heatcheck.report.wording import interval, meaning, number
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_every_line_of_the_card_is_said_in_full(page):
 
 
 def test_a_badge_never_relies_on_colour():
-    assert len(set(SIGNS.values())) == len(SIGNS) == 4
+    assert len(set(SIGNS.values())) == len(SIGNS) == 5
 
 
 def test_what_was_audited(page):
@@ -200,7 +201,7 @@ def test_labels_reasons_and_settings_are_escaped(tmp_path):
 
 def test_an_audit_without_results(tmp_path):
     page = page_of(audits.nothing_run(), tmp_path)
-    assert page.text.count("○ not run") == 4
+    assert page.text.count("○ not run") == 5
     assert "Nothing is decided yet." in page.text
     assert "No texts were kept" in page.text
     assert "nan" not in page.text.lower().split()

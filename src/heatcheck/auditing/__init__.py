@@ -1,10 +1,24 @@
 """The battery of checks and the card they give."""
 
+from heatcheck.auditing.across import judge_across
 from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, plan_audit, run_plan
 from heatcheck.auditing.choices import choose_settings
-from heatcheck.auditing.verdict import Card, CardSettings, Line, State, judge_points, make_card
+from heatcheck.auditing.hard import judge_hard
+from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, CardSettings, Line, State, interval
+from heatcheck.auditing.necessary import judge_necessary
+from heatcheck.auditing.other_fits import PlannedFit, plan_fits
+from heatcheck.auditing.out_of_context import judge_out_of_context
+from heatcheck.auditing.points import judge_points
+from heatcheck.auditing.verdict import SHORT, STATES, Card, make_card
 
 __all__ = [
+    "ACROSS",
+    "HARD",
+    "NECESSARY",
+    "OUT_OF_CONTEXT",
+    "POINTS",
+    "SHORT",
+    "STATES",
     "Audit",
     "Card",
     "CardSettings",
@@ -12,11 +26,18 @@ __all__ = [
     "Looked",
     "Plan",
     "Planned",
+    "PlannedFit",
     "State",
     "audit",
     "choose_settings",
+    "interval",
+    "judge_across",
+    "judge_hard",
+    "judge_necessary",
+    "judge_out_of_context",
     "judge_points",
     "make_card",
     "plan_audit",
+    "plan_fits",
     "run_plan",
 ]

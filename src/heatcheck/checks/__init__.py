@@ -1,19 +1,29 @@
 """The questions, one a file."""
 
+from heatcheck.checks.adversarial_model import adversarial_model
 from heatcheck.checks.agreement import agreement
 from heatcheck.checks.case import Case
 from heatcheck.checks.counterfactual import counterfactual
 from heatcheck.checks.erasure import erasure
+from heatcheck.checks.gauge import gauge
+from heatcheck.checks.guide import guide
 from heatcheck.checks.log_odds import log_odds
+from heatcheck.checks.necessity import necessity
 from heatcheck.checks.permutation import permutation
 from heatcheck.checks.result import Check, CheckResult, Holds, Measurement
+from heatcheck.checks.seed_variance import seed_variance
 
 __all__ = ["CHECKS", "Case", "Check", "CheckResult", "Holds", "Measurement"]
 
 CHECKS: dict[str, Check] = {
+    "adversarial_model": adversarial_model,
     "agreement": agreement,
     "counterfactual": counterfactual,
     "erasure": erasure,
+    "gauge": gauge,
+    "guide": guide,
     "log_odds": log_odds,
+    "necessity": necessity,
     "permutation": permutation,
+    "seed_variance": seed_variance,
 }

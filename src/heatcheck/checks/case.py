@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -38,18 +39,21 @@ class Case:
         tested: Sequence[Example] | None = None,
         trained_on: Corpus | None = None,
         fits: Fits | None = None,
+        witnesses: Mapping[str, Subject] = MappingProxyType({}),
     ) -> None:
         """
         Args:
             tested: all the examples that `examples` were sampled from, for what is cheap to ask of every one.
             trained_on: what the subject was trained on, where it is known.
             fits: other fits of the subject, where they were asked for.
+            witnesses: models by name that may answer as the subject does with other weights.
         """
         if not examples:
             raise BadInput("there is no example to look at.")
         self.tested = tuple(examples if tested is None else tested)
         self.trained_on = trained_on
         self.fits = fits
+        self.witnesses = witnesses
         self.subject = subject
         self.examples = tuple(examples)
         self.labels = tuple(labels)

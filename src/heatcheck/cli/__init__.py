@@ -12,6 +12,7 @@ import typer
 
 from heatcheck import __version__
 from heatcheck.cli.audit import audit
+from heatcheck.cli.calibrate import calibrate
 from heatcheck.cli.data import data
 from heatcheck.cli.demo import demo
 from heatcheck.cli.explain import explain
@@ -25,6 +26,7 @@ __all__ = ["COMMANDS", "app", "main"]
 
 COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "audit": audit,
+    "calibrate": calibrate,
     "checks": checks,
     "data": data,  # a group: `heatcheck data import`
     "demo": demo,

@@ -1,15 +1,18 @@
 """`heatcheck audit`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.options import AsJson, DataDir, Device, Settings, pairs
+from heatcheck.cli.fail_if import conditions, holding
+from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Workers, cluster_of, pairs
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit
+    from heatcheck.auditing import Audit, Plan
+    from heatcheck.engine import Outcome
     from heatcheck.models import Subject
 
 
@@ -23,7 +26,9 @@ def audit(
     ] = None,
     checks: Annotated[
         str | None,
-        typer.Option(help="Comma-separated; see `heatcheck checks`.", show_default="all"),
+        typer.Option(
+            help="Comma-separated, or all; see `heatcheck checks`.", show_default="all but those run only when named"
+        ),
     ] = None,
     examples: Annotated[int, typer.Option(help="How many examples to sample.")] = 500,
     split: Annotated[
@@ -35,6 +40,27 @@ def audit(
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     setting: Settings = None,
+    refit: Annotated[
+        bool,
+        typer.Option("--refit", help="Fit the model again (other seeds, without attention, adversaries) to compare."),
+    ] = False,
+    train: Annotated[
+        str | None,
+        typer.Option(help="The task or file the model was trained on.", show_default="found by name, where it is here"),
+    ] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="With --refit: the word vectors that the model started from.")
+    ] = None,
+    workers: Workers = 0,
+    engine: Engine = "here",
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINE=STATE",
+            help="Exit with 1 if a line (necessary, points, hard, context, across) comes out so; may be given "
+            "several times.",
+        ),
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run and what it would cost, and stop.")] = False,
     out: Annotated[
         Path | None,
@@ -58,6 +84,10 @@ def audit(
     heatcheck audit known:bystander_wrong@planted_contrast
 
     heatcheck audit models/seed0 models/seed1 models/seed2
+
+    heatcheck audit models/mine --refit --workers 2 --fail-if points=no
+
+    An audit that was stopped goes on with the fits it had made when the same command is given again.
     """
     for name, value, known in (
         ("--tables", tables, ("csv", "parquet", "json")),
@@ -65,8 +95,15 @@ def audit(
     ):
         if value is not None and value not in known:
             raise BadInput(f"{name} takes {', '.join(known)}, not {value!r}.")
+    cluster = cluster_of(engine)
+    if workers < 0:
+        raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
+    for name, given in (("--vectors", vectors is not None), ("--workers", workers), ("--engine", cluster)):
+        if given and not refit:
+            raise BadInput(f"{name} is about fitting the model again: add --refit.")
+    unwanted = conditions(fail_if)
 
-    from heatcheck.auditing import plan_audit, run_plan
+    from heatcheck.auditing import plan_audit
     from heatcheck.cli import show
     from heatcheck.models import load
     from heatcheck.training import pick_device
@@ -78,34 +115,58 @@ def audit(
         "seed": seed,
         "settings": pairs(setting),
         "data_dir": data_dir,
+        "refit": refit,
+        "train": train,
+        "vectors": vectors,
     }
     if out is not None and out.exists():
         raise BadInput(f"output folder {out} exists: choose another name with --out, or delete it.")
     if out is not None and len(model) > 1:
         raise BadInput("--out names one audit's folder; with several models leave it out.")
-    place = str(pick_device(device))
+    place = options["device"] = str(pick_device(device))
     loaded = [(load(name, device=place), name) for name in model]
     # All are planned before any runs, so that a complaint about the last comes before the work on the first.
     plans = [plan_audit(subject, data or data_of(subject, name), name=name, **options) for subject, name in loaded]
     if plan:
-        show.plan(plans[0], as_json_too=json)
+        show.plans(plans, workers=workers, as_json_too=json)
         return
-    audits, folders = [], []
+    audits, found = [], []
     for planned in plans:
-        with show.checking(shown=not json) as watch:
-            audits.append(run_plan(planned, watch=watch))
-        folders.append(write(audits[-1], out, tables=tables, figures=figures))
+        audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json)
+        folder = write(audit_made, out, tables=tables, figures=figures, made_with=decisive(planned))
+        audits.append(audit_made)
+        found.append({"folder": str(folder), "report": made(folder), **show.audit_facts(audit_made, outcomes)})
         if not json:
-            show.card(audits[-1])
-            typer.echo(f"report: {folders[-1] / 'report.html'}" if made(folders[-1]) else f"tables: {folders[-1]}")
+            show.card(audit_made)
+            typer.echo(f"report: {folder / 'report.html'}" if made(folder) else f"tables: {folder}")
     if json:
-        found = [
-            {"folder": str(folder), "report": made(folder), **show.audit_facts(one)}
-            for one, folder in zip(audits, folders, strict=True)
-        ]
         show.as_json(found[0] if len(found) == 1 else found)
     elif len(audits) > 1:
         show.across(audits)
+    if held := holding(unwanted, audits):
+        typer.echo(f"heatcheck: --fail-if: {held}.", err=True)
+        raise typer.Exit(1)
+
+
+def run(
+    planned: "Plan", *, shown: bool, workers: int = 0, cluster: str | None = None
+) -> tuple["Audit", list["Outcome"]]:
+    """Does what was planned, with a bar if it is to be shown: what was found, and how each fit ended."""
+    from heatcheck.auditing import run_plan
+    from heatcheck.cli.watching import watching
+
+    with watching(planned, workers=workers, shown=shown) as watch:
+        found = run_plan(planned, workers=workers, cluster=cluster, watch=watch.check, fitted=watch.fit)
+    return found, watch.outcomes
+
+
+def decisive(planned: "Plan") -> dict[str, Any]:
+    """What decides an audit beside the facts it keeps: whether it had other fits, and what it was trained on."""
+    trained_on = planned.case.trained_on
+    return {
+        "refit": planned.case.fits is not None,
+        "trained on": None if trained_on is None else trained_on.reference,
+    }
 
 
 def made(folder: Path) -> str | None:
@@ -124,7 +185,14 @@ def data_of(subject: "Subject", model: str) -> str:
     return task
 
 
-def write(found: "Audit", out: Path | None, *, tables: str = "csv", figures: str | None = None) -> Path:
+def write(
+    found: "Audit",
+    out: Path | None,
+    *,
+    tables: str = "csv",
+    figures: str | None = None,
+    made_with: Mapping[str, Any] | None = None,
+) -> Path:
     """Report and tables in a folder that appears whole; without a name, one named by what decides the audit."""
     import shutil
 
@@ -140,6 +208,7 @@ def write(found: "Audit", out: Path | None, *, tables: str = "csv", figures: str
         found.seed,
         found.about["settings"],
         found.about["card"],
+        made_with or {},
     ]
     folder = out or STORE / "audits" / content_id({"audit": decides})
     if out is None and folder.is_dir():

@@ -4,16 +4,20 @@ from typing import Any
 
 import typer
 
-from heatcheck.cli.audit import write
+from heatcheck.cli.audit import run, write
 from heatcheck.cli.options import AsJson
 
-# What is known of each, by line of the card.
-CONTROLS = {
-    "reader": {"points at what matters": "yes", "hard to manipulate": "yes"},
-    "bystander_right": {"points at what matters": "yes", "hard to manipulate": "no"},
-    "bystander_wrong": {"points at what matters": "no", "hard to manipulate": "no"},
-}
 CONTROL_TASK = "planted_keyword"
+LINES = ("necessary", "points at what matters", "hard to manipulate", "works out of context", "across models")
+
+# What is known of each on that task, in the order of the lines. Uniform weights do there, so attention is not needed
+# and has nothing to add out of context; the proofs are in the docstrings of the models.
+KNOWN = {
+    "reader": ("no", "yes", "yes", "moot", "no"),
+    "bystander_right": ("no", "yes", "no", "moot", "no"),
+    "bystander_wrong": ("no", "no", "no", "moot", "no"),
+}
+CONTROLS = {name: dict(zip(LINES, states, strict=True)) for name, states in KNOWN.items()}
 
 
 def demo(json: AsJson = False) -> None:
@@ -21,14 +25,13 @@ def demo(json: AsJson = False) -> None:
 
     A few minutes on a laptop. Needs heatcheck[data].
     """
-    from heatcheck.auditing import audit
+    from heatcheck.auditing import plan_audit
     from heatcheck.cli import show
     from heatcheck.models import load
     from heatcheck.training import train
 
     def look(subject: Any, task: str, examples: int) -> Any:
-        with show.checking(shown=not json) as watch:
-            return audit(subject, task, examples=examples, watch=watch)
+        return run(plan_audit(subject, task, examples=examples), shown=not json)[0]
 
     if not json:
         typer.echo("Training a BiLSTM with additive attention on one-sentence film reviews (under a minute) …\n")

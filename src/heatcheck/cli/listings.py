@@ -1,6 +1,18 @@
 """`heatcheck checks` and `heatcheck explainers`."""
 
+from typing import TYPE_CHECKING
+
 from heatcheck.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from heatcheck.checks import Check
+
+
+def fits_again(check: "Check") -> str:
+    """Whether a check compares with other fits of the model: no, if asked (with --refit), or always."""
+    if check.refits:
+        return "always"
+    return "if asked" if check.holds == "retrained" else "no"
 
 
 def checks(json: AsJson = False) -> None:
@@ -15,14 +27,20 @@ def checks(json: AsJson = False) -> None:
 
     if json:
         keys = ("name", "question", "holds", "baseline", "paper", "default")
-        show.as_json([{**{key: getattr(c, key) for key in keys}, "settings": settings(c)} for c in CHECKS.values()])
+        facts = [{**{key: getattr(c, key) for key in keys}, "fits_again": fits_again(c)} for c in CHECKS.values()]
+        show.as_json([{**one, "settings": settings(CHECKS[one["name"]])} for one in facts])
         return
     named = "\nrun only when named: --checks "
+    again = {
+        "no": "",
+        "if asked": "\nwith --refit it also fits the model again",
+        "always": "\nfits the model again: only with --refit",
+    }
     rows = [
         [
             check.name,
             f"{check.question}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}"
-            f"{'' if check.default else named + check.name}\n"
+            f"{'' if check.default else named + check.name}{again[fits_again(check)]}\n"
             + ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items()),
         ]
         for check in CHECKS.values()

@@ -21,6 +21,25 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be given several times."),
 ]
 
+Workers = Annotated[int, typer.Option(help="With --refit: fits at once, each in a process of its own; 0: one here.")]
+Engine = Annotated[
+    str, typer.Option(help="With --refit: where fits run: here, ray (started for them), or ray:ADDRESS of a cluster.")
+]
+
+
+def cluster_of(engine: str) -> str | None:
+    """What `engine.map` calls the place: none for here.
+
+    >>> cluster_of("here"), cluster_of("ray:10.0.0.1:6379")
+    (None, 'ray:10.0.0.1:6379')
+    """
+    kind, colon, address = engine.partition(":")
+    if engine == "here":
+        return None
+    if kind == "ray" and (address or not colon):
+        return engine
+    raise BadInput(f"--engine is here, ray or ray:ADDRESS, not {engine!r}.")
+
 
 def pairs(texts: Sequence[str] | None) -> dict[str, str]:
     """`--set` as a dict."""

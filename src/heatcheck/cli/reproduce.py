@@ -17,21 +17,43 @@ KINDS = {".html": "page", ".csv": "table"}
 def reproduce(
     study: Annotated[str, typer.Argument(help="A study's name; see `heatcheck studies`.")],
     tasks: Annotated[str | None, typer.Option(help="Comma-separated.", show_default="all that are here")] = None,
-    encoders: Annotated[str | None, typer.Option(help="Comma-separated.", show_default="average,cnn,lstm")] = None,
-    attentions: Annotated[str | None, typer.Option(help="Comma-separated.", show_default="tanh,dot")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Models of each kind.", show_default="3, and 5 for sst")] = None,
+    encoders: Annotated[
+        str | None, typer.Option(help="Comma-separated; jain2019 only.", show_default="average,cnn,lstm")
+    ] = None,
+    attentions: Annotated[
+        str | None, typer.Option(help="Comma-separated; jain2019 only.", show_default="tanh,dot")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Models of each kind.", show_default="3 or 5, and more for sst")
+    ] = None,
     examples: Annotated[
         int | None, typer.Option(help="Test texts each model is audited on.", show_default="500")
     ] = None,
-    preset: Annotated[str, typer.Option(help="jw-release, or jw-paper: chosen on test, wider CNN.")] = "jw-release",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="How models are trained: jw-release chooses the epoch on dev, jw-paper and wp on test.",
+            show_default="jw-release; for wiegreffe2019 wp",
+        ),
+    ] = None,
     vectors: Annotated[
         Path | None, typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz.")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Of each training.", show_default="as published")] = None,
     patience: Annotated[
-        int | None, typer.Option(help="Epochs without a better dev score before it stops.", show_default="never")
+        int | None, typer.Option(help="Epochs without a better score before it stops.", show_default="never")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke run: few texts, one epoch, one seed.")] = False,
+    strengths: Annotated[
+        str | None,
+        typer.Option(help="λ of the adversaries, comma-separated; wiegreffe2019 only.", show_default="seven or eight"),
+    ] = None,
+    adversary_epochs: Annotated[
+        int | None, typer.Option(help="Of each adversary, at most; wiegreffe2019 only.", show_default="80")
+    ] = None,
+    restarts: Annotated[
+        int | None, typer.Option(help="Adversaries of each λ; wiegreffe2019 only.", show_default="1")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke run: few texts, one epoch, few seeds.")] = False,
     workers: Annotated[int, typer.Option(help="Models at once, each in a process of its own; 0: one here.")] = 0,
     out: Annotated[
         Path | None,
@@ -51,6 +73,8 @@ def reproduce(
 
     heatcheck reproduce jain2019 --tasks sst --encoders lstm,average --vectors glove.6B.300d.txt
 
+    heatcheck reproduce wiegreffe2019 --tasks sst --vectors glove.6B.300d.txt
+
     heatcheck reproduce jain2019 --quick
 
     A run that was stopped goes on where it was when the same command is given again.
@@ -62,26 +86,41 @@ def reproduce(
 
     from heatcheck.cli import show, show_study
     from heatcheck.studies import STUDIES
-    from heatcheck.studies.jain2019 import QUICK, Settings
     from heatcheck.training import STORE
 
     if study not in STUDIES:
         raise UnknownName("study", study, STUDIES)
-    for name, number in (("--seeds", seeds), ("--examples", examples), ("--epochs", epochs)):
+    counts = {
+        "seeds": seeds,
+        "examples": examples,
+        "epochs": epochs,
+        "adversary_epochs": adversary_epochs,
+        "restarts": restarts,
+    }
+    for name, number in counts.items():
         if number is not None and number < 1:
-            raise BadInput(f"{name} must be at least 1, not {number}.")
+            raise BadInput(f"{_option(name)} must be at least 1, not {number}.")
     if workers < 0:
         raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
     if vectors is not None and not vectors.is_file():
         raise BadInput(f"no vectors at {vectors}: give a GloVe or word2vec text file, or an .npz.")
-    lists = {"tasks": tasks, "encoders": encoders, "attentions": attentions}
-    changes: dict[str, Any] = {
-        key: tuple(v.strip() for v in text.split(",")) for key, text in lists.items() if text is not None
+    given: dict[str, Any] = {
+        "tasks": _listed(tasks),
+        "encoders": _listed(encoders),
+        "attentions": _listed(attentions),
+        "preset": preset,
+        "vectors": None if vectors is None else str(vectors.absolute()),
+        "patience": patience,
+        "strengths": _strengths(strengths),
+        **counts,
     }
-    given = {"seeds": seeds, "examples": examples, "epochs": epochs, "patience": patience}
-    changes |= {key: value for key, value in given.items() if value is not None}
-    changes |= {"preset": preset, "vectors": None if vectors is None else str(vectors.absolute())}
-    chosen = replace(QUICK if quick else Settings(), **changes)
+    changes = {key: value for key, value in given.items() if value is not None}
+    chosen = STUDIES[study].quick if quick else STUDIES[study].settings()
+    for name in changes:
+        if not hasattr(chosen, name):
+            known = ", ".join(_option(key) for key in given if hasattr(chosen, key))
+            raise BadInput(f"{study} has no {_option(name)}; what it takes: {known}.")
+    chosen = replace(chosen, **changes)
     folder = out or STORE / "studies" / (f"{study}-quick" if quick else study)
     with show_study.models(shown=not json) as watch:
         found = STUDIES[study].run(chosen, folder, data_dir=data_dir, device=device, workers=workers, progress=watch)
@@ -92,6 +131,21 @@ def reproduce(
     show_study.study(found)
     for page in pages:
         typer.echo(f"{KINDS.get(page.suffix, 'figure')}: {page}")
+
+
+def _option(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"
+
+
+def _listed(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def _strengths(text: str | None) -> tuple[float, ...] | None:
+    try:
+        return None if text is None else tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(f"--strengths takes comma-separated numbers, such as 0.0005,0.002, not {text!r}.") from None
 
 
 def write(found: "StudyResult", folder: Path, *, figures: str | None = None) -> list[Path]:

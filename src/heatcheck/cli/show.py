@@ -1,20 +1,22 @@
 """How results look in a terminal, and as JSON on standard output."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-    from heatcheck.auditing import Audit, Plan
+    from heatcheck.auditing import Audit, Line, Plan, PlannedFit
     from heatcheck.checks import Measurement
+    from heatcheck.engine import Outcome
     from heatcheck.training import Fit
 
-STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim"}
+STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim", "not found": "bold"}
+FIT = "fit: "  # before the name of a fit among what was not run
 
 
 def as_json(facts: Any) -> None:
@@ -69,9 +71,8 @@ def fit_in_words(fit: "Fit") -> None:
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
 
 
-def audit_facts(audit: "Audit") -> dict[str, Any]:
-    """What a program wants to know of an audit: the card and every measurement."""
-    lines = [{**line._asdict(), "evidence": [m._asdict() for m in line.evidence]} for line in audit.card.lines]
+def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str, Any]:
+    """What a program wants to know of an audit: the card, every measurement, and how each fit ended."""
     return {
         "subject": audit.subject,
         "task": audit.task,
@@ -80,73 +81,74 @@ def audit_facts(audit: "Audit") -> dict[str, Any]:
         "available": audit.available,
         "accuracy": audit.accuracy,
         "logit_scale": audit.card.logit_scale,
-        "card": lines,
+        "card": [line_facts(line) for line in audit.card.lines],
+        "across": line_facts(audit.card.across),
         "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
         "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
         "not_run": dict(audit.not_run),
+        "fits": [
+            {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
+            for one in outcomes
+        ],
     }
 
 
-def card(audit: "Audit") -> None:
-    """The four lines with their evidence, then what agreement found."""
-    from rich.table import Table
-    from rich.text import Text
+def line_facts(line: "Line") -> dict[str, Any]:
+    """A line of the card with its evidence."""
+    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
 
+
+def card(audit: "Audit") -> None:
+    """The four lines with their evidence, the one about other models apart, then what agreement found."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split})\n", style="dim")
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column()
-    for line in audit.card.lines:
-        grid.add_row(Text(line.state, STYLE[line.state]), Text.assemble((line.name, "bold"), f": {line.question}"))
-        if line.state == "not run":
-            grid.add_row("", Text(line.reason, "dim"))
-            continue
-        grid.add_row("", Text(line.sentence + (f" ({line.reason})" if line.reason else "")))
-        for text in [*_evidence(line.evidence), f"held fixed: {line.holds}", f"cannot see {line.cannot_see}"]:
-            grid.add_row("", Text(text, "dim"))
-    console.print(grid)
+    console.print(_lines(audit.card.lines))
+    console.print("\nApart from these, about other models:\n", style="dim")
+    console.print(_lines([audit.card.across]))
     if "agreement" in audit.results:
         _agreement(audit)
     for name, found in audit.results.items():
         if found.excluded:
-            console.print(f"{name}: {len(found.examples)} of {audit.n} examples; {len(found.excluded)} left out.")
+            counted = len(found.examples) + len(found.excluded)
+            console.print(f"{name}: {len(found.examples)} of {counted} examples; {len(found.excluded)} left out.")
+    failed = [name.removeprefix(FIT) for name in audit.not_run if name.startswith(FIT)]
     for name, reason in audit.not_run.items():
-        console.print(f"not run: {name} ({reason})")
+        if name.startswith(FIT):
+            console.print(f"could not be fitted: {name.removeprefix(FIT)}: {reason}")
+        elif not name.endswith(tuple(f": {fit}" for fit in failed)):  # what lacks a failed fit is said by its name
+            console.print(f"not run: {name} ({reason})")
 
 
-def _evidence(measurements: Sequence["Measurement"]) -> Iterator[str]:
-    """Each share in a line of its own, what it is made of or read against in one; the report has the rest."""
-    for m in measurements:
-        if m.name == "K":
-            yield f"K by {m.by['operator']} = {_interval(m)}, n = {m.n} ({m.baseline})"
-        elif m.name == "q":
-            yield f"q, shuffles that keep the answer = {_interval(m)}, n = {m.n} ({m.baseline})"
-    effects = [m for m in measurements if m.name == "effect"]
-    if effects:
-        each = ", ".join(f"{m.by['ranking']} {m.value:.2f}" for m in effects)
-        yield f"change of probability, {effects[0].by['operator']} by: {each}"
-    found = {m.name: m for m in measurements}
-    if "U" in found:
-        beside = {"U_upper": "at most", "U_null": "relevances shuffled"}
-        if "U_upper" in found and found["U_upper"].value == found["U"].value:
-            beside.pop("U_upper")  # it is exact
-        against = "".join(f"; {word} {_interval(found[name])}" for name, word in beside.items() if name in found)
-        at = f" at ε = {found['U'].by['epsilon']}" if "epsilon" in found["U"].by else ""
-        yield f"U, share of the possible difference{at} = {_interval(found['U'])}{against}"
-    words = {"floor": "floor of any two words", "most": "most of any weights"}
-    sizes = ", ".join(f"{word} {found[name].value:.2f}" for name, word in words.items() if name in found)
-    if sizes:
-        yield f"JSD in nats: {sizes} (a large JSD alone says nothing)"
+def _lines(lines: Sequence["Line"]) -> "Table":
+    """State and question, sentence and reason, evidence."""
+    from rich.table import Table
+    from rich.text import Text
 
+    from heatcheck.cli.evidence import in_words
 
-def _interval(m: "Measurement") -> str:
-    return f"{m.value:.2f} [{m.low:.2f}, {m.high:.2f}]"
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, min_width=len("not found"))
+    grid.add_column()
+    for line in lines:
+        grid.add_row(Text(line.state, STYLE[line.state]), Text.assemble((line.name, "bold"), f": {line.question}"))
+        if line.state == "not run":
+            if line.evidence:
+                grid.add_row("", Text(line.sentence))
+            told = [f"what would run it: {line.reason}", *in_words(line.evidence)]
+        else:
+            for text in filter(None, (line.sentence, line.reason)):
+                grid.add_row("", Text(text))
+            told = [*in_words(line.evidence), f"held fixed: {line.holds}", f"cannot see {line.cannot_see}"]
+        for text in told:
+            grid.add_row("", Text(text, "dim"))
+    return grid
 
 
 def _agreement(audit: "Audit") -> None:
     """τ of attention with its rivals beside its floors; shown, and deciding nothing."""
+    from heatcheck.auditing import interval
+
     found = audit.results["agreement"]
     rows = []
     for measurement in found.measurements:
@@ -154,7 +156,7 @@ def _agreement(audit: "Audit") -> None:
             continue
         rival = measurement.by["pair"][1]
         floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
-        rows.append([rival, _interval(measurement), _interval(floors[0]) if floors else ""])
+        rows.append([rival, interval(measurement), interval(floors[0]) if floors else ""])
     typer.echo("")
     title = "Kendall τ of attention with … (shown, decides nothing: part of it is mechanical)"
     table(["", "τ, mean over examples", "mechanical floor: relevances shuffled"], rows, title)
@@ -206,47 +208,58 @@ def _across_models(m: "Measurement") -> str | None:
 def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
     """A table each line of the card: the models for which its answer is known, beside that answer.
 
-    `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name.
+    `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name, or moot.
     """
-    statistic = {"points at what matters": ("K", "K by deletion"), "hard to manipulate": ("q", "q")}
+    from heatcheck.auditing import interval
+
     lines = dict.fromkeys(line for _, known in audits.values() for line in known)
-    for line in lines:
-        name, title = statistic.get(line, ("", ""))
+    for name in lines:
         rows = []
         for model, (audit, known) in audits.items():
-            if line not in known:
+            if name not in known:
                 continue
-            found = audit.card[line]
-            shown = next((_interval(m) for m in found.evidence if m.name == name), "")
-            rows.append([model, found.state, known[line], shown])
-        table(["model", line, "known to be", title], rows)
+            line = audit.card[name]
+            statistic = f"{line.evidence[0].name} = {interval(line.evidence[0])}" if line.evidence else ""
+            rows.append([model, "moot" if line.moot else line.state, known[name], statistic])
+        table(["model", name, "known to be", "by"], rows)
         typer.echo("")
+    typer.echo("moot: there is nothing to ask here, and the card says unclear.")
     typer.echo("bystander_right does not use its weights, yet they point at the word that matters: here that is a yes.")
 
 
-def plan(planned: "Plan", *, as_json_too: bool) -> None:
-    """What an audit would run, in forward passes of one text."""
-    costs = planned.costs()
+def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None:
+    """What audits would run, in forward passes of one text, and what they would fit first."""
+    from heatcheck.auditing import plan_fits
+
+    facts = []
+    for one in planned:
+        costs = one.costs()
+        fits = plan_fits(one, max((cost.seconds / cost.passes for cost in costs if cost.passes), default=0.0))
+        checked = [cost._asdict() for cost in costs]
+        n, fitted = len(one.case.examples), [fit._asdict() for fit in fits]
+        facts.append({"subject": one.name, "n": n, "split": one.split, "checks": checked, "fits": fitted})
+        if as_json_too:
+            continue
+        rows = [[cost.check, f"{cost.passes:,}", f"{cost.seconds:,.0f}", cost.question] for cost in costs]
+        title = f"{n:,} of {one.available:,} examples of {one.corpus.name} ({one.split})"
+        table(["check", "forward passes", "seconds here, about", "question"], rows, title)
+        _fits(fits, workers)
     if as_json_too:
-        as_json({"n": len(planned.case.examples), "split": planned.split, "checks": [cost._asdict() for cost in costs]})
+        as_json(facts[0] if len(facts) == 1 else facts)
+
+
+def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
+    """What would be fitted, and what is there already."""
+    if not fits:
         return
-    rows = [[cost.check, f"{cost.passes:,}", f"{cost.seconds:,.0f}", cost.question] for cost in costs]
-    n = f"{len(planned.case.examples):,} of {planned.available:,} examples of {planned.corpus.name} ({planned.split})"
-    table(["check", "forward passes", "seconds here, about", "question"], rows, n)
-
-
-@contextmanager
-def checking(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error that says which check runs."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    hidden = not (shown and console.is_terminal)  # a log file wants no bar
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        task = progress.add_task("checks", total=None)
-        yield lambda name, done, total: progress.update(task, description=name, completed=done, total=total)
+    there = sum(fit.done == 1 for fit in fits)
+    left = sum((1 - fit.done) * fit.seconds for fit in fits) / max(1, workers)
+    rows = [[fit.name, "there" if fit.done == 1 else f"{fit.done:.0%}", f"{fit.seconds:,.0f}"] for fit in fits]
+    typer.echo("")
+    table(
+        ["fit", "done", "seconds here, at most about"], rows, f"{len(fits)} other fits, {there} of them there already"
+    )
+    typer.echo(f"To fit what is missing takes about {max(1, round(left / 60)):,} min at most.")
 
 
 def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:

@@ -4,14 +4,16 @@ Nothing else in a text depends on the label (a bag of words without the rational
 the prior must use the rationale. Everything is drawn from named streams: the same examples on every machine.
 """
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
+from typing import TypeAlias
 
 import numpy as np
 
 from heatcheck.data.example import Corpus, Example, Split
 from heatcheck.data.task import Task
 from heatcheck.engine import stream
+from heatcheck.errors import BadInput, UnknownName
 
 LABELS = ("negative", "positive")
 POSITIVE = ("brilliant", "charming", "delightful", "funny", "gripping", "lovely", "moving", "splendid")
@@ -44,10 +46,14 @@ SIZES = {"train": 2000, "dev": 500, "test": 1000}
 _ZIPF = 1 / np.arange(1, len(FILLERS) + 1)
 _ZIPF /= _ZIPF.sum()
 
-Writer = Callable[[np.random.Generator, str], Example]
+Writer: TypeAlias = Callable[[np.random.Generator, str], Example]
+Lengths: TypeAlias = tuple[int, int]  # fewest and most filler words of a text
+USUAL: Lengths = (8, 20)
+USUAL_OF_LOOKUP: Lengths = (6, 10)
 
 
-def _filler(generator: np.random.Generator, low: int = 8, high: int = 20) -> list[str]:
+def _filler(generator: np.random.Generator, lengths: Lengths) -> list[str]:
+    low, high = lengths
     return [FILLERS[i] for i in generator.choice(len(FILLERS), size=generator.integers(low, high + 1), p=_ZIPF)]
 
 
@@ -57,6 +63,8 @@ def _opinion(generator: np.random.Generator, label: int, lexicon: tuple[tuple[st
 
 def _insert(generator: np.random.Generator, words: list[str], pieces: list[list[str]]) -> tuple[list[str], list[int]]:
     """Puts the pieces at distinct gaps between the words, in random order; and where each came to stand."""
+    if len(pieces) > len(words) + 1:
+        raise BadInput(f"{len(pieces)} pieces need {len(pieces) - 1} filler words to stand apart, not {len(words)}.")
     gaps = generator.choice(len(words) + 1, size=len(pieces), replace=False)
     text: list[str] = []
     place = [0] * len(pieces)
@@ -74,21 +82,22 @@ def _marked(name: str, words: list[str], label: int, deciding: list[int], pair: 
     return Example(name, " ".join(words), pair, label, {"rationale": rationale})
 
 
-def keyword(generator: np.random.Generator, name: str) -> Example:
+def keyword(generator: np.random.Generator, name: str, *, fillers: Lengths = USUAL) -> Example:
     """One opinion among filler decides. An average is enough: attention is sufficient, not needed."""
     label = int(generator.integers(2))
-    words, (place,) = _insert(generator, _filler(generator), [[_opinion(generator, label)]])
+    words, (place,) = _insert(generator, _filler(generator, fillers), [[_opinion(generator, label)]])
     return _marked(name, words, label, [place])
 
 
-def majority(generator: np.random.Generator, name: str, cues: int = 7) -> Example:
+def majority(generator: np.random.Generator, name: str, cues: int = 7, *, fillers: Lengths = USUAL) -> Example:
     """The majority of seven weak cues decides: attention is irrelevant."""
     votes = generator.integers(2, size=cues)
-    words, places = _insert(generator, _filler(generator), [[_opinion(generator, int(vote))] for vote in votes])
+    words = _filler(generator, fillers)
+    words, places = _insert(generator, words, [[_opinion(generator, int(vote))] for vote in votes])
     return _marked(name, words, int(2 * votes.sum() > cues), places)
 
 
-def contrast(generator: np.random.Generator, name: str, unmarked: int = 4) -> Example:
+def contrast(generator: np.random.Generator, name: str, unmarked: int = 4, *, fillers: Lengths = USUAL) -> Example:
     """The opinion right after the marker decides, among four unmarked ones of random polarity.
 
     Uniform weights over context-free values see a bag in which the deciding word is any of the five: at best
@@ -96,11 +105,12 @@ def contrast(generator: np.random.Generator, name: str, unmarked: int = 4) -> Ex
     """
     label = int(generator.integers(2))
     others = [[_opinion(generator, int(vote))] for vote in generator.integers(2, size=unmarked)]
-    words, places = _insert(generator, _filler(generator), [[MARKER, _opinion(generator, label)], *others, [COMMA]])
+    words = _filler(generator, fillers)
+    words, places = _insert(generator, words, [[MARKER, _opinion(generator, label)], *others, [COMMA]])
     return _marked(name, [*words, STOP], label, [places[0] + 1])
 
 
-def lookup(generator: np.random.Generator, name: str) -> Example:
+def lookup(generator: np.random.Generator, name: str, *, fillers: Lengths = USUAL_OF_LOOKUP) -> Example:
     """The value of the asked key decides; key and value are one token, each value stands once.
 
     Weights that do not depend on the question give an answer that does not either: right at most one time in six.
@@ -109,29 +119,65 @@ def lookup(generator: np.random.Generator, name: str) -> Example:
     values = generator.permutation(len(VALUES))
     words, places = _insert(
         generator,
-        _filler(generator, 6, 10),
+        _filler(generator, fillers),
         [[f"{key}:{VALUES[value]}"] for key, value in zip(keys, values, strict=True)],
     )
     asked = int(generator.integers(len(keys)))
     return _marked(name, words, int(values[asked]), [places[asked]], pair=str(keys[asked]))
 
 
-def twins(generator: np.random.Generator, name: str) -> Example:
+def twins(generator: np.random.Generator, name: str, *, fillers: Lengths = USUAL) -> Example:
     """Two opinions of the same label from two lexicons: for models built to attend to one and use the other."""
     label = int(generator.integers(2))
     pieces = [[_opinion(generator, label, TWINS_ATTENDED)], [_opinion(generator, label, TWINS_SUMMARISED)]]
-    words, places = _insert(generator, _filler(generator), pieces)
+    words, places = _insert(generator, _filler(generator, fillers), pieces)
     return _marked(name, words, label, places)
+
+
+WRITERS: dict[str, Writer] = {
+    "planted_contrast": contrast,
+    "planted_keyword": keyword,
+    "planted_lookup": lookup,
+    "planted_majority": majority,
+    "planted_twins": twins,
+}
 
 
 @cache
 def generate(name: str, write: Writer, *, seed: int = 0, labels: tuple[str, ...] = LABELS) -> Corpus:
     """Train, dev and test; example n of a split is the same whatever else is generated."""
+    return _generate(name, write, seed, labels, SIZES)
+
+
+def _generate(name: str, write: Writer, seed: int, labels: tuple[str, ...], sizes: Mapping[str, int]) -> Corpus:
     splits = {
         split: Split(split, tuple(write(stream(seed, name, split, n), f"{name}-{split}-{n}") for n in range(size)))
-        for split, size in SIZES.items()
+        for split, size in sizes.items()
     }
     return Corpus(name, labels, splits, tokens="spaces")
+
+
+@lru_cache(maxsize=8)
+def planted(
+    name: str,
+    *,
+    seed: int = 0,
+    fillers: Lengths | None = None,
+    sizes: tuple[int, int, int] = (SIZES["train"], SIZES["dev"], SIZES["test"]),
+) -> Corpus:
+    """A planted task with other texts: of another seed, of other lengths, more or fewer.
+
+    >>> corpus = planted("planted_keyword", seed=7, fillers=(5, 5), sizes=(20, 10, 10))
+    >>> len(corpus["train"]), {len(example.words) for example in corpus["test"]}
+    (20, {6})
+    """
+    if name not in WRITERS:
+        raise UnknownName("planted task", name, WRITERS)
+    if fillers is not None and not 1 <= fillers[0] <= fillers[1]:
+        raise BadInput(f"filler words are from so many to so many, at least 1, not {fillers[0]} to {fillers[1]}.")
+    write = WRITERS[name] if fillers is None else partial(WRITERS[name], fillers=fillers)
+    labels = VALUES if name == "planted_lookup" else LABELS
+    return _generate(name, write, seed, labels, dict(zip(SIZES, sizes, strict=True)))
 
 
 def _task(name: str, write: Writer, about: str, labels: tuple[str, ...] = LABELS) -> Task:

@@ -1,28 +1,19 @@
 """Jobs with ids and prerequisites, each making one folder of a store."""
 
 import atexit
-import os
 import pickle
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from heatcheck.engine.identity import Facts
 from heatcheck.engine.names import check_name
-from heatcheck.engine.worker import (
-    Report,
-    Worker,
-    attempt,
-    report_of,
-    start_worker,
-    stop_workers,
-    wait_for_any,
-)
+from heatcheck.engine.place import Here, JobFunction, Place, Report
+from heatcheck.engine.ray_worker import RayCluster
+from heatcheck.engine.worker import Processes
 from heatcheck.errors import BadInput
 
 
@@ -47,11 +38,12 @@ class Outcome(NamedTuple):
 
 
 def map(  # noqa: A001 - read as engine.map
-    function: Callable[[Mapping[str, Any], Path, Path], None],
+    function: JobFunction,
     jobs: Sequence[Job],
     store: Path,
     *,
     workers: int = 0,
+    cluster: str | None = None,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> Iterator[Outcome]:
     """Run each job once its prerequisites are there; yield an outcome a job, as they end.
@@ -61,16 +53,22 @@ def map(  # noqa: A001 - read as engine.map
     An interrupted one leaves `store/.ID.part`, which its next run gets as `folder` again, files and all.
 
     Args:
-        function: importable by name when there are workers.
+        function: importable by name when there are workers or a cluster.
         jobs: in any order; the same id may come twice if it stands for the same thing.
-        store: holds the folders, and those of prerequisites that are not among the jobs.
+        store: holds the folders, and those of prerequisites that are not among the jobs. With a cluster it must
+            be on a file system that all its nodes share, under the same path.
         workers: 0 runs the jobs here, one after the other; otherwise so many at once, each in a process of
             its own with its share of the cores (unless OMP_NUM_THREADS is set): one that dies fails only its
             own job.
+        cluster: "ray" runs the jobs on a Ray of our own on this machine, which ends with us; "ray:HOST:PORT" or
+            "ray:auto" on one that is there. At most so many `workers` at once, 0 being as many as it has CPUs.
+            A job whose worker dies is tried again, from what it left; one that dies every time has failed.
         progress: called with each outcome, how many there are so far, and how many there will be.
 
     Raises:
-        BadInput: before anything runs, for two jobs with one id, an unknown prerequisite or a cycle.
+        BadInput: before anything runs, for two jobs with one id, an unknown prerequisite or a cycle; when the
+            first job is to start, for a cluster that cannot be reached.
+        MissingPackage: for a Ray cluster without the package ray.
 
     >>> import tempfile
     >>> def double(argument, folder, store):
@@ -86,35 +84,35 @@ def map(  # noqa: A001 - read as engine.map
         raise BadInput(f"cannot run jobs with {workers} workers: 0 runs them here, 1 or more in processes")
     store = store.absolute()
     planned, order = _plan(jobs, store)
-    if workers:
+    place: Place = Here(function)
+    if cluster is not None:
+        place = RayCluster(function, workers, cluster)
+    elif workers:
+        place = Processes(function, workers)
+    if not isinstance(place, Here):
         pickle.dumps((function, planned))  # what cannot be sent to a process is found before anything runs
-    return _run(function, planned, order, store, workers, progress)
+    return _run(place, planned, order, store, progress)
 
 
 def _run(
-    function: Callable[[Mapping[str, Any], Path, Path], None],
+    place: Place,
     planned: Mapping[str, Job],
     order: "TopologicalSorter[str]",
     store: Path,
-    workers: int,
     progress: Callable[[Outcome, int, int], None] | None,
 ) -> Iterator[Outcome]:
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    threads = max(1, cores // max(1, workers))
     ready: deque[Job] = deque()
-    running: dict[str, Worker] = {}
     started: dict[str, float] = {}
     blamed: dict[str, str] = {}  # what failed or was skipped -> the name of the job at the root of it
     count = 0
-    stop = partial(_stop, running)
     # An uncaught exception keeps this generator alive in its traceback; without this, multiprocessing would
     # wait at exit for jobs that nobody wants any more.
-    atexit.register(stop)
+    atexit.register(place.stop)
     try:
         while order.is_active():
             ready.extend(planned[job_id] for job_id in order.get_ready())
             ended: list[tuple[Job, Report | None]] = []  # None: skipped
-            if ready and len(running) < max(1, workers):
+            if ready and place.has_room():
                 job = ready.popleft()
                 target = store / job.id
                 started[job.id] = time.perf_counter()
@@ -122,16 +120,10 @@ def _run(
                     ended.append((job, Report("reused")))
                 elif any(need in blamed for need in job.needs):
                     ended.append((job, None))
-                elif workers:
-                    running[job.id] = start_worker(function, job.argument, target, threads=threads)
                 else:
-                    ended.append((job, attempt(function, job.argument, target)))
+                    place.start(job.argument, target)
             else:
-                wait_for_any(running.values())
-                for job_id, worker in list(running.items()):
-                    if report := report_of(worker):
-                        del running[job_id]
-                        ended.append((planned[job_id], report))
+                ended.extend((planned[target.name], report) for target, report in place.reports())
             for job, report in ended:
                 outcome = _outcome(job, report, store, time.perf_counter() - started[job.id], blamed)
                 order.done(job.id)
@@ -140,8 +132,8 @@ def _run(
                     progress(outcome, count, len(planned))
                 yield outcome
     finally:
-        stop()
-        atexit.unregister(stop)
+        place.stop()
+        atexit.unregister(place.stop)
 
 
 def _outcome(job: Job, report: Report | None, store: Path, seconds: float, blamed: dict[str, str]) -> Outcome:
@@ -152,11 +144,6 @@ def _outcome(job: Job, report: Report | None, store: Path, seconds: float, blame
         blamed[job.id] = job.name
     folder = None if report.state == "failed" else store / job.id
     return Outcome(job, report.state, folder, report.reason, seconds, report.log)
-
-
-def _stop(running: dict[str, Worker]) -> None:
-    stop_workers(running.values())
-    running.clear()
 
 
 def _plan(jobs: Sequence[Job], store: Path) -> "tuple[dict[str, Job], TopologicalSorter[str]]":

@@ -1,4 +1,4 @@
-"""One job: tried here, or in a process of its own that cannot outlive us nor take us along when it dies."""
+"""Jobs in processes of their own, which can neither outlive us nor take us along when they die."""
 
 import ctypes
 import multiprocessing
@@ -8,27 +8,17 @@ import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
-from heatcheck.engine.folder import FolderExists, whole_folder
-from heatcheck.errors import HeatcheckError
+from heatcheck.engine.identity import Facts
+from heatcheck.engine.place import JobFunction, Report, attempt_pickled, cores_here
 
 _GRACE_S = 5.0
 _PR_SET_PDEATHSIG = 1
-
-
-class Report(NamedTuple):
-    """How a job ended: one line for the reader, and the whole traceback for whoever mends it."""
-
-    state: Literal["done", "reused", "failed"]
-    reason: str = ""
-    log: str = ""
 
 
 class Worker(NamedTuple):
@@ -36,25 +26,47 @@ class Worker(NamedTuple):
 
     process: SpawnProcess
     reports: Connection
-    target: Path
 
 
-def attempt(function: Callable[[Any, Path, Path], None], argument: Any, target: Path) -> Report:
-    """Make one folder in this process."""
-    try:
-        with whole_folder(target) as folder:
-            function(argument, folder, target.parent)
-    except FolderExists as error:
-        # Somebody else made it while we waited: just as good. Another folder is the function's own affair.
-        return Report("reused") if error.folder == target else _failure(error)
-    except Exception as error:
-        return _failure(error)
-    return Report("done")
+class Processes:
+    """So many processes at once on this machine, a new one for each job, each with its share of the cores."""
+
+    def __init__(self, function: JobFunction, workers: int) -> None:
+        self._function = function
+        self._workers = workers
+        self._running: dict[Path, Worker] = {}
+
+    def has_room(self) -> bool:
+        return len(self._running) < self._workers
+
+    def start(self, argument: Facts, target: Path) -> None:
+        threads = max(1, cores_here() // self._workers)
+        self._running[target] = _start_worker(pickle.dumps((self._function, argument)), target, threads)
+
+    def reports(self) -> list[tuple[Path, Report]]:
+        handles = [handle for worker in self._running.values() for handle in (worker.process.sentinel, worker.reports)]
+        # The time limit is for a dead worker whose own children keep its pipes open: nothing would wake us.
+        wait(handles, timeout=1.0)
+        ended = []
+        for target, worker in list(self._running.items()):
+            if report := _report_of(worker, target):
+                del self._running[target]
+                ended.append((target, report))
+        return ended
+
+    def stop(self) -> None:
+        workers = list(self._running.values())
+        self._running.clear()
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.process.join(_GRACE_S)
+            worker.process.kill()
+            worker.process.join()
+            worker.reports.close()
 
 
-def start_worker(function: Callable[[Any, Path, Path], None], argument: Any, target: Path, *, threads: int) -> Worker:
-    """Make one folder in a new process."""
-    payload = pickle.dumps((function, argument))
+def _start_worker(payload: bytes, target: Path, threads: int) -> Worker:
     context = multiprocessing.get_context("spawn")
     reports, sender = context.Pipe(duplex=False)
     # The kernel's signal follows the *thread* that started the worker; only the main one lives as we do.
@@ -68,16 +80,10 @@ def start_worker(function: Callable[[Any, Path, Path], None], argument: Any, tar
         if not already_set:
             del os.environ["OMP_NUM_THREADS"]
     sender.close()
-    return Worker(process, reports, target)
+    return Worker(process, reports)
 
 
-def wait_for_any(workers: Iterable[Worker]) -> None:
-    """Sleep until one of the workers has something to say, or has died."""
-    # The time limit is for a dead worker whose own children keep its pipes open: nothing would wake us.
-    wait([handle for worker in workers for handle in (worker.process.sentinel, worker.reports)], timeout=1.0)
-
-
-def report_of(worker: Worker) -> Report | None:
+def _report_of(worker: Worker, target: Path) -> Report | None:
     """What the worker reports, or what its death says; None while it is at work."""
     alive = worker.process.is_alive()  # asked first: a last word may come between the two questions
     report = None
@@ -93,33 +99,15 @@ def report_of(worker: Worker) -> Report | None:
     code = worker.process.exitcode or 0
     if isinstance(report, Report):
         return report
-    if worker.target.is_dir():
+    if target.is_dir():
         return Report("done")
     return Report("failed", f"worker died with signal {-code}" if code < 0 else f"worker exited with {code}")
-
-
-def stop_workers(workers: Iterable[Worker]) -> None:
-    """End the workers, whatever they are doing."""
-    workers = list(workers)
-    for worker in workers:
-        worker.process.terminate()
-    for worker in workers:
-        worker.process.join(_GRACE_S)
-        worker.process.kill()
-        worker.process.join()
-        worker.reports.close()
 
 
 def _work(payload: bytes, target: Path, reports: Connection, parent: int, by_signal: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches the whole group; our parent ends us
     _die_with(parent, by_signal)
-    reports.send(attempt(_call_pickled, payload, target))
-
-
-def _call_pickled(payload: bytes, folder: Path, store: Path) -> None:
-    # Unpickling imports the function's module: seconds, or an exception of its own.
-    function, argument = pickle.loads(payload)
-    function(argument, folder, store)
+    reports.send(attempt_pickled(payload, target))
 
 
 def _die_with(parent: int, by_signal: bool) -> None:
@@ -134,9 +122,3 @@ def _die_with(parent: int, by_signal: bool) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _failure(error: Exception) -> Report:
-    kind = "" if isinstance(error, HeatcheckError) else type(error).__name__
-    reason = ": ".join(filter(None, [kind, " ".join(str(error).split())]))
-    return Report("failed", reason, "".join(traceback.format_exception(error)))

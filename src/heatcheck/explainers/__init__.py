@@ -6,6 +6,7 @@ from pathlib import Path
 from heatcheck.data import Example
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers.attention import attention
+from heatcheck.explainers.contribution import contribution
 from heatcheck.explainers.counterfactual import StandIns, counterfactual, of_readout, searched, stand_ins
 from heatcheck.explainers.elsewhere import check_ids, from_file
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
@@ -48,6 +49,7 @@ EXPLAINERS: dict[str, Explainer] = {
     explainer.name: explainer
     for explainer in (
         attention,
+        contribution,
         counterfactual,
         gradient,
         gradient_through,

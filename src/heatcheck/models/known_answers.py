@@ -34,8 +34,10 @@ from heatcheck.models.encoding import encode_words
 from heatcheck.models.response import Response
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
 
-PLAIN = ("opinion", "summarised", "marker", "comma", "stop")  # then one feature a key, one a value
-WIDTH = len(PLAIN) + len(KEYS) + len(VALUES)
+PLAIN = ("opinion", "summarised", "marker", "comma", "stop")  # then one feature a key, and twice one a value
+OF_KEYS = slice(len(PLAIN), len(PLAIN) + len(KEYS))
+OF_VALUES = slice(OF_KEYS.stop, OF_KEYS.stop + len(VALUES))
+OF_FILLER = slice(OF_VALUES.stop, OF_VALUES.stop + len(VALUES))  # what a filler word says, where it says anything
 
 
 class View(NamedTuple):
@@ -53,18 +55,28 @@ class KnownAnswer:
     """Base of all: the language of the planted tasks, and the forward pass.
 
     `sharpness` is the score of the attended token over the others (8 puts ≥ .98 on it), `scale` the size of a
-    vote, `jitter` a fixed score noise a word type; none of them changes the truth.
+    vote, `jitter` a fixed score noise a word type, `filler` the largest vote of a filler word as a share of a
+    vote, drawn a word type; none of them changes the truth while the attended token has ≥ .95 of the weight and
+    `filler` is small.
     """
 
     name = ""
     tasks: tuple[str, ...] = ("planted_keyword", "planted_contrast", "planted_lookup")
 
     def __init__(
-        self, task: str, *, sharpness: float = 8.0, scale: float = 3.0, jitter: float = 0.1, seed: int = 0
+        self,
+        task: str,
+        *,
+        sharpness: float = 8.0,
+        scale: float = 3.0,
+        jitter: float = 0.1,
+        filler: float = 0.0,
+        seed: int = 0,
     ) -> None:
         if task not in self.tasks:
             raise UnknownName(f"task for the {self.name}", task, self.tasks)
-        self.task, self.sharpness, self.scale, self.jitter, self.seed = task, sharpness, scale, jitter, seed
+        self.task, self.sharpness, self.scale, self.jitter = task, sharpness, scale, jitter
+        self.filler, self.seed = filler, seed
         self.labels = VALUES if task == "planted_lookup" else LABELS
 
     id = property(lambda self: f"{self.name}@{self.task}")
@@ -86,7 +98,7 @@ class KnownAnswer:
         return Uniform(self)
 
     def again(self, seed: int) -> "KnownAnswer":
-        """The same subject with the jitter of another seed: an honest second fit."""
+        """The same subject with the jitter and filler votes of another seed: an honest second fit."""
         return self.like(type(self), seed=seed)
 
     def other_heatmaps(self) -> Mapping[str, "KnownAnswer"]:
@@ -95,7 +107,7 @@ class KnownAnswer:
 
     def like(self, kind: "type[KnownAnswer]", **changes: Any) -> "KnownAnswer":
         """Another kind of subject with the same task and nuisance parameters."""
-        mine = {name: getattr(self, name) for name in ("sharpness", "scale", "jitter", "seed")}
+        mine = {name: getattr(self, name) for name in ("sharpness", "scale", "jitter", "filler", "seed")}
         return kind(self.task, **{**mine, **changes})
 
     # The language of the planted tasks ------------------------------------------------------------------------
@@ -114,12 +126,19 @@ class KnownAnswer:
     def says(self, text: View) -> Float[Tensor, "example token label"]:
         """The label a token speaks for, in logits of size `scale`; zero for words that say nothing."""
         if self.task == "planted_lookup":
-            return self.scale * text.features[..., -len(VALUES) :]
+            return self.scale * text.features[..., OF_VALUES]
         return self.scale * _against_zero(text.feature("opinion"))
 
+    def murmurs(self, text: View) -> Float[Tensor, "example token label"]:
+        """What filler words say, in logits of at most `filler` times `scale`."""
+        small = text.features[..., OF_FILLER]
+        return self.scale * (small if self.task == "planted_lookup" else _against_zero(small[..., 0]))
+
     def overall(self, text: View) -> Float[Tensor, "example 1 label"]:
-        """What the deciding token says, as a summary of the whole text."""
-        return torch.einsum("et,etl->el", self.deciding(text), self.says(text))[:, None]
+        """What the deciding token says and the mean of what fillers do, as a summary of the whole text."""
+        decided = torch.einsum("et,etl->el", self.deciding(text), self.says(text))[:, None]
+        tokens = text.scored.sum(1, keepdim=True).clamp(min=1)
+        return decided + torch.einsum("et,etl->el", text.scored / tokens, self.murmurs(text))[:, None]
 
     # Subject --------------------------------------------------------------------------------------------------
 
@@ -134,7 +153,7 @@ class KnownAnswer:
     @cached_property
     def table(self) -> Float[Tensor, "word feature"]:
         """Features of each word."""
-        rows = torch.zeros(len(self.vocabulary), WIDTH)
+        rows = torch.zeros(len(self.vocabulary), OF_FILLER.stop)
         number = {word: place for place, word in enumerate(self.vocabulary.tokens)}
         for sign, label in ((-1, 0), (1, 1)):
             for word in OPINIONS[label] + TWINS_ATTENDED[label]:
@@ -144,9 +163,12 @@ class KnownAnswer:
         for name, word in (("marker", MARKER), ("comma", COMMA), ("stop", STOP)):
             rows[number[word], PLAIN.index(name)] = 1
         for k, key in enumerate(KEYS):
-            rows[number[key], len(PLAIN) + k] = 1
+            rows[number[key], OF_KEYS.start + k] = 1
             for v, value in enumerate(VALUES):
-                rows[number[f"{key}:{value}"], [len(PLAIN) + k, len(PLAIN) + len(KEYS) + v]] = 1
+                rows[number[f"{key}:{value}"], [OF_KEYS.start + k, OF_VALUES.start + v]] = 1
+        for word in FILLERS if self.filler else ():
+            drawn = stream(self.seed, "filler", word).uniform(-1, 1, len(VALUES))
+            rows[number[word], OF_FILLER] = self.filler * torch.from_numpy(drawn).float()
         return rows
 
     @cached_property
@@ -190,8 +212,9 @@ class KnownAnswer:
 class Reader(KnownAnswer):
     """Attention here *is* why.
 
-    Values are context-free, votes are 0 off the words that say something, and ≥ .98 of the weight is on the
-    deciding one: the logits are its vote up to .02, and change as its weight or the word itself does.
+    Values are context-free, votes are 0 off the words that say something (a murmur, where `filler` says so), and
+    ≥ .98 of the weight is on the deciding one: the logits are its vote up to .02, and change as its weight or the
+    word itself does.
     """
 
     name = "reader"
@@ -200,7 +223,7 @@ class Reader(KnownAnswer):
         return self.sharpness * self.deciding(text)
 
     def votes(self, text: View) -> Tensor:
-        return self.says(text)
+        return self.says(text) + self.murmurs(text)
 
     def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
         return {GaugeTwin.name: self.like(GaugeTwin)} if self.task in GaugeTwin.tasks else {}
@@ -224,7 +247,7 @@ class WrongBystander(Bystander):
     name = "bystander_wrong"
 
     def scores(self, text: View) -> Tensor:
-        silent = (text.features.abs().sum(-1) == 0) & text.scored
+        silent = (text.features[..., : OF_FILLER.start].abs().sum(-1) == 0) & text.scored
         first = silent & (silent.cumsum(1) == 1)
         return self.sharpness * first
 
@@ -258,20 +281,22 @@ class Shifted(Reader):
 class GaugeTwin(Reader):
     """The reader's decisions with the opposite heatmap.
 
-    Score −s instead of s on the deciding word and its vote e^s·n₀ times as large: the sign of Σ e^{a_t} vote_t is
-    the reader's on every input, though the deciding word has the least weight of all. (The other words say
-    nothing in planted_keyword; where they do, the reader's sum is not its deciding word's alone.)
+    Score −s instead of s on the deciding word and its vote e^{2s} times as large: Σ e^{a_t} vote_t, so its sign, is
+    the reader's on every input, though the deciding word has the least weight of all. Every vote is then made
+    n₀e^{−s} times as large, which changes no sign and keeps the logits about the reader's. (Scores must not depend
+    on context, which they do in the other tasks.)
     """
 
     name = "gauge_twin"
     tasks = ("planted_keyword",)
-    typical_length = 15  # n₀ keeps the logits about as large as the reader's
+    typical_length = 15  # n₀
 
     def scores(self, text: View) -> Tensor:
         return -super().scores(text)
 
     def votes(self, text: View) -> Tensor:
-        return super().votes(text) * (self.typical_length * torch.tensor(self.sharpness).exp())
+        sharp = torch.tensor(self.sharpness).exp()
+        return self.typical_length * (self.says(text) * sharp + self.murmurs(text) / sharp)
 
     def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
         return {Reader.name: self.like(Reader)}
@@ -300,17 +325,8 @@ class Dial(Reader):
     name = "dial"
     tasks = ("planted_twins",)
 
-    def __init__(
-        self,
-        task: str = "planted_twins",
-        *,
-        share: float = 0.5,
-        sharpness: float = 8.0,
-        scale: float = 3.0,
-        jitter: float = 0.1,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(task, sharpness=sharpness, scale=scale, jitter=jitter, seed=seed)
+    def __init__(self, task: str = "planted_twins", *, share: float = 0.5, **nuisance: Any) -> None:
+        super().__init__(task, **nuisance)
         if not 0 <= share <= 1:
             raise BadInput(f"the dial's share must lie between 0 and 1, not {share}.")
         self.share = share
@@ -330,7 +346,7 @@ class Dial(Reader):
 
 
 class Uniform(KnownAnswer):
-    """Another subject's votes under uniform weights."""
+    """Another subject's votes under uniform weights; its fillers say nothing, for the best of a family is meant."""
 
     name = "uniform"
 
@@ -352,7 +368,7 @@ class Uniform(KnownAnswer):
 
 
 def _keys(features: Float[Tensor, "example token feature"]) -> Float[Tensor, "example token key"]:
-    return features[..., len(PLAIN) : len(PLAIN) + len(KEYS)]
+    return features[..., OF_KEYS]
 
 
 def _against_zero(vote: Float[Tensor, "example token"]) -> Float[Tensor, "example token label"]:

@@ -1,16 +1,23 @@
 """What each check found, as tables of text: a number always beside what it is read against."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.lexicon import BY
+from heatcheck.report.refit_tables import (
+    adversarial_model_tables,
+    gauge_tables,
+    guide_tables,
+    necessity_tables,
+    seed_variance_tables,
+)
 from heatcheck.report.searched import is_beside
+from heatcheck.report.table import Table, known_columns, pivot, with_n
 from heatcheck.report.wording import (
-    LOGITS,
-    MINUS,
     NOTHING,
+    counted,
     grouping,
     interval,
     number,
@@ -22,25 +29,6 @@ from heatcheck.report.wording import (
 
 _Places: TypeAlias = dict[tuple[str, str, str], dict[str, Measurement]]  # logits, ε, class or "" -> by name
 
-_NUMBERS = re.compile(rf"[\d.,\[\] {MINUS}{NOTHING}]+(\(n = [\d,]+\))?")
-
-
-class Table(NamedTuple):
-    """Cells as text."""
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
-    @property
-    def numeric(self) -> tuple[bool, ...]:
-        """Which columns hold numbers only, so that these can stand one under the other.
-
-        >>> Table("", ("class", "mean τ", "floor"), [("good", "0.310", "0.1 (uniform)"), ("bad", "–", "–")]).numeric
-        (False, True, False)
-        """
-        return tuple(all(map(_NUMBERS.fullmatch, column)) for column in zip(*self.rows, strict=True))
-
 
 def tables_of(result: CheckResult) -> list[Table]:
     """The tables of a check that say something; a check that is new here has none."""
@@ -49,6 +37,11 @@ def tables_of(result: CheckResult) -> list[Table]:
         "erasure": _erasure,
         "permutation": _permutation,
         "counterfactual": _counterfactual,
+        "gauge": gauge_tables,
+        "necessity": necessity_tables,
+        "seed_variance": seed_variance_tables,
+        "adversarial_model": adversarial_model_tables,
+        "guide": guide_tables,
     }
     return [table for table in makers[result.check](result) if table.rows] if result.check in makers else []
 
@@ -64,7 +57,7 @@ def every_number(result: CheckResult) -> Table:
                 grouping(m) or "all",
                 number(m.value),
                 interval(m),
-                f"{m.n:,}",
+                counted(m),
                 spaced(m.baseline),
             )
             for m in result.measurements
@@ -79,7 +72,7 @@ def _agreement(result: CheckResult) -> list[Table]:
             of_pair[pair_of(m)].append(m)
     ks = {m.by["k"] for m in result.measurements if "k" in m.by}
     top = f"top {said(ks.pop())} words" if len(ks) == 1 else "top words"
-    extra = _known_columns(
+    extra = known_columns(
         {
             column: {
                 pair: _joined(m for m in found if m.name == name and m.by.get("correction", correction) == correction)
@@ -106,8 +99,8 @@ def _agreement(result: CheckResult) -> list[Table]:
         ],
     )
     taus = [m for m in result.measurements if m.name == "tau" and "class" in m.by and "attention" in pair_of(m)]
-    by_class = _pivot(
-        "Mean τ, class by class", "class", [(str(m.by["class"]), _other(pair_of(m)), _counted(m)) for m in taus]
+    by_class = pivot(
+        "Mean τ, class by class", "class", [(str(m.by["class"]), _other(pair_of(m)), with_n(m)) for m in taus]
     )
     differences = Table(
         "How much better the rivals agree with each other than attention does with either",
@@ -151,9 +144,9 @@ def _permutation(result: CheckResult) -> list[Table]:
         ],
     )
     deltas = [m for m in result.measurements if m.name == "delta" and "class" in m.by]
-    cells = [(str(m.by["class"]), str(m.by.get("bin", "all")), _counted(m)) for m in deltas]
+    cells = [(str(m.by["class"]), str(m.by.get("bin", "all")), with_n(m)) for m in deltas]
     title = "Median change of the output, by predicted class and by the largest weight of the text"
-    by_class = _pivot(title, "class", sorted(cells, key=lambda cell: (cell[1] != "all", cell[1])))
+    by_class = pivot(title, "class", sorted(cells, key=lambda cell: (cell[1] != "all", cell[1])))
     return [overall, by_class]
 
 
@@ -179,7 +172,7 @@ _BESIDE_JSD = {
 def _jsd(at: _Places, everywhere: dict[str, Measurement], beside: Mapping[str, str]) -> Table:
     """Everything that a JSD is read against in the same row."""
     overall = {place: found | everywhere for place, found in at.items() if place[2] == "" and "jsd" in found}
-    extra = _known_columns(
+    extra = known_columns(
         {
             column: {place: number(m.value) if (m := found.get(name)) else "" for place, found in overall.items()}
             for name, column in beside.items()
@@ -221,39 +214,15 @@ def _shares(at: _Places) -> Table:
 
 def _jsd_by_class(at: _Places) -> Table:
     cells = [
-        (label, f"ε = {epsilon}, {LOGITS.get(logits, logits)}", _counted(found["jsd"]))
+        (label, f"ε = {epsilon}, {BY.get(('logits', logits), logits)}", with_n(found["jsd"]))
         for (logits, epsilon, label), found in at.items()
         if label and "jsd" in found
     ]
-    return _pivot("The largest JSD, class by class", "class", cells)
+    return pivot("The largest JSD, class by class", "class", cells)
 
 
 def _where(place: tuple[str, str, str]) -> tuple[str, str]:
-    return LOGITS.get(place[0], place[0]), place[1]
-
-
-def _pivot(caption: str, first: str, cells: Sequence[tuple[str, str, str]]) -> Table:
-    """Row, column, cell: a row each would be a wall where there are many classes."""
-    rows, columns = (list(dict.fromkeys(names)) for names in ([row for row, _, _ in cells], [c for _, c, _ in cells]))
-    found = {(row, column): cell for row, column, cell in cells}
-    return Table(
-        caption,
-        (first, *columns),
-        [(row, *(found.get((row, column), NOTHING) for column in columns)) for row in rows],
-    )
-
-
-def _counted(m: Measurement) -> str:
-    return f"{number(m.value)} (n = {m.n:,})"
-
-
-def _known_columns(columns: dict[str, dict[tuple[str, ...], str]]) -> dict[str, dict[tuple[str, ...], str]]:
-    """Those with something in them, a dash where a cell has nothing."""
-    return {
-        column: {row: cell or NOTHING for row, cell in cells.items()}
-        for column, cells in columns.items()
-        if any(cells.values())
-    }
+    return BY.get(("logits", place[0]), place[0]), place[1]
 
 
 def _other(pair: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ ORDERS = {
     "j": "most manipulable: very different weights, same answer",
     "k": "most shuffles of the weights keep the answer",
     "d": "shuffling the weights moves the output most",
+    "v": "weights differ most between seeds",
 }
 
 
@@ -108,8 +109,8 @@ def _row(looked: Looked, explainers: Sequence[str], tau: float) -> dict[str, Any
 
 
 def _found_of_texts(audit: Audit) -> Mapping[str, dict[str, float | int]]:
-    """What permutation and counterfactual found of each text, by id, with one-letter keys."""
-    wanted = {("permutation", "k"): "q", ("permutation", "d"): "delta"}
+    """What checks found of each text, by id, with one-letter keys."""
+    wanted = {("permutation", "k"): "q", ("permutation", "d"): "delta", ("seed_variance", "v"): "jsd"}
     if (weights := audit.results.get("counterfactual")) and (places := searched(weights)):
         names = {"j": places[0].name("jsd"), "c": places[0].name("change"), "m": "most"}
         names |= {"f": "floor"} if is_beside(weights, "floor") else {}

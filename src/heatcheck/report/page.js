@@ -67,6 +67,7 @@
     }
     if (example.k !== undefined) parts.push((100 * example.k).toFixed(0) + "% of shuffles keep the answer");
     if (example.d !== undefined) parts.push("shuffling moves the output by " + example.d.toFixed(3));
+    if (example.v !== undefined) parts.push("JSD from other seeds " + example.v.toFixed(2));
     return parts.join(" \u00b7 ");
   };
 
@@ -138,7 +139,7 @@
 
   const most = (key) => (a, b) => (b[key] ?? -1) - (a[key] ?? -1);
   const orders = {
-    j: most("j"), k: most("k"), d: most("d"),
+    j: most("j"), k: most("k"), d: most("d"), v: most("v"),
     given: () => 0,
     disagreement: (a, b) => (a.t ?? 2) - (b.t ?? 2),
     wrong: (a, b) => wrong(b) - wrong(a),

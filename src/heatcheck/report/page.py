@@ -21,11 +21,12 @@ def write_report(audit: Audit, path: Path | str) -> Path:
     """Write the audit as one HTML file that loads nothing from anywhere; examples beyond 5 MB are left out."""
     path = Path(path)
     figures = draw(audit)
-    lead, advice = meaning(audit.card.lines)
+    lead, advice = meaning(audit.card.lines, audit.card.across)
     facts = {
         "audit": audit,
         "facts": _facts(audit),
         "card": [card_line(line) for line in audit.card.lines],
+        "across": card_line(audit.card.across),
         "lead": lead,
         "advice": advice,
         "sections": sections(audit, figures),

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from heatcheck.checks import CheckResult
-from heatcheck.report.wording import LOGITS
+from heatcheck.report.lexicon import BY
 
 
 class Place(NamedTuple):
@@ -22,7 +22,7 @@ class Place(NamedTuple):
     @property
     def scale(self) -> str:
         """In words."""
-        return LOGITS.get(self.logits, self.logits)
+        return BY.get(("logits", self.logits), self.logits)
 
 
 def searched(result: CheckResult) -> list[Place]:

@@ -7,11 +7,13 @@ from typing import NamedTuple
 from heatcheck.auditing import Audit, Line
 from heatcheck.checks import CheckResult, Measurement
 from heatcheck.engine import Facts
-from heatcheck.report.check_tables import Table, every_number, tables_of
+from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import Figure
+from heatcheck.report.heat import Heatmap, shaded
+from heatcheck.report.lexicon import HELD, HELD_BY, SIGNS
+from heatcheck.report.table import Table
 from heatcheck.report.wording import (
-    HELD,
-    SIGNS,
+    counted,
     grouping,
     in_order,
     interval,
@@ -51,19 +53,30 @@ class Section(NamedTuple):
     question: str
     reading: list[str]  # how not to misread it
     held: str
+    family: str  # of models that it speaks of, where it says so
     paper: str
     settings: list[tuple[str, str]]
     counted: str
     excluded: list[tuple[str, list[str]]]  # reason, ids
+    not_fitted: list[tuple[str, str]]  # fit, reason
+    witness: Heatmap | None
     figures: list[Figure]
     tables: list[Table]
     everything: Table
 
 
+_ELSEWHERE = {"family", "not_run", "witness"}  # settings that the section says in words
+_CHECKS = {"necessary": "necessity", "across models": "adversarial_model", "works out of context": "guide"}
+
+
 def card_line(line: Line) -> CardLine:
     exact = {(m.name, m.value) for m in line.evidence}
     # An upper bound that is the value itself says nothing new.
-    shown = [_evidence(m) for m in line.evidence if m.name != "U_upper" or ("U", m.value) not in exact]
+    shown = [
+        _evidence(m, _CHECKS.get(line.name, ""))
+        for m in line.evidence
+        if m.name != "U_upper" or ("U", m.value) not in exact
+    ]
     return CardLine(line, SIGNS[line.state], shown[0] if shown else None, shown[1:], HELD.get(line.holds, line.holds))
 
 
@@ -84,17 +97,36 @@ def _section(check: str, result: CheckResult, figures: list[Figure], about: Fact
         title(check),
         about.get("questions", {}).get(check, ""),
         reading(check, str(result.settings.get("method", ""))),
-        HELD[result.holds],
+        HELD_BY.get(check, HELD[result.holds]),
+        str(result.settings.get("family", "")),
         about.get("papers", {}).get(check, ""),
-        [(spaced(key), said(value)) for key, value in result.settings.items()] + [("seed", str(result.seed))],
+        [(spaced(key), said(value)) for key, value in result.settings.items() if key not in _ELSEWHERE]
+        + [("seed", str(result.seed))],
         f"{kept + left_out:,} texts in = {kept:,} measured + {left_out:,} left out",
         sorted(reasons.items(), key=lambda item: -len(item[1])),
+        list(result.settings.get("not_run", {}).items()),
+        _witness(result),
         figures,
         tables_of(result),
         every_number(result),
     )
 
 
-def _evidence(m: Measurement) -> Evidence:
+def _witness(result: CheckResult) -> Heatmap | None:
+    """One text under the model's own weights and under its twin's."""
+    shown = result.settings.get("witness")
+    if not shown:
+        return None
+    return Heatmap(
+        f"both decide {shown['label']}",
+        "",
+        " ".join(shown["words"]),
+        [("this model", shaded(shown["words"], shown["own"])), ("its twin", shaded(shown["words"], shown["twin"]))],
+        f"{shown['id']}: the same decision",
+    )
+
+
+def _evidence(m: Measurement, check: str) -> Evidence:
     about = grouping(m)
-    return Evidence(f"{quantity(m)}{': ' + about if about else ''}", number(m.value), interval(m), f"n = {m.n:,}")
+    words = f"{quantity(m, check)}{': ' + about if about else ''}"
+    return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}")

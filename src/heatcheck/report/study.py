@@ -1,17 +1,30 @@
 """One self-contained page of a study: what was done, what to know, every number beside the published one, figures."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heatcheck.engine import Facts, write_whole
-from heatcheck.report.check_tables import Table
+from heatcheck.engine import write_whole
 from heatcheck.report.figures import Figure, draw_study
+from heatcheck.report.heat import Heatmap, shaded
 from heatcheck.report.html import render
+from heatcheck.report.lexicon import READING
 from heatcheck.report.study_numbers import in_short, not_met, of_tasks, summaries
-from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, counted, method_of, model_name, models_in_order
-from heatcheck.report.wording import NOTHING, READING, explainer_name, in_order, number, said, spaced, title
+from heatcheck.report.study_tables import tables_of_study
+from heatcheck.report.study_wording import (
+    ABOUT_PUBLISHED,
+    ATTENTIONS,
+    DONE,
+    ENCODERS,
+    counted,
+    fitted,
+    method_of,
+    model_name,
+    models_in_order,
+    said_of,
+)
+from heatcheck.report.table import Table
+from heatcheck.report.wording import NOTHING, explainer_name, in_order, number, said, spaced, title
 from heatcheck.studies import Model, StudyResult
 
 _ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # settings that the header and the table of tasks say
@@ -20,37 +33,22 @@ _UNSET = {
     "patience": "as the preset has it",
     "texts": "all",
     "vectors": "none: word vectors are learned from the start",
+    "strengths": "six, and where there is a published one, that one",
+    "starts": "fresh, and for sst also from the base",
 }
 
-_SETTINGS = {"examples": "texts audited", "texts": "texts a split", "search": "published search"}
+_SETTINGS = {"examples": "texts audited", "texts": "texts a split", "search": "published search", "strengths": "λ"}
 _SLASH = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
 
 
 class Chapter(NamedTuple):
-    """The figures about one question."""
+    """The tables and figures about one question."""
 
     check: str
     title: str
     reading: str
+    tables: list[Table]
     figures: list[Figure]
-
-
-class Word(NamedTuple):
-    """A word of a heatmap, shaded in eleven steps."""
-
-    text: str
-    level: int
-    title: str
-
-
-class Heatmap(NamedTuple):
-    """One text under the model's own weights and under the farthest that give the same answer."""
-
-    head: str
-    pair: str
-    words: str  # for those who cannot see the shading
-    rows: list[tuple[str, list[Word]]]
-    found: str
 
 
 class Heatmaps(NamedTuple):
@@ -66,16 +64,29 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
     """Write the study as one HTML file that loads nothing from anywhere."""
     path = Path(path)
     figures = draw_study(found)
+    tasks = of_tasks(found)
+    beside = [row for task in tasks for model in task.published for row in model.rows]
     facts = {
+        "floors": any(row.floor != NOTHING for row in beside),
+        "reruns": any(row.rerun != NOTHING for row in beside),
         "study": found,
         "facts": _facts(found),
-        "settings": _settings(found.settings),
+        "settings": _settings(found),
         "about_tasks": _about_tasks(found),
         "in_short": in_short(found.rows),
         "summaries": [table for table in summaries(found.rows) if table.rows],
         "not_met": not_met(found),
-        "tasks": of_tasks(found),
-        "chapters": _chapters(figures),
+        "tasks": tasks,
+        "chapters": _chapters(figures, tables_of_study(found, models_in_order(found))),
+        "done": said_of(found.rows, DONE),
+        "about_published": said_of(
+            [row for row in found.rows if row.paper is not None or row.rerun is not None], ABOUT_PUBLISHED
+        ),
+        "not_asked": [
+            (task, spaced(check), why)
+            for task, about in found.tasks.items()
+            for check, why in about.get("not_run", {}).items()
+        ],
         "heatmaps": _heatmaps(found),
     }
     write_whole(path, render("study.html.jinja", facts, figures))
@@ -89,28 +100,40 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
     attentions = [name for key, name in ATTENTIONS.items() if any(model.attention == key for model in found.models)]
     each = sorted({model.seeds for model in found.models})
     examples = found.settings.get("examples")
+    texts = ("texts audited", f"{examples:,} a model", "or all of a smaller test set")
+    if _refits(found):
+        texts = ("texts audited", "all of each test set", f"{examples:,} for weights made one text at a time")
     return [
         (
             "models trained",
-            f"{sum(model.seeds for model in found.models):,}",
+            f"{sum(fitted(model, found.rows) for model in found.models):,}",
             f"{' or '.join(map(str, each))} of a kind",
         ),
         ("kinds", str(len(kinds)), f"{', '.join(encoders)} with {' or '.join(attentions)}"),
         ("tasks", str(len({model.task for model in found.models})), ""),
-        *([("texts audited", f"{examples:,} a model", "or all of a smaller test set")] if examples else []),
+        *([texts] if examples else []),
         ("failed", str(len(found.failed)), "named below" if found.failed else ""),
     ]
 
 
-def _settings(settings: Facts) -> list[tuple[str, str]]:
+def _settings(found: StudyResult) -> list[tuple[str, str]]:
+    sampled = {"examples": "texts sampled"} if _refits(found) else {}
+    names = _SETTINGS | sampled
     return [
-        (_SETTINGS.get(key, spaced(key)), _UNSET.get(key, said(value)) if value is None else _setting(value))
-        for key, value in settings.items()
+        (names.get(key, spaced(key)), _UNSET.get(key, said(value)) if value is None else _setting(value))
+        for key, value in found.settings.items()
         if key not in _ELSEWHERE
     ]
 
 
+def _refits(found: StudyResult) -> bool:
+    """Whether models were trained beside others, on whose texts all of them are compared."""
+    return any(model.points for model in found.models)
+
+
 def _setting(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
@@ -125,7 +148,7 @@ def _about_tasks(found: StudyResult) -> Table:
         rows.append(
             (
                 task,
-                str(sum(model.seeds for model in models)),
+                str(sum(fitted(model, found.rows) for model in models)),
                 _SLASH.join(f"{sizes[name]:,}" if name in sizes else NOTHING for name in splits),
                 counted(about.get("left_out", {})) or "nothing",
                 f"{'' if published == task else f'beside {published}: '}{about.get('differs', '')}",
@@ -136,10 +159,16 @@ def _about_tasks(found: StudyResult) -> Table:
     return Table("The tasks, and how their data differs from the paper’s", columns, rows)
 
 
-def _chapters(figures: Sequence[Figure]) -> list[Chapter]:
-    checks = in_order({figure.check for figure in figures})
+def _chapters(figures: Sequence[Figure], tables: Mapping[str, list[Table]]) -> list[Chapter]:
+    checks = in_order({figure.check for figure in figures} | tables.keys())
     return [
-        Chapter(check, title(check), READING.get(check, ""), [figure for figure in figures if figure.check == check])
+        Chapter(
+            check,
+            title(check),
+            READING.get(check, ""),
+            tables.get(check, []),
+            [figure for figure in figures if figure.check == check],
+        )
         for check in checks
     ]
 
@@ -169,17 +198,3 @@ def _heatmap(one: Mapping[str, Any]) -> Heatmap:
         [(explainer_name(name), shaded(one["words"], one[name])) for name in ("attention", "counterfactual")],
         f"JSD {number(one['jsd'])}; the output moves by {number(one['change'])}",
     )
-
-
-def shaded(words: Sequence[str], scores: Sequence[float | None]) -> list[Word]:
-    """Words scaled to the largest score of their text.
-
-    >>> [word.level for word in shaded(["a", "fine", "film"], [0.1, 0.4, None])]
-    [2, 10, 0]
-    """
-    sizes = [abs(score) if score is not None and math.isfinite(score) else 0.0 for score in scores]
-    largest = max(sizes, default=0.0) or 1.0
-    return [
-        Word(word, round(10 * size / largest), "no score" if score is None else number(score))
-        for word, size, score in zip(words, sizes, scores, strict=True)
-    ]

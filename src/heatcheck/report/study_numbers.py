@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from heatcheck.report.check_tables import Table
 from heatcheck.report.study_wording import (
     STATES,
     class_name,
@@ -14,13 +13,15 @@ from heatcheck.report.study_wording import (
     method_of,
     model_name,
     models_in_order,
+    ours,
     quantity_name,
     score_name,
     state_of,
+    theirs,
     two_digits,
     with_half,
-    with_interval,
 )
+from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
 from heatcheck.studies import STUDIES, Model, Row, StudyResult, read_published
 
@@ -34,6 +35,9 @@ KINDS = {
     "share of texts with a significant τ": "significant:",
     "median change, weights shuffled": "permutation",
     "JSD that the search finds": "searched:",
+    "F1, attention learned or not": "f1:",
+    "F1 of a guide": "guide_f1:",
+    "best adversary": "best:",
 }
 
 # The lines of a task's table: words and quantity; no quantity: a title.
@@ -118,7 +122,7 @@ def of_tasks(found: StudyResult) -> list[OfTask]:
         models = [model for model in models_in_order(found) if model.task == task]
         if not models:
             continue
-        methods = list(dict.fromkeys(method_of(model) for model in models))
+        methods = list(dict.fromkeys(method_of(m) for m in models if "jsd:published:0.05" in m.examples))
         told.append(
             OfTask(
                 task,
@@ -136,15 +140,15 @@ def of_tasks(found: StudyResult) -> list[OfTask]:
 def summaries(rows: Iterable[Row]) -> list[Table]:
     """How many published numbers are where, one table for the paper and one for the authors' rerun."""
     rows = list(rows)
-    return [
-        _summary("The paper's numbers", [(r, r.paper, r.statement) for r in rows if r.paper is not None]),
-        _summary("The authors' rerun", [(r, r.rerun, r.rerun_statement) for r in rows if r.rerun is not None]),
-    ]
+    paper = [(r, r.paper, r.statement) for r in rows if r.paper is not None and state_of(r.statement)]
+    rerun = [(r, r.rerun, r.rerun_statement) for r in rows if r.rerun is not None and state_of(r.rerun_statement)]
+    return [_summary("The paper's numbers", paper), _summary("The authors' rerun", rerun)]
 
 
 def in_short(rows: Iterable[Row]) -> str:
     """The summary as a sentence."""
-    states = Counter(state_of(row.statement) for row in rows if row.paper is not None)
+    # What was chosen and not found, such as a λ, is compared with nothing.
+    states = Counter(state_of(row.statement) for row in rows if row.paper is not None and state_of(row.statement))
     if not states:
         return "No published number is about these models."
     parts = [f"{states[state]} {_SAID[state]}" for state in STATES if states[state]]
@@ -192,15 +196,17 @@ def _summary(caption: str, published: Sequence[tuple[Row, float | None, str]]) -
         apart = [abs(row.value - value) for row, value, _ in of if value is not None]
         runs = [abs(row.paper - row.rerun) for row, _, _ in of if row.paper is not None and row.rerun is not None]
         # The interval of one further seed is √(n + 1) times as wide as that of the mean of n.
-        half = [(row.high - row.value) * (row.seeds + 1) ** 0.5 for row, _, _ in of]
+        half = [(row.high - row.value) * (row.seeds + 1) ** 0.5 for row, _, _ in of if row.seeds > 1]
         middles = (number(float(np.median(values))) if values else NOTHING for values in (half, apart, runs))
-        return (name, str(len(of)), *(str(states[state]) for state in used), *middles)
+        return (name, str(len(of)), *(str(states[state]) for state in used), *middles)[: len(columns)]
 
     seen = {state_of(statement) for _, _, statement in published}
     used = [state for state in STATES if state in seen or state != STATES[3]]
     kinds = {words: [one for one in published if one[0].quantity.startswith(prefix)] for words, prefix in KINDS.items()}
+    columns: tuple[str, ...] = ("quantity", "numbers", *used, "half interval", "ours from theirs", "paper from rerun")
+    if all(row.paper is None or row.rerun is None for row, _, _ in published):
+        columns = columns[:-1]
     rows = [line(words, of) for words, of in kinds.items() if of]
-    columns = ("quantity", "numbers", *used, "half interval", "ours from theirs", "paper from rerun")
     return Table(caption, columns, [*rows, line("all", published)] if published else [])
 
 
@@ -221,10 +227,10 @@ def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
             Published(
                 quantity_name(row, model.labels),
                 class_name(row.of_class, model.labels) or "all",
-                with_interval(row) + ("" if row.seeds == model.seeds else f" ({row.seeds})"),
+                ours(row) + ("" if row.seeds == model.seeds else f" ({row.seeds})"),
                 _floor(row, rows, exact=exact),
-                NOTHING if row.paper is None else number(row.paper),
-                NOTHING if row.rerun is None else number(row.rerun),
+                theirs(row.quantity, row.paper),
+                theirs(row.quantity, row.rerun),
                 in_brief(row.statement, row.value, row.paper),
                 in_brief(row.rerun_statement, row.value, row.rerun),
                 state_of(row.statement).split(" ")[0],

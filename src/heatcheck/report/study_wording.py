@@ -1,10 +1,11 @@
 """Plain words for a study: its models, its quantities, and what is said of a published number."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from heatcheck.report.lexicon import WEIGHTS
 from heatcheck.report.wording import MINUS, NOTHING, number, spaced
 from heatcheck.studies import Model, Row, StudyResult
 
@@ -18,7 +19,63 @@ _PREFIXES = {
     "tau": "τ({})",
     "significant": "significant τ({})",
     "searched": "JSD found, ε = {}",
+    "f1": "F1, {}",
+    "guide_f1": "F1 of a guide, {}",
 }
+_BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "jsd": "JSD"}
+
+# What to know about the published numbers, where some begin so; "": always.
+ABOUT_PUBLISHED = (
+    (
+        "",
+        "Ours is the mean over seeds with its 95% t interval, which may pass 0 or 1 when seeds are few; a number after "
+        "it says how many seeds have a text there, if not all.",
+    ),
+    ("significant:", "“Significant τ” is the share of texts with p ≤ 0.05."),
+    (
+        "permutation",
+        "“Change if shuffled” is the median change of the output over texts whose largest weight is in that quarter.",
+    ),
+    (
+        "",
+        "The statements say whether the published number is inside the interval of one further seed, and how far ours "
+        "is from it.",
+    ),
+    ("tau:", "The floor of a τ is mechanical: what is left when the relevances stand at other words."),
+    (
+        "searched:",
+        "The floor of a JSD is what any model with a linear read-out reaches on these heatmaps. A published JSD is "
+        "what a search found, so it stands beside what the same search finds in our models.",
+    ),
+    (
+        "best:",
+        "The best adversary is one fit, chosen as published: the best F1 on test among those with a mean JSD above "
+        "0.4. Its λ is in the published unit, half of ours, and nothing is said of it: it is a choice, not a finding.",
+    ),
+)
+
+# What was done, where there are numbers that begin so.
+DONE = (
+    (
+        ("tau:", "searched:", "permutation"),
+        "Each model was trained on its task and then audited on a sample of its test texts, the same for all its "
+        "seeds: attention against gradients and leave-one-out, shuffled weights, and the most different weights that "
+        "leave the answer as it is.",
+    ),
+    (
+        ("f1:", "accuracy:"),
+        "One model of each task, the base, was trained and then trained again, with other seeds, with uniform weights "
+        "and with all the weight on the last state.",
+    ),
+    (
+        ("J_seed", "best:"),
+        "Adversaries were trained to give the base’s answers with other weights, one for each λ.",
+    ),
+    (
+        ("guide_f1:", "log_odds_guide:"),
+        "The weights of the base and of an adversary were given to models without context.",
+    ),
+)
 
 
 def model_name(encoder: str, attention: str) -> str:
@@ -43,6 +100,13 @@ def models_in_order(found: StudyResult) -> list[Model]:
     return sorted(found.models, key=place)
 
 
+def fitted(model: Model, rows: Iterable[Row]) -> int:
+    """How many models of a kind were trained: its seeds, and what was trained beside them."""
+    of_model = [r for r in rows if (r.task, r.encoder, r.attention) == (model.task, model.encoder, model.attention)]
+    again = sum(r.seeds for r in of_model if r.quantity.startswith(("accuracy:", "guide_accuracy:")))
+    return (again or model.seeds) + len([point for point in model.points if point["model"] == "adversary"])
+
+
 def quantity_name(row: Row, labels: Sequence[str]) -> str:
     """What a row is a number of.
 
@@ -53,6 +117,10 @@ def quantity_name(row: Row, labels: Sequence[str]) -> str:
     'τ(attention, leave one out)'
     """
     kind, _, of = row.quantity.partition(":")
+    if kind == "best" and of in _BEST:
+        return f"best adversary, {_BEST[of]}"
+    if kind in ("f1", "guide_f1"):
+        return _PREFIXES[kind].format(WEIGHTS.get(of, of))
     if kind in _PREFIXES and of:
         return _PREFIXES[kind].format(spaced(of).replace("|", ", "))
     if row.quantity == "permutation":
@@ -97,7 +165,9 @@ def in_brief(statement: str, ours: float, published: float | None) -> str:
     """
     if published is None:
         return NOTHING
-    state = state_of(statement).removesuffix(" the seed interval") or statement
+    state = state_of(statement).removesuffix(" the seed interval")
+    if not state:
+        return statement or NOTHING
     gap = two_digits(ours - published)
     return f"{state}, {gap if gap.startswith(MINUS) or gap == '0.00' else f'+{gap}'}"
 
@@ -110,6 +180,28 @@ def with_interval(row: Row) -> str:
     if not (math.isfinite(row.low) and math.isfinite(row.high)):
         return number(row.value)
     return f"{number(row.value)} [{number(row.low)}, {number(row.high)}]"
+
+
+def ours(row: Row) -> str:
+    """
+    >>> best = Row("sst", "lstm", "tanh", "best:lambda", "", "", 0.000525, -math.inf, math.inf, 1, None, None, "", "")
+    >>> ours(best), ours(best._replace(quantity="best:f1", value=0.82))
+    ('0.000525', '0.820')
+    """
+    return theirs(row.quantity, row.value) if row.quantity == "best:lambda" else with_interval(row)
+
+
+def theirs(quantity: str, value: float | None) -> str:
+    """A published number, or that there is none; a λ has few digits before its first."""
+    if value is None:
+        return NOTHING
+    return f"{value:g}" if quantity == "best:lambda" else number(value)
+
+
+def said_of(rows: Iterable[Row], sentences: Iterable[tuple[str | tuple[str, ...], str]]) -> str:
+    """The sentences that are about some of these rows."""
+    quantities = {row.quantity for row in rows}
+    return " ".join(words for starts, words in sentences if any(q.startswith(starts) for q in quantities))
 
 
 def with_half(row: Row) -> str:

@@ -25,6 +25,7 @@ from heatcheck.stats.rank import RankCorrelation, kendall_tau, spearman
 from heatcheck.stats.shuffles import shuffled_sums, shuffled_weights
 from heatcheck.stats.ties import average_ranks
 from heatcheck.stats.top_k import kendall_top_k_distance, top_k_overlap
+from heatcheck.stats.two_way import pairs_interval, two_way_interval, two_way_ratio_interval
 
 __all__ = [
     "Bracket",
@@ -48,6 +49,7 @@ __all__ = [
     "kl_divergence_nats",
     "margin_bounds",
     "most_different",
+    "pairs_interval",
     "roc_auc",
     "roc_auc_each",
     "shuffled_sums",
@@ -58,4 +60,6 @@ __all__ = [
     "top_k_overlap",
     "total_variation",
     "two_item_floor",
+    "two_way_interval",
+    "two_way_ratio_interval",
 ]

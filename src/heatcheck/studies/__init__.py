@@ -2,7 +2,8 @@
 
 from heatcheck.studies.jain2019 import jain2019
 from heatcheck.studies.study import Model, Row, Study, StudyResult, compare, read_published
+from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 
 __all__ = ["STUDIES", "Model", "Row", "Study", "StudyResult", "compare", "read_published"]
 
-STUDIES: dict[str, Study] = {"jain2019": jain2019}
+STUDIES: dict[str, Study] = {"jain2019": jain2019, "wiegreffe2019": wiegreffe2019}

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ import numpy as np
 from heatcheck import engine
 from heatcheck.auditing import Audit, audit
 from heatcheck.checks.permutation import BINS, bin_of
-from heatcheck.data import Corpus, Split, load_task
-from heatcheck.engine import Job, Outcome, content_id, read_json, stream, write_json
-from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, UnknownName
+from heatcheck.data import Corpus
+from heatcheck.engine import Job, Outcome, content_id, read_json, write_json
+from heatcheck.errors import BadInput, BrokenFolder, UnknownName
+from heatcheck.studies.corpora import DATA, about, file_name, load, load_all
 from heatcheck.studies.study import Model, Row, Study, StudyResult, read_published, row_of
 from heatcheck.training import Fit, pick_device, plan_recipe, train
 
@@ -36,18 +37,6 @@ PAIRS = (
 EPSILONS = ("0.05", "0.01", "0.001")
 HEATMAPS = 6  # of the first seed, for the page
 
-# task -> the published data set, whether its numbers are of the same task at the same size, and what differs anyway
-DATA: dict[str, tuple[str, str, str]] = {
-    "sst": ("sst", "", "the same 6,355 train and 1,725 test texts"),
-    "imdb_small": ("imdb", "less data", "a fifth of the train texts"),
-    "20news_sports": ("20news_sports", "", "another random split of the same posts, a little smaller"),
-    "ag_news": ("ag_news", "less data", "a twelfth of the train texts, the same test texts"),
-    "ade": ("adr_tweets", "other data", "case reports in place of tweets, which may not be passed on"),
-    "babi_1": ("babi_1", "", "the same stories; answers are the six places, not every word"),
-    "babi_2": ("babi_2", "", "the same stories; answers are the six places, not every word"),
-    "babi_3": ("babi_3", "less data", "a fifth of the train stories"),
-    "snli": ("snli", "less data", "a twenty-seventh of the train pairs, the same test pairs"),
-}
 SEEDS, MORE_SEEDS = 3, {"sst": 5}
 
 
@@ -94,7 +83,7 @@ def run(
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file, not a folder for the study.")
     pick_device(device)  # a wrong name is said once, not once a model
-    corpora, missing = _corpora(settings, data_dir)
+    corpora, missing = load_all(settings.tasks, settings.texts, data_dir)
     if not corpora:
         raise BadInput(f"none of the tasks is here; the first: {next(iter(missing.values()))}")
     jobs = [
@@ -171,18 +160,6 @@ def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
     named: dict[str, Any] = {name.replace("|", "+"): of for name, of in examples.items()}  # no pipes in file names
     np.savez_compressed(folder / "examples.npz", **named)
     write_json(folder / "cell.json", {"cell": _cell(argument, fit, found), "heatmaps": _heatmaps(found, examples)})
-
-
-def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
-    """The task as the release prepares it; only some texts of each split for a quick run."""
-    corpus = load_task(f"{task}:jw-release", data_dir=data_dir)
-    if texts is None:
-        return corpus
-    splits = {}
-    for name, split in corpus.splits.items():
-        picked = stream(0, "quick", name).permutation(len(split))[:texts]
-        splits[name] = Split(name, tuple(split.examples[i] for i in sorted(picked.tolist())))
-    return replace(corpus, splits=splits)
 
 
 def values_of(found: Audit) -> dict[str, np.ndarray]:
@@ -285,22 +262,11 @@ def gather(
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
-        tasks={task: _about(task, corpus, smoke=settings.texts is not None) for task, corpus in corpora.items()},
+        tasks={task: about(task, corpus, smoke=settings.texts is not None) for task, corpus in corpora.items()},
         notes=(SMOKE, *NOTES) if settings.texts else NOTES,
         failed=failed,
-        settings={**settings.__dict__, "tasks": list(corpora), "vectors": _file_name(settings.vectors)},
+        settings={**settings.__dict__, "tasks": list(corpora), "vectors": file_name(settings.vectors)},
     )
-
-
-def _corpora(settings: Settings, data_dir: Path | str | None) -> tuple[dict[str, Corpus], dict[str, str]]:
-    found: dict[str, Corpus] = {}
-    missing: dict[str, str] = {}
-    for task in settings.tasks:
-        try:
-            found[task] = load(task, settings.texts, data_dir)
-        except HeatcheckError as error:
-            missing[task] = str(error)
-    return found, missing
 
 
 def _choices(settings: Settings, task: str, encoder: str, attention: str) -> dict[str, Any]:
@@ -349,20 +315,6 @@ def _heatmaps(found: Audit, values: Mapping[str, np.ndarray]) -> list[dict[str, 
     ]
 
 
-def _about(task: str, corpus: Corpus, *, smoke: bool) -> dict[str, Any]:
-    published, not_comparable, differs = DATA[task]
-    if smoke:
-        not_comparable, differs = "a smoke run", "a few of the texts"
-    return {
-        "published": published,
-        "not_comparable": not_comparable,
-        "differs": differs,
-        "labels": list(corpus.labels),
-        "sizes": {name: len(split) for name, split in corpus.splits.items()},
-        "left_out": dict(corpus.dropped),
-    }
-
-
 def _class_name(cell: Mapping[str, Any], number: int) -> str:
     """As the published tables name it: the number of one of two labels, the name of one of more."""
     return str(number) if len(cell["labels"]) == 2 else str(cell["labels"][number])
@@ -375,10 +327,6 @@ def _short(name: str) -> str:
 def _published_name(quantity: str) -> str:
     """The published ε-max JSD is what their search found, so it is compared with ours."""
     return "jsd:0.05" if quantity == "searched:0.05" else "" if quantity == "jsd:0.05" else quantity
-
-
-def _file_name(path: str | None) -> str | None:
-    return None if path is None else Path(path).name
 
 
 PAPER = "Jain & Wallace 2019, Attention is not Explanation (NAACL)"
@@ -397,4 +345,6 @@ NOTES = (
     "names.",
 )
 
-jain2019 = Study("jain2019", PAPER, "gradients, leave-one-out, permuted and adversarial weights", tuple(DATA), run)
+jain2019 = Study(
+    "jain2019", PAPER, "gradients, leave-one-out, permuted and adversarial weights", tuple(DATA), run, Settings, QUICK
+)

@@ -7,7 +7,6 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from heatcheck import stats
 from heatcheck.engine import Facts
@@ -45,6 +44,7 @@ class Model(NamedTuple):
     seeds: int
     examples: Mapping[str, np.ndarray]  # quantity -> one value an example and seed; nan where there is none
     heatmaps: Sequence[Facts]
+    points: Sequence[Facts] = ()  # other models of the same texts: {"model", "jsd", "tvd", …} to this one
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Study(NamedTuple):
     about: str
     tasks: tuple[str, ...]
     run: Callable[..., StudyResult]
+    settings: type  # a frozen dataclass; its defaults are the study's
+    quick: Any  # the settings of a smoke run
 
 
 def read_published(study: str) -> list[dict[str, str]]:
@@ -91,16 +93,20 @@ def compare(values: Sequence[float], published: float | None, not_comparable: st
     >>> compare([0.40, 0.42, 0.38], 0.60, "a tenth of the data")
     'not comparable (a tenth of the data): ours is lower by 0.20'
     """
+    return statement(stats.t_interval(np.array(values, dtype=float)), published, not_comparable)
+
+
+def statement(found: stats.Interval, published: float | None, not_comparable: str) -> str:
+    """The same, given the mean over seeds with its t interval."""
     if published is None:
         return ""
-    mean, n = float(np.mean(values)), len(values)
-    gap = mean - published
+    gap = found.value - published
     how = f"ours is {'higher' if gap > 0 else 'lower'} by {abs(gap):.2f}"
     if not_comparable:
         return f"not comparable ({not_comparable}): {how}"
-    if n < 2:
+    if found.n < 2:
         return f"one seed only: {how}"
-    half = float(stdtrit(n - 1, 0.975)) * float(np.std(values, ddof=1)) * (1 + 1 / n) ** 0.5
+    half = (found.high - found.low) / 2 * (found.n + 1) ** 0.5  # t s / √n, times √(n + 1)
     return INSIDE if abs(gap) <= half else f"{OUTSIDE}: {how}"
 
 
@@ -111,7 +117,16 @@ def row_of(
     not_comparable: str,
 ) -> Row:
     """The row of one number, given its value for each seed."""
-    found = stats.t_interval(np.array(values, dtype=float))
+    return row_from(where, stats.t_interval(np.array(values, dtype=float)), published, not_comparable)
+
+
+def row_from(
+    where: tuple[str, str, str, str, str, str],
+    found: stats.Interval,
+    published: Mapping[str, Any] | None,
+    not_comparable: str,
+) -> Row:
+    """The row of one number, given its mean over seeds with its t interval."""
     paper, rerun = (float(published[run]) if published and published[run] else None for run in ("paper", "rerun"))
-    statements = (compare(values, number, not_comparable) for number in (paper, rerun))
+    statements = (statement(found, number, not_comparable) for number in (paper, rerun))
     return Row(*where, found.value, found.low, found.high, found.n, paper, rerun, *statements)

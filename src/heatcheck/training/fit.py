@@ -179,7 +179,11 @@ def _start(subject: Classifier, recipe: Recipe, store: Path) -> None:
         parent = load_folder(store / recipe.loss["parent"], device=str(subject.device))
         if parent.vocabulary != subject.vocabulary or parent.settings.encoder != subject.settings.encoder:
             raise BadInput(f"an adversary that starts from its parent is of the same kind, and {subject.id} is not.")
-        subject.load_state_dict(parent.state_dict())
+        theirs = parent.state_dict()
+        if recipe.loss.get("trains") == "attention":
+            # Its own attention is a saddle: where the weights are the parent's, the divergence has no gradient.
+            theirs |= {name: own for name, own in subject.state_dict().items() if name.startswith("attention.")}
+        subject.load_state_dict(theirs)
     if recipe.loss.get("trains") == "attention":
         subject.requires_grad_(False)
         subject.attention.requires_grad_(True)

@@ -77,10 +77,7 @@ class Fits:
 
         Raises NotSupported where the fit is not there, with the reason.
         """
-        key = (recipe.id, where)
-        if key not in self._recorded:
-            self._recorded[key] = self._record(recipe, examples, where)
-        return self._recorded[key]
+        return self._once(recipe.id, examples, where, lambda: self._record(recipe, examples, where))
 
     def of_base(self, examples: Sequence[Example], where: str) -> Recorded:
         """What the subject itself says."""
@@ -98,12 +95,20 @@ class Fits:
         name = (recipe.impose or {}).get("parent")
         if name is None:
             return None
-        key = (str(name), where)
-        if key not in self._recorded:
-            own = name == self.base
-            parent = self.subject if own else load_folder(self.store / name, device=str(self.subject.device))
-            self._recorded[key] = record(parent, examples)
-        return self._recorded[key]
+        if name == self.base:
+            return self.of_base(examples, where)
+        if not (self.store / name).is_dir():
+            raise NotSupported(f"{describe(recipe)} reads with the weights of {name}, which is not in {self.store}.")
+        parent = self.store / name
+        device = str(self.subject.device)
+        return self._once(name, examples, where, lambda: record(load_folder(parent, device=device), examples))
+
+    def _once(self, name: str, examples: Sequence[Example], where: str, make: Callable[[], Recorded]) -> Recorded:
+        """What was recorded under this name, or is now; other examples under the same name are recorded afresh."""
+        found = self._recorded.get((name, where))
+        if found is None or found.ids != tuple(example.id for example in examples):
+            found = self._recorded[name, where] = make()
+        return found
 
 
 def fingerprint(subject: Classifier) -> str:

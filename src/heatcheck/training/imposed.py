@@ -1,7 +1,7 @@
 """Weights put in place of a model's own during training and evaluation. A new kind is one line in IMPOSED."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import NO_EDITS, Edits, Site, Subject, log_odds_weights, uniform_weights
 
 
+@runtime_checkable
 class Parent(Protocol):
     """Who knows another model's weights for the examples of a batch (training/recorded.py)."""
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.engine import Facts
-from heatcheck.errors import BadInput
+from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Subject
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
@@ -100,6 +100,8 @@ def record(
     >>> bool(found.weights.max() > 0.95), found.log_probabilities.shape
     (True, (3, 1, 2))
     """
+    if not examples:
+        raise BadInput("there is no example to record.")
     if len({example.id for example in examples}) < len(examples):
         raise BadInput("two examples share an id, so weights kept by id would be mixed up: give each its own.")
     site = subject.sites[-1]
@@ -112,6 +114,8 @@ def record(
         for number, index in enumerate(indices):
             rows[index] = logs[number], used[number][..., scored[number]]
     ordered = [rows[place] for place in range(len(examples))]
+    if len({logs.shape for logs, _ in ordered}) > 1:
+        raise NotSupported(f"{subject.id} decides more often in some texts than in others, which is not recorded.")
     return Recorded(
         tuple(example.id for example in examples),
         np.stack([logs for logs, _ in ordered]),

@@ -28,7 +28,7 @@ class TrainingSettings:
     reduction: str = "mean"  # over the batch: mean or sum
     class_weight: bool = False  # two labels: weigh positives by n_negative / n_positive of train
     length_noise: float = 0.1  # batches hold similar lengths, each length first moved by up to this share
-    # What the kept epoch is best at: auc (two labels), accuracy, loss, or train_loss: the objective's mean in the epoch.
+    # What the kept epoch is best at: auc (two labels), accuracy, loss; or train_loss, the objective itself on train.
     select: str = "loss"
     select_split: str = "dev"  # "test" only to redo what was published
     skip_first: bool = False  # the first epoch is never kept

@@ -14,7 +14,11 @@ from heatcheck.report.figures.agreement import tau_differences, tau_histogram, t
 from heatcheck.report.figures.counterfactual import jsd_by_largest_weight, jsd_histogram
 from heatcheck.report.figures.erasure import erasure_effects
 from heatcheck.report.figures.figure import Figure, altair
+from heatcheck.report.figures.frontier import tvd_by_jsd
+from heatcheck.report.figures.guide import guide_accuracies
+from heatcheck.report.figures.necessity import accuracies
 from heatcheck.report.figures.permutation import delta_by_largest_weight
+from heatcheck.report.figures.seed_variance import jsd_and_change, jsd_of_seeds
 from heatcheck.report.wording import in_order
 
 Maker: TypeAlias = Callable[[CheckResult, Mapping[str, str]], Figure | None]  # the labels predicted, by id
@@ -24,16 +28,30 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "erasure": (erasure_effects,),
     "permutation": (delta_by_largest_weight,),
     "counterfactual": (jsd_histogram, jsd_by_largest_weight),
+    "necessity": (accuracies,),
+    "seed_variance": (jsd_of_seeds, jsd_and_change),
+    "adversarial_model": (tvd_by_jsd,),
+    "guide": (guide_accuracies,),
 }
 
 
 def draw(audit: Audit) -> list[Figure]:
     """All figures that have something to show."""
-    predicted = {looked.id: looked.predicted for looked in audit.examples}
     found = (
-        maker(audit.results[check], predicted) for check in in_order(audit.results) for maker in MAKERS.get(check, ())
+        maker(audit.results[check], _predicted(audit, audit.results[check]))
+        for check in in_order(audit.results)
+        for maker in MAKERS.get(check, ())
     )
     return [figure for figure in found if figure]
+
+
+def _predicted(audit: Audit, result: CheckResult) -> dict[str, str]:
+    """The label predicted of each text: as the check has it where it looked at more texts than the audit shows."""
+    labels = {looked.id: looked.predicted for looked in audit.examples}
+    known = result.per_example.get("predicted", ())
+    return labels | {
+        example: audit.labels[int(at)] for example, at in zip(result.examples, known, strict=False) if at >= 0
+    }
 
 
 def write_figures(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:

@@ -39,6 +39,24 @@ def bars(values: Float[np.ndarray, " example"], *, span: Span, bins: int) -> Row
     ]
 
 
+def dots(
+    x: Float[np.ndarray, " example"], y: Float[np.ndarray, " example"], *, spans: tuple[Span, Span], bins: int = 40
+) -> Rows:
+    """A scatter: how many texts are about here, at the mean of those texts, so that a lone text is where it is."""
+    places = [
+        np.clip((bins * (values - low) / (high - low)).astype(np.int64), 0, bins - 1)
+        for values, (low, high) in zip((x, y), spans, strict=True)
+    ]
+    cell = places[0] * bins + places[1]
+    counts = np.bincount(cell)
+    filled = np.flatnonzero(counts)
+    means = [(np.bincount(cell, values)[filled] / counts[filled]).round(4).tolist() for values in (x, y)]
+    return [
+        {"x": at, "y": height, "texts": count}
+        for at, height, count in zip(*means, counts[filled].tolist(), strict=True)
+    ]
+
+
 def lines_at(places: Mapping[str, float]) -> Rows:
     """A row each line; those of no finite place are left out."""
     return [{"at": round(at, 5), "line": name} for name, at in places.items() if np.isfinite(at)]

@@ -10,13 +10,14 @@ from heatcheck.report.figures.distribution import MEAN, Style
 from heatcheck.report.figures.drawing import write_each
 from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, violins
+from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.shapes import mean_of
+from heatcheck.report.figures.study_refits import frontiers, seed_scatters, seed_violins
 from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, method_of, model_name, models_in_order
 from heatcheck.report.wording import spaced
 from heatcheck.studies import Model, StudyResult
 
 PANEL = 94  # wide: six models beside each other in the page's column
-CLASSES = 3  # more are drawn together, as published
 MECHANICAL_FLOOR, NULL, SEARCHED = (
     "mechanical floor",
     "null: relevances shuffled",
@@ -46,6 +47,9 @@ def draw_study(found: StudyResult) -> list[Figure]:
         permutation_violins(models),
         jsd_histograms(models),
         jsd_violins(models),
+        seed_violins(models),
+        seed_scatters(models),
+        frontiers(found, models),
     )
     return [figure for figure in drawn if figure]
 
@@ -198,16 +202,6 @@ def jsd_violins(models: Sequence[Model]) -> Figure | None:
         f"{_search_only(models)}"
     ).strip()
     return declare("jsd-by-largest-weight", "counterfactual", caption, chart)
-
-
-def parts_of(model: Model) -> Iterator[tuple[str, Bool[np.ndarray, " example"]]]:
-    """The texts of each predicted class, or all of them where there are more classes than a grid can take."""
-    predicted = model.examples["predicted"]
-    if len(model.labels) > CLASSES:
-        yield "", np.ones(len(predicted), bool)
-        return
-    for at, label in enumerate(model.labels):
-        yield label, predicted == at
 
 
 def _panels(

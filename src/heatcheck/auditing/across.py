@@ -1,0 +1,95 @@
+"""*across models*: is there another model that answers as this one does and shows another heatmap?
+
+Reported apart from the four lines: it is about the family, not about this model. That a search found nothing proves
+nothing, so there is no yes.
+"""
+
+from heatcheck.auditing.line import (
+    ACROSS,
+    REFIT,
+    CardSettings,
+    Found,
+    Line,
+    interval,
+    lookup,
+    present,
+    too_few_seeds,
+    too_few_texts,
+)
+from heatcheck.checks import CheckResult, Measurement
+
+QUESTION = "Is there another model with about the same answers and another heatmap?"
+HOLDS = "the answers, as closely as another honest seed keeps them: the whole model may change"
+
+
+def judge_across(adversarial: CheckResult | None, gauge: CheckResult | None, settings: CardSettings) -> Line:
+    """No if a model as close as another seed has a heatmap much further off than theirs; else not found."""
+    excess = lookup(adversarial, "J_excess")
+    found = _not_run(gauge) if adversarial is None else _decide(adversarial, excess, settings)
+    reversed_twin = [lookup(gauge, name, twin="reversed") for name in ("jsd", "agreement", "tvd")]
+    numbers = [lookup(adversarial, name) for name in ("J_star", "J_seed", "rise", "rise_seed", "reach")]
+    return Line(
+        ACROSS,
+        QUESTION,
+        found.state,
+        found.reason,
+        present(excess, *numbers, *reversed_twin),
+        HOLDS,
+        found.sentence,
+        "models that were not searched for: that none was found proves nothing",
+    )
+
+
+def _decide(adversarial: CheckResult, excess: Measurement | None, settings: CardSettings) -> Found:
+    texts, seeds = len(adversarial.examples), _seeds(adversarial)
+    if texts < settings.texts:
+        return too_few_texts(texts, settings)
+    if seeds < settings.seeds:
+        return too_few_seeds(seeds, settings, adversarial)
+    star = lookup(adversarial, "J_star")
+    if excess is None or star is None:
+        return Found(
+            "not found",
+            "no model that was tried stays as close to this one as its own other seeds do",
+            "No model was found that answers like this one and has another heatmap. A longer search might find one.",
+        )
+    who = _described(star)
+    if excess.low > settings.excess:
+        sentence = (
+            f"{who} answers as this one does, as closely as another seed would, with heatmaps {star.value:.2f} nats "
+            f"away; {_of_seeds(adversarial)}. So the same answers come with other heatmaps, and this one is not the "
+            "only story."
+        )
+        return Found("no", "", sentence)
+    reason = f"J* − J of seeds = {interval(excess)}: not surely above {settings.excess:g} nats"
+    sentence = (
+        f"The most different heatmaps found in a model that answers like this one are {star.value:.2f} nats away; "
+        f"{_of_seeds(adversarial)}. A longer search might find more."
+    )
+    return Found("not found", reason, sentence)
+
+
+def _seeds(adversarial: CheckResult) -> int:
+    """The subject, and the other seeds on the frontier."""
+    return 1 + len([m for m in adversarial.measurements if m.name == "jsd" and m.by.get("model") == "seed"])
+
+
+def _of_seeds(adversarial: CheckResult) -> str:
+    seed = lookup(adversarial, "J_seed")
+    return f"those of other seeds are {seed.value:.2f} away" if seed is not None else "seeds were not compared"
+
+
+def _described(star: Measurement) -> str:
+    kinds = {"adversary": "A model trained to differ", "gauge": "A twin in closed form", "uniform": "A uniform model"}
+    return kinds.get(str(star.by.get("model")), "Another model")
+
+
+def _not_run(gauge: CheckResult | None) -> Found:
+    equal, jsd = (lookup(gauge, name, twin="reversed") for name in ("agreement", "jsd"))
+    sentence = "Nothing is said about this."
+    if equal is not None and jsd is not None:
+        sentence = (
+            f"A twin in closed form makes {equal.value:.0%} of the same decisions with heatmaps {jsd.value:.2f} nats "
+            "away; how far those of honest seeds are is known only by fitting some."
+        )
+    return Found("not run", REFIT, sentence)

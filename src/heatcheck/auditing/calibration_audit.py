@@ -1,0 +1,122 @@
+"""The card of one control, as plain facts in a file: what calibration counts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heatcheck.auditing import calibration_dial as dial
+from heatcheck.auditing.battery import Plan, plan_audit
+from heatcheck.auditing.calibration_draws import draw_lengths, draw_nuisance, draw_subject, draw_texts
+from heatcheck.auditing.calibration_truth import LOOKUP, Cell
+from heatcheck.auditing.verdict import make_card
+from heatcheck.checks import CHECKS, CheckResult, Measurement
+from heatcheck.engine import Facts, write_json
+from heatcheck.errors import NotSupported
+
+OF_CARD = ("necessity", "erasure", "permutation", "counterfactual", "guide", "gauge", "adversarial_model")
+# What the card does not look at is left out: other ε of the counterfactuals, and the frontier of single texts.
+ONLY_THE_CARD = {"counterfactual.epsilons": (0.05,), "adversarial_model.epsilons": ()}
+FEWEST = 30  # texts: with fewer the card says nothing (card.texts)
+TESTED = 300  # texts, at the least, for what is cheap to ask of every one
+SHOWN = 3  # numbers of a line that are kept: its statistic and what stands first beside it
+
+
+def sampled(task: str, examples: int) -> int:
+    """How many texts are looked at: a third in planted_lookup, whose six labels cost linear programs for each."""
+    return min(examples, max(FEWEST, examples // 3)) if task == LOOKUP else examples
+
+
+def audit_known(argument: Facts, folder: Path) -> None:
+    """All subjects of one task and seed; one that is there from an interrupted attempt is not audited again."""
+    task, seed, examples = argument["task"], argument["seed"], argument["examples"]
+    for subject in argument["subjects"]:
+        cell = Cell(subject, task)
+
+        def facts(cell: Cell = cell) -> Facts:
+            corpus = draw_texts(cell, seed, max(TESTED, 2 * examples))
+            plan = plan_audit(
+                draw_subject(cell, seed),
+                corpus,
+                checks=OF_CARD,
+                examples=sampled(task, examples),
+                seed=seed,
+                settings=_settings(OF_CARD, argument["draws"]),
+            )
+            return {**_drawn(cell, seed), "lines": lines_of(plan)[0]}
+
+        keep_facts(folder / f"{subject}.json", str(cell), facts)
+
+
+def audit_dial(argument: Facts, folder: Path) -> None:
+    """The dial at every share, of one seed."""
+    seed, examples = argument["seed"], argument["examples"]
+    cell = Cell("dial", dial.TASK)
+    for share in argument["shares"]:
+
+        def facts(share: float = share) -> Facts:
+            corpus = draw_texts(cell, seed, examples)
+            subject = draw_subject(cell, seed, share=share)
+            checks = dial.CHECKS
+            settings = _settings(checks, argument["draws"])
+            plan = plan_audit(subject, corpus, checks=checks, examples=examples, seed=seed, settings=settings)
+            lines, results = lines_of(plan)
+            return {
+                **_drawn(cell, seed),
+                "share": share,
+                "tokens": float(np.mean([len(example.words) for example in corpus["test"]])),
+                "lines": lines,
+                "readings": {name: plain_measurement(m) for name, m in dial.read_dial(results).items()},
+            }
+
+        keep_facts(folder / f"{share:g}.json", f"dial({share:g})@{dial.TASK}", facts)
+
+
+def keep_facts(path: Path, name: str, make: Callable[[], Facts]) -> None:
+    """Writes what is found unless it is there; what goes wrong is said with the control's name."""
+    if path.is_file():
+        return
+    try:
+        found = make()
+    except Exception as error:
+        raise RuntimeError(f"{name}: {type(error).__name__}: {error}") from error
+    write_json(path, found)
+
+
+def lines_of(plan: Plan) -> tuple[dict[str, Any], dict[str, CheckResult]]:
+    """Runs the plan's checks, without what a report needs beside them; every line of the card with its numbers."""
+    results: dict[str, CheckResult] = {}
+    refused: dict[str, str] = {}
+    for name, chosen in plan.checks.items():
+        try:
+            results[name] = CHECKS[name].measure(plan.case, chosen)
+        except NotSupported as error:
+            refused[name] = str(error)
+    card = make_card(results, plan.case.logit_scale, plan.card, refused)
+    lines = {
+        line.name: {
+            "state": line.state,
+            "reason": line.reason,
+            "numbers": [plain_measurement(m) for m in line.evidence[:SHOWN]],
+        }
+        for line in (*card.lines, card.across)
+    }
+    return lines, results
+
+
+def plain_measurement(m: Measurement) -> dict[str, Any]:
+    """As JSON holds it: no number instead of infinity."""
+    ends = {name: float(value) if np.isfinite(value) else None for name, value in (("low", m.low), ("high", m.high))}
+    return {"name": m.name, "by": dict(m.by), "value": float(m.value), **ends, "n": m.n}
+
+
+def _settings(checks: Sequence[str], draws: int) -> Mapping[str, Any]:
+    fewer = {key: value for key, value in ONLY_THE_CARD.items() if key.partition(".")[0] in checks}
+    return {**fewer, **{f"{check}.draws": draws for check in checks}}
+
+
+def _drawn(cell: Cell, seed: int) -> dict[str, Any]:
+    nuisance = {**asdict(draw_nuisance(cell, seed)), "fillers": list(draw_lengths(cell, seed))}
+    return {"subject": cell.subject, "task": cell.task, "seed": seed, "nuisance": nuisance}

@@ -1,0 +1,152 @@
+"""What calibration found, and whether it is good enough."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scipy.special import betaincinv
+
+from heatcheck.auditing.calibration_dial import COVERED, ERRORS, Curve
+from heatcheck.auditing.calibration_truth import LINES, Cell, Judged, Truth
+from heatcheck.engine import Facts
+
+LEVEL = 0.95  # of the one-sided bound on the share of right verdicts, and what that bound must reach
+MOST_UNCLEAR = 0.10
+
+
+class Verdict(NamedTuple):
+    """One line of one control's card beside what is known of it."""
+
+    cell: Cell
+    seed: int
+    line: str
+    truth: Truth
+    state: str
+    judged: Judged
+    reason: str
+    numbers: Sequence[Mapping[str, Any]]
+    nuisance: Facts
+
+
+class Decoy(NamedTuple):
+    """A trained decoy: why it is none, if it is none, and what was seen of it."""
+
+    task: str
+    seed: int
+    rejected: str
+    seen: Facts
+
+
+class Count(NamedTuple):
+    """The verdicts of one line."""
+
+    line: str
+    right: int
+    wrong: int
+    unclear: int  # of controls for which the line has an answer
+    moot: int
+    moot_missed: int  # decided though moot
+    not_asserted: int  # of controls for which no answer is known; none of these is a verdict
+
+    @property
+    def decided(self) -> int:
+        return self.right + self.wrong
+
+    @property
+    def bound(self) -> float:
+        return share_at_least(self.right, self.decided)
+
+    @property
+    def share_unclear(self) -> float:
+        asserted = self.decided + self.unclear
+        return self.unclear / asserted if asserted else 0.0
+
+
+class Criterion(NamedTuple):
+    """Something that must hold."""
+
+    name: str
+    met: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Every verdict, every curve of the dial, every decoy, and every job that failed."""
+
+    verdicts: tuple[Verdict, ...]
+    curves: tuple[Curve, ...]
+    changes: tuple[str, ...]  # lines that change their mind more than once along the dial
+    decoys: tuple[Decoy, ...]
+    failed: Mapping[str, str]
+    enough: int
+    code: str
+
+    @property
+    def counts(self) -> tuple[Count, ...]:
+        """A row a line."""
+        kinds: tuple[Judged, ...] = ("right", "wrong", "unclear", "moot", "moot missed", "not asserted")
+        found = []
+        for line in LINES:
+            judged = [verdict.judged for verdict in self.verdicts if verdict.line == line]
+            found.append(Count(line, *(judged.count(kind) for kind in kinds)))
+        return tuple(found)
+
+    @property
+    def faults(self) -> tuple[Verdict, ...]:
+        """Every verdict that is wrong, unclear where the answer is known, or decided where the question is moot."""
+        return tuple(v for v in self.verdicts if v.judged in ("wrong", "unclear", "moot missed"))
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """What is asked of the card, met or not."""
+        return (
+            *(self._right(count) for count in self.counts),
+            *(self._clear(count) for count in self.counts),
+            self._moot(),
+            *self._dial(),
+            Criterion("every control was audited", not self.failed, f"{len(self.failed)} jobs failed"),
+        )
+
+    @property
+    def passed(self) -> bool:
+        return all(criterion.met for criterion in self.criteria)
+
+    def _right(self, count: Count) -> Criterion:
+        detail = f"{count.right} of {count.decided} decided verdicts are right: a share of at least {count.bound:.3f}"
+        if not self.enough:
+            return Criterion(f"{count.line}: none wrong", count.wrong == 0, detail)
+        met = (count.decided >= self.enough and count.wrong == 0) or count.bound >= LEVEL
+        return Criterion(f"{count.line}: {self.enough} decided and none wrong, or {LEVEL:g} surely right", met, detail)
+
+    def _clear(self, count: Count) -> Criterion:
+        detail = f"{count.unclear} of {count.decided + count.unclear} are unclear"
+        name = f"{count.line}: at most {MOST_UNCLEAR:.0%} unclear where an answer is known"
+        return Criterion(name, count.share_unclear <= MOST_UNCLEAR, detail)
+
+    def _moot(self) -> Criterion:
+        missed, moot = (sum(getattr(count, name) for count in self.counts) for name in ("moot_missed", "moot"))
+        return Criterion("every moot line is unclear", missed == 0, f"{moot} of {moot + missed} are")
+
+    def _dial(self) -> list[Criterion]:
+        found = []
+        for name in dict.fromkeys(curve.name for curve in self.curves):
+            curves = [curve for curve in self.curves if curve.name == name]
+            least = min(curve.covered for curve in curves)
+            inversions = [f"seed {curve.seed}: {text}" for curve in curves for text in curve.inversions]
+            detail = "; ".join([f"covers {least:.0%} of its range at least, {len(curves)} seeds", *inversions])
+            title = f"dial: {name} has no inversion beyond {ERRORS:g} errors and covers {COVERED:.0%} of its range"
+            found.append(Criterion(title, all(curve.good for curve in curves), detail))
+        if self.curves:
+            detail = "; ".join(self.changes) or "none changes twice"
+            found.append(Criterion("dial: every line changes its mind once at most", not self.changes, detail))
+        return found
+
+
+def share_at_least(right: int, n: int, level: float = LEVEL) -> float:
+    """The one-sided Clopper–Pearson bound: were the true share lower, so many right would be rarer than 1 − level.
+
+    >>> round(share_at_least(59, 59), 4), round(share_at_least(58, 59), 4), share_at_least(0, 10)
+    (0.9505, 0.9221, 0.0)
+    """
+    return float(betaincinv(right, n - right + 1, 1 - level)) if right else 0.0

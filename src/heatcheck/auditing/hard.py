@@ -1,0 +1,80 @@
+"""*hard to manipulate*: in this very model, its states fixed, must the weights be about as they are?"""
+
+from heatcheck.auditing.line import HARD, MOOT, MORE_DATA, CardSettings, Found, Line, interval, not_run, too_few_texts
+from heatcheck.checks import CheckResult, Measurement
+
+QUESTION = "Must the weights be about as they are for the answer to stand?"
+
+
+def judge_hard(permutation: CheckResult | None, counterfactual: CheckResult | None, settings: CardSettings) -> Line:
+    """Yes only from an upper bound on the worst case; no from what an arbitrary shuffle does.
+
+    In between, a stand-in exists for whoever searches, and a random one changes the answer. Both are asked on
+    standardised logits.
+    """
+    if permutation is None or counterfactual is None:
+        return not_run(HARD, QUESTION, "states", "heatcheck audit MODEL --checks permutation,counterfactual")
+    q, evenness = permutation.find("q"), permutation.find("evenness")
+    names = [m.name for m in counterfactual.measurements]
+    attained = counterfactual.find("U")
+    upper = counterfactual.find("U_upper") if "U_upper" in names else None
+    found = _decide(q, evenness, attained, upper, permutation.settings["epsilon"], settings)
+    beside = [counterfactual.find(name) for name in ("U_null", "U_upper", "floor", "most") if name in names]
+    return Line(
+        HARD,
+        QUESTION,
+        found.state,
+        found.reason,
+        (q, attained, *beside, evenness),
+        "the states: only the weights change, in this very model",
+        found.sentence,
+        "whether the attended words matter; nor whether another model with other weights would answer alike",
+    )
+
+
+def _decide(
+    q: Measurement,
+    evenness: Measurement,
+    attained: Measurement,
+    upper: Measurement | None,
+    near: float,
+    settings: CardSettings,
+) -> Found:
+    if q.n < settings.texts:
+        return too_few_texts(q.n, settings)
+    if evenness.value > settings.flat and q.low > settings.shuffled:
+        return Found(
+            "unclear",
+            f"{MOOT}: the weights are nearly uniform (evenness {evenness.value:.2f}), so shuffles hardly change any",
+            "Every word has about the same weight, so there is no heatmap that could be another one.",
+        )
+    if upper is not None and upper.high < settings.different:
+        sentence = (
+            f"Even the most different weights that keep the answer differ by only {upper.value:.0%} of what any "
+            "weights could: for this model a very different heatmap would mean a different answer."
+        )
+        return Found("yes", "", sentence)
+    if q.low > settings.shuffled:
+        sentence = (
+            f"{q.value:.0%} of all shuffles of the weights move no probability by more than {near:g}: with the same "
+            "states another heatmap would do as well, so this one is not the reason for the answer."
+        )
+        return Found("no", "", sentence)
+    sentence = (
+        f"Whoever searches finds weights that differ by {attained.value:.0%} of what is possible and move no "
+        f"probability by more than {near:g}; a random shuffle does so in {q.value:.0%} of the cases."
+    )
+    return Found("unclear", _why_unclear(q, upper or attained, settings, bounded=upper is not None), sentence)
+
+
+def _why_unclear(q: Measurement, worst: Measurement, settings: CardSettings, *, bounded: bool) -> str:
+    across = [
+        f"{name} = {interval(m)} lies across {limit:g}"
+        for name, m, limit in (("q", q, settings.shuffled), ("U", worst, settings.different))
+        if m.low <= limit <= m.high
+    ]
+    if across:
+        return f"{MORE_DATA}: {' and '.join(across)} with n = {q.n}"
+    if not bounded and worst.high < settings.different:
+        return "more search would decide: nothing more different was found, which proves nothing"
+    return "in between: a stand-in exists if one searches, a random one changes the answer"

@@ -1,0 +1,108 @@
+"""*works out of context*: do the weights help somebody who knows only what each word says by itself?"""
+
+from heatcheck.auditing.line import (
+    MOOT,
+    MORE_DATA,
+    OUT_OF_CONTEXT,
+    CardSettings,
+    Found,
+    Line,
+    interval,
+    lookup,
+    not_run,
+    present,
+    too_few_texts,
+)
+from heatcheck.checks import CheckResult, Measurement
+
+QUESTION = "Do the weights help without this model around them?"
+HOLDS = "weights, words and labels only: nothing is trained, and the model takes no part"
+FROZEN, REFITTED = "log_odds", "refitted"
+
+
+def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> Line:
+    """G of the guide that is not fitted: above ½ is yes, below is no.
+
+    A guide that is fitted under the weights decides nothing, for weights that encode the label teach it the code; that
+    it gains where the other does not is how such a leak is found.
+    """
+    if guide is None:
+        return not_run(OUT_OF_CONTEXT, QUESTION, HOLDS, "heatcheck audit MODEL --checks guide")
+    gained = lookup(guide, "G", guide=FROZEN)
+    room, carries = guide.find("headroom", guide=FROZEN), guide.find("carries")
+    refitted = lookup(guide, "G", guide=REFITTED)
+    found = _decide(gained, room, carries, settings)
+    if found.state == "no" and refitted is not None and _gains(refitted, settings):
+        leak = (
+            f" A model trained under these weights does learn from them (G = {refitted.value:.2f}): the weights encode "
+            "the label; the words do not carry it."
+        )
+        found = found._replace(sentence=found.sentence + leak)
+    weights = ("own", "uniform", "base", "learned", "adversary")
+    accuracies = [lookup(guide, "accuracy", guide=kind, weights=w) for kind in (FROZEN, REFITTED) for w in weights]
+    return Line(
+        OUT_OF_CONTEXT,
+        QUESTION,
+        found.state,
+        found.reason,
+        present(
+            *((room, carries, gained) if found.state == "unclear" and found.reason.startswith(MOOT) else (gained,)),
+            *accuracies,
+            lookup(guide, "base_accuracy"),
+            lookup(guide, "prior"),
+            room,
+            carries,
+            refitted,
+        ),
+        HOLDS,
+        found.sentence,
+        "whether the model uses its weights",
+    )
+
+
+def _decide(gained: Measurement | None, room: Measurement, carries: Measurement, settings: CardSettings) -> Found:
+    if room.n < settings.texts:
+        return too_few_texts(room.n, settings)
+    if not carries.low >= settings.guide_room:
+        return Found(
+            "unclear",
+            f"{MOOT}: by themselves the words say too little about the label, {interval(carries)} more than its "
+            f"commonest one, and not surely {settings.guide_room:g}",
+            "No word here speaks for a label by itself, so whoever has only words, weights and labels cannot tell "
+            "weights that mean something from weights that encode the label.",
+        )
+    if gained is None or not room.low >= settings.guide_room:
+        return Found(
+            "unclear",
+            f"{MOOT}: words that are all weighted alike already do as well as the model, which has {interval(room)} "
+            f"more, and not surely {settings.guide_room:g}",
+            "Without any weights the words alone do as well as the model, so there is nothing for weights to add.",
+        )
+    gap = "of the gap between the words alone and the model"
+    if gained.low > settings.gain:
+        return Found(
+            "yes",
+            "",
+            f"Given what each word says by itself, the weights close {gained.value:.0%} {gap}: they pick out the words "
+            "that tell the label, with or without this model.",
+        )
+    if gained.high < settings.gain:
+        return Found(
+            "no",
+            "",
+            f"Given what each word says by itself, the weights close {_share(gained)} {gap}: outside this model "
+            "do not use them as a list of telling words.",
+        )
+    return Found(
+        "unclear",
+        f"{MORE_DATA}: G = {interval(gained)} lies across {settings.gain:g} with n = {gained.n}",
+        f"The weights close {_share(gained)} {gap}; whether that is at least {settings.gain:.0%} is not settled.",
+    )
+
+
+def _gains(refitted: Measurement, settings: CardSettings) -> bool:
+    return refitted.n >= settings.seeds and refitted.low > settings.gain
+
+
+def _share(gained: Measurement) -> str:
+    return "nothing" if gained.value <= 0 else f"{gained.value:.0%}"

@@ -1,0 +1,322 @@
+"""Can another model give the same answers with other weights?
+
+Adversaries are trained to match the subject's answers and to move away from its weights; the strength λ says how much
+the second is worth. Each is a point: how far its weights are (mean JSD), how far its answers (mean TVD). Other seeds of
+the subject stand on the same axes, for they differ too; so do the subject fitted under uniform weights, the closed-form
+twins where there are some, and for each text alone the farthest weights that keep the answer. That an adversary was
+found proves something; that none was found does not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.gauge import find_twins, jensen_shannon
+from heatcheck.checks.refitting import (
+    adversary_recipe,
+    honest_seeds,
+    imposing,
+    said,
+    seed_recipes,
+    tempered,
+    total_variation,
+)
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.engine import Facts, stream
+from heatcheck.errors import BadInput, NotSupported, UnknownName
+from heatcheck.explainers import of_readout, read_out, require_short_cut, stand_ins
+from heatcheck.models import KnowsItsTwins, Recipe, Subject
+from heatcheck.training import Recorded, record
+
+STARTS = ("fresh", "parent")
+BRACKETED = 50  # texts with more than two labels: each ε costs several linear programs for each
+SEEDS = "the same of other seeds (model=seed)"
+Values = Float[np.ndarray, " example"]
+Logs = Float[np.ndarray, "example label"]  # log-probabilities
+Statistic = Callable[[Float[np.ndarray, "draw column"]], Float[np.ndarray, " draw"]]
+
+
+@dataclass(frozen=True)
+class AdversarialModelSettings:
+    """Which adversaries are trained, and how close to the subject one must stay to count."""
+
+    # λ, in units of the true total variation; a published value is worth half as much, for that code halves it.
+    # On SST the first hardly moves the weights, and from the third on they are as far off as weights get.
+    strengths: tuple[float, ...] = (1e-4, 1e-3, 3e-3, 1e-2, 1e-1)
+    epochs: int = 20
+    restarts: int = 1  # adversaries of each kind, from other seeds
+    seeds: int = 5  # honest ones, the audited one included
+    starts: tuple[str, ...] = ("fresh",)  # fresh: as published; parent: from the subject's own parameters
+    scorer_only: bool = False  # also adversaries that share everything but the attention with the subject
+    as_published: bool = False  # half the total variation, and batches weighed by their gold labels, as was released
+    epsilons: tuple[float, ...] = (0.05, 0.01, 0.001)  # of the instance-level adversaries
+    slack: float = 0.05  # as close as honest seeds are, or as this mean total variation, counts as the same answers
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "adversarial_model", "epochs", "restarts", "draws")
+        if self.seeds < 2:
+            raise BadInput(f"adversarial_model.seeds counts the audited model too, so at least 2, not {self.seeds}.")
+        if not self.strengths or not all(0 <= strength < np.inf for strength in self.strengths):
+            raise BadInput(f"adversarial_model.strengths must be numbers of at least 0, not {self.strengths}.")
+        if not all(0 <= value < 1 for value in (*self.epsilons, self.slack)):
+            raise BadInput("adversarial_model.epsilons and slack are changes of probability, from 0 to 1.")
+        for start in self.starts:
+            if start not in STARTS:
+                raise UnknownName("value for adversarial_model.starts", start, STARTS)
+        for name in ("strengths", "starts", "epsilons"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise BadInput(f"adversarial_model.{name} names one twice: {getattr(self, name)}.")
+
+    @property
+    def fits(self) -> int:
+        """How many models are fitted beside the audited one."""
+        kinds = len(self.starts) + self.scorer_only
+        return self.seeds + len(self.strengths) * self.restarts * kinds
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Another model beside the subject, on the same texts."""
+
+    by: Facts
+    jsd: Values  # between its weights and the subject's
+    said: Logs
+    base: Logs  # what the subject said
+
+    @property
+    def name(self) -> str:
+        """`adversary, strength=0.001, …`"""
+        facts = [f"{key}={value}" for key, value in self.by.items() if key != "model"]
+        return ", ".join([str(self.by["model"]), *facts])
+
+    @cached_property
+    def values(self) -> dict[str, Values]:
+        """Each example's number behind each measurement."""
+        theirs, own = np.exp(self.said), np.exp(self.base)
+        same = self.said.argmax(-1) == self.base.argmax(-1)
+        return {
+            "jsd": self.jsd,
+            "tvd": total_variation(theirs, own),
+            "tvd_tempered": total_variation(tempered(self.said, own), own),
+            "agreement": same.astype(float),
+        }
+
+    def mean(self, name: str) -> float:
+        return float(self.values[name].mean())
+
+
+def plan(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
+    """The other fits: honest seeds, one under uniform weights, and the adversaries."""
+    return [recipe for _, recipe in _planned(case, settings)]
+
+
+def _planned(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Facts, Recipe]]:
+    """Each other fit, and what its point is called."""
+    own, *others = seed_recipes(case, settings.seeds)
+    for recipe in others:
+        yield {"model": "seed", "seed": recipe.seed}, recipe
+    yield {"model": "uniform"}, imposing(own, weights="uniform")
+    kinds = [(start, "all", restart) for start in settings.starts for restart in range(settings.restarts)]
+    # Everything but the attention is the subject's own, so these start from it.
+    kinds += [("parent", "attention", restart) for restart in range(settings.restarts) if settings.scorer_only]
+    for start, trains, restart in kinds:
+        for strength in settings.strengths:
+            facts: dict[str, Any] = {"start": start, "trains": trains, "restart": restart}
+            yield (
+                {"model": "adversary", "strength": strength, **facts},
+                adversary_recipe(case, strength, epochs=settings.epochs, as_published=settings.as_published, **facts),
+            )
+
+
+def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
+    """Every model on the frontier, the farthest that is as close as honest seeds are, and how fast the curve rises."""
+    points, not_run = _points(case, settings)
+    seeds = [point for point in points if point.by["model"] == "seed"]
+    if not seeds:
+        why = next(iter(not_run.values()), "none was asked for.")
+        raise NotSupported(f"no other seed of the model is there to set its adversaries against: {why}")
+    # The fit under uniform weights shows where no heatmap at all would be: necessity is about that one.
+    candidates = [point for point in points if point.by["model"] not in ("seed", "uniform")]
+    qualified = _as_close_as_seeds(candidates, seeds, settings)
+    instances: list[Measurement] = []
+    try:
+        instances += _instances(case, settings)
+    except NotSupported as error:
+        not_run["instance-level adversaries"] = str(error)
+    return CheckResult(
+        check="adversarial_model",
+        subject=case.subject.id,
+        holds="retrained",
+        measurements=(
+            *(m for point in points for m in _of_point(case, settings, point)),
+            *instances,
+            *_excess(case, settings, qualified, seeds),
+            *_curve(case, settings, points, seeds),
+        ),
+        examples=tuple(example.id for example in case.tested),
+        per_example={f"{name}:{point.name}": point.values[name] for point in points for name in ("jsd", "tvd")},
+        excluded={},
+        settings={**asdict(settings), "qualified": [point.name for point in qualified], "not_run": not_run},
+        seed=case.seed,
+    )
+
+
+def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point], dict[str, str]]:
+    """Every other model that is there, and why others are not."""
+    own = case.own
+    base = own.log_probabilities[:, 0]
+
+    def point(by: Facts, fit: Recorded) -> Point:
+        if not np.array_equal(fit.allowed, own.allowed):
+            raise BadInput(f"{by['model']} cuts words otherwise than {case.subject.id}: their weights do not compare.")
+        return Point(by, jensen_shannon(own.weights, fit.weights), fit.log_probabilities[:, 0], base)
+
+    found: list[Point] = []
+    not_run: dict[str, str] = {}
+    written: dict[str, Subject] = {**case.witnesses}
+    if isinstance(case.subject, KnowsItsTwins):
+        again = honest_seeds(case, settings.seeds).fits[1:]
+        found += [point({"model": "seed", "seed": case.seed + n}, fit) for n, fit in enumerate(again, start=1)]
+        written |= {"uniform": case.subject.attention_free(), **case.subject.other_heatmaps()}
+    else:
+        for by, recipe in _planned(case, settings):
+            fits = said(case, [recipe])
+            not_run |= fits.not_run
+            found += [point(by, fit) for fit in fits.fits]
+    found += [point({"model": name}, record(other, case.tested)) for name, other in written.items()]
+    try:
+        gauged = find_twins(case)
+    except NotSupported:
+        return found, not_run  # it has none: the check named gauge says why
+    for name, twin in gauged.twins.items():
+        jsd = jensen_shannon(gauged.own.weights, twin.weights)
+        found.append(Point({"model": "gauge", "twin": name}, jsd, twin.log_probabilities, base))
+    return found, not_run
+
+
+def _as_close_as_seeds(
+    candidates: Sequence[Point], seeds: Sequence[Point], settings: AdversarialModelSettings
+) -> list[Point]:
+    """Those whose answers differ from the subject's no more than honest seeds' do; the farthest weights first."""
+    near = max(float(np.mean([seed.mean("tvd_tempered") for seed in seeds])), settings.slack)
+    same = float(np.mean([seed.mean("agreement") for seed in seeds]))
+    rounding = 1e-9
+    close = [
+        p for p in candidates if p.mean("tvd_tempered") <= near + rounding and p.mean("agreement") >= same - rounding
+    ]
+    return sorted(close, key=lambda point: -point.mean("jsd"))
+
+
+def _of_point(case: Case, settings: AdversarialModelSettings, point: Point) -> Iterator[Measurement]:
+    values = dict(point.values)
+    with suppress(NotSupported):  # texts without labels have answers, but no right ones
+        values["accuracy"] = (point.said.argmax(-1) == case.gold).astype(float)
+    yield from _measured(case, settings, values, point.by)
+
+
+def _measured(
+    case: Case, settings: AdversarialModelSettings, values: Mapping[str, Values], by: Facts
+) -> Iterator[Measurement]:
+    for name, each in values.items():
+        baseline = SEEDS if by["model"] != "seed" else "none: seeds are what others are set against"
+        yield from measured(case, name, each, np.isfinite(each), baseline, by, settings.draws)
+
+
+def _instances(case: Case, settings: AdversarialModelSettings) -> Iterator[Measurement]:
+    """For each text of the sample alone, the farthest weights that keep the answer within ε: no one model has them."""
+    require_short_cut(case.subject)
+    readout, examples = case.readout, case.examples
+    if readout is not None and readout.bias.shape[-1] > 2:
+        examples = examples[:BRACKETED]
+        readout = read_out(case.subject, examples)
+    for epsilon in settings.epsilons:
+        by = {"model": "instance", "epsilon": epsilon}
+        if readout is None:
+            found = stand_ins(case.subject, examples, epsilon=epsilon, seed=case.seed)
+            yield from _measured(case, settings, {"jsd": found.jsd[:, 0], "tvd": found.change[:, 0]}, by)
+            continue
+        found = of_readout(readout, [example.id for example in examples], epsilon=epsilon, seed=case.seed)
+        logits = np.einsum("et,etl->el", found.weights[:, 0], readout.relevance[:, 0]) + readout.bias[:, 0]
+        base = log_softmax(readout.logits[:, 0], axis=-1)
+        point = Point(by, found.jsd[:, 0], log_softmax(logits, axis=-1), base)
+        yield from _measured(case, settings, point.values, by)
+
+
+def _excess(
+    case: Case, settings: AdversarialModelSettings, qualified: Sequence[Point], seeds: Sequence[Point]
+) -> Iterator[Measurement]:
+    """J* − J_seed. Its variance is that over examples plus that over seeds, and the subject itself is given."""
+    of_seeds = np.stack([seed.jsd for seed in seeds])  # [seed example]
+    yield Measurement("J_seed", *stats.two_way_interval(of_seeds), "none: seeds are what others are set against", {})
+    if qualified:
+        star = qualified[0]
+        yield from measured(case, "J_star", star.jsd, np.isfinite(star.jsd), "J_seed", star.by, settings.draws)
+        excess = stats.two_way_interval(star.jsd - of_seeds)
+        yield Measurement("J_excess", *excess, "0: no farther than another seed", star.by)
+
+
+def _curve(
+    case: Case, settings: AdversarialModelSettings, points: Sequence[Point], seeds: Sequence[Point]
+) -> Iterator[Measurement]:
+    """How fast answers drift as trained adversaries move the weights, beside what seeds do."""
+    trained = [p for p in points if p.by["model"] == "adversary" and p.by["trains"] == "all"]
+    jsd, tvd = ([point.values[name] for point in trained] for name in ("jsd", "tvd"))
+    of_seeds = [np.mean([seed.values[name] for seed in seeds], axis=0) for name in ("jsd", "tvd")]
+
+    def bootstrapped(
+        name: str, columns: Sequence[Values], statistic: Statistic, baseline: str
+    ) -> Iterator[Measurement]:
+        found = stats.bootstrap_interval(
+            np.stack(columns, axis=1), statistic, generator=stream(case.seed, "bootstrap", name), draws=settings.draws
+        )
+        if not np.isnan(found).any():  # a slope over weights that never moved is no slope
+            yield Measurement(name, *found, baseline, {})
+
+    yield from bootstrapped("rise_seed", of_seeds, _slope, "none: seeds are what others are set against")
+    if trained:
+        yield from bootstrapped("rise", [*jsd, *tvd], _slope, "rise_seed")
+        yield from bootstrapped("reach", [*jsd, *tvd, of_seeds[1]], _reach, "J_seed")
+
+
+def _slope(means: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
+    """Of the line through the origin nearest to the points; the first half of the columns are JSDs, the second TVDs."""
+    jsd, tvd = np.split(means, 2, axis=1)
+    return np.asarray((jsd * tvd).sum(1) / (jsd**2).sum(1))
+
+
+def _reach(means: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
+    """The largest JSD on the lower convex envelope of points and origin where the TVD is at most the last column.
+
+    Whoever asks one model for some texts and another for the rest is on the line between the two.
+    """
+    limit = means[:, -1:]
+    jsd, tvd = (np.pad(part, ((0, 0), (1, 0))) for part in np.split(means[:, :-1], 2, axis=1))
+    inside = tvd <= limit
+    best = np.where(inside, jsd, 0.0).max(1)
+    straddle = inside[:, :, None] & ~inside[:, None, :]  # [draw near far]
+    across = np.where(straddle, tvd[:, None, :] - tvd[:, :, None], 1.0)
+    between = jsd[:, :, None] + (limit - tvd)[:, :, None] / across * (jsd[:, None, :] - jsd[:, :, None])
+    return np.asarray(np.maximum(best, np.where(straddle, between, 0.0).max((1, 2))))
+
+
+adversarial_model = Check(
+    name="adversarial_model",
+    question="Can another model give the same answers with other weights?",
+    paper="Wiegreffe & Pinter 2019, Section 4",
+    holds="retrained",
+    baseline="honest seeds: their weights and answers differ too",
+    settings=AdversarialModelSettings,
+    measure=measure,
+    cost=lambda case, settings: len(case.tested) * (1 + settings.fits),
+    plan=plan,
+    refits=True,
+)

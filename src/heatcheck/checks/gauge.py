@@ -1,0 +1,278 @@
+"""Is there a twin with other weights that makes the same decision on every text? In closed form, nothing is trained.
+
+Where each word type w has one score a_w and one relevance r_w (bias included) wherever it stands, the logits are
+Σ_t e^{a_t} r_tk / Σ_t e^{a_t}. Put a'_w = a_w − ln m_w and r'_w = m_w r_w for any m_w > 0: the numerator is the same
+for every label and every text, and the positive normaliser changes no decision. m = e^a makes the weights uniform,
+m = e^{2a} turns the heatmap upside down. What a token adds, α_t r_t, changes by one factor a text only.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy.special import log_softmax, logsumexp, softmax
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.refitting import tempered, total_variation
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.data import Example
+from heatcheck.engine import Facts
+from heatcheck.errors import NotSupported
+from heatcheck.explainers import Readout, of_words, read_out
+
+TWINS = {"uniform": 1.0, "reversed": 2.0}  # ln m = this times a: the twin's scores are 0, or −a
+TOLERANCE = 1e-4  # of a score in nats, and of the largest relevance: float32 is a hundred times better than that
+
+
+@dataclass(frozen=True)
+class GaugeSettings:
+    """Nothing to choose but the bootstrap: the twins are closed forms."""
+
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "gauge", "draws")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a subject, or a twin of it, shows and says of each example."""
+
+    weights: Float[np.ndarray, "example token"]
+    votes: Float[np.ndarray, "example token label"]  # relevance with the bias
+    log_probabilities: Float[np.ndarray, "example label"]
+
+    @classmethod
+    def of(
+        cls, weights: Float[np.ndarray, "example token"], votes: Float[np.ndarray, "example token label"]
+    ) -> "Answer":
+        return cls(weights, votes, log_softmax(np.einsum("et,etl->el", weights, votes), axis=-1))
+
+    @property
+    def decisions(self) -> Int[np.ndarray, " example"]:
+        return np.asarray(self.log_probabilities.argmax(-1))
+
+    def contributions(self, label: Int[np.ndarray, " example"]) -> Float[np.ndarray, "example token"]:
+        """How large each token's part in the given label's margin over the others is, as a share of them all."""
+        own = np.take_along_axis(self.votes, label[:, None, None], 2)[..., 0]
+        rivals = (self.votes.sum(-1) - own) / (self.votes.shape[-1] - 1)
+        size = np.abs(self.weights * (own - rivals))
+        total = size.sum(1, keepdims=True)
+        return np.asarray(size / np.where(total > 0, total, 1.0))
+
+
+@dataclass(frozen=True)
+class Gauged:
+    """The subject's own answers to the examples, and those of its twins by name."""
+
+    own: Answer
+    twins: Mapping[str, Answer]
+    readout: Readout
+    types: int  # word types among the examples
+
+
+def find_twins(case: Case) -> Gauged:
+    """The twins' answers to `case.tested`; raises NotSupported with the reason where there are none."""
+    if any(example.text_pair is not None for example in case.tested):
+        raise NotSupported(
+            "a gauge twin is known for one text at a time, and these are pairs: weights that depend on a question "
+            "cannot be traded for what a word says."
+        )
+    if case.readout is None:
+        raise NotSupported(
+            f"a gauge twin needs logits that are linear in the weights, and those of {case.subject.id} are not."
+        )
+    if case.tested == case.examples:
+        return _gauge(case, case.readout, case.examples)
+    # The audited sample first: its read-out is there already, and mostly enough to see that words have context.
+    _one_a_type(case, _votes(case, case.readout), *_types(case.readout, case.examples))
+    readout = read_out(case.subject, case.tested)
+    assert readout is not None, "linear on some texts is linear on all"
+    return _gauge(case, readout, case.tested)
+
+
+def _gauge(case: Case, readout: Readout, examples: Sequence[Example]) -> Gauged:
+    """Tables of scores and relevances by word type, and from those the twins."""
+    votes = _votes(case, readout)
+    types, words = _types(readout, examples)
+    place = types >= 0
+    pairs = np.unique(np.stack([types, np.indices(types.shape)[0]], -1)[place], axis=0)  # of a type and a text
+    if np.bincount(pairs[:, 0]).max() < 2:
+        raise NotSupported("no word stands in two of these texts, so nothing shows whether it means the same in both.")
+    said = _one_a_type(case, votes, types, words)
+    scores = _scores(case, readout.attention[:, 0], types, words)
+    own = Answer.of(readout.attention[:, 0], np.where(place[..., None], votes, 0.0))
+    twins = {name: _twin(times, scores, said, types) for name, times in TWINS.items()}
+    return Gauged(own, twins, readout, len(words))
+
+
+def _votes(case: Case, readout: Readout) -> Float[np.ndarray, "example token label"]:
+    """Relevances with the bias in them, which the weights' sum of 1 allows."""
+    if readout.bias.shape[1] > 1:
+        raise NotSupported(f"a gauge twin is known for one decision a text, and {case.subject.id} makes several.")
+    return np.asarray(readout.relevance[:, 0] + readout.bias[:, 0, None])
+
+
+def _twin(
+    times: float,
+    scores: Float[np.ndarray, " type"],
+    said: Float[np.ndarray, "type label"],
+    types: Int[np.ndarray, "example token"],
+) -> Answer:
+    """a' = a − ln m and r' = m r with ln m = times · a, less a constant that leaves the logits about as large."""
+    at = types >= 0
+    before, after = (np.where(at, s[types], -np.inf) for s in (scores, (1 - times) * scores))
+    constant = np.median(logsumexp(before, axis=1) - logsumexp(after, axis=1))
+    louder = np.exp(times * scores - constant)[:, None] * said
+    return Answer.of(softmax(after, axis=1), np.where(at[..., None], louder[types], 0.0))
+
+
+def _types(readout: Readout, examples: Sequence[Example]) -> tuple[Int[np.ndarray, "example token"], list[str]]:
+    """Which word type each token is, −1 for none, and the types' words.
+
+    The tokens of a word that is cut in several are types of their own.
+    """
+    number: dict[tuple[str, int], int] = {}
+    types = np.full(readout.word.shape, -1)
+    for row, example in enumerate(examples):
+        words = example.words
+        before: dict[int, int] = {}  # tokens seen of a word
+        for token in np.flatnonzero(readout.allowed[row]):
+            at = int(readout.word[row, token])
+            part = before[at] = before.get(at, -1) + 1
+            types[row, token] = number.setdefault((words[at], part), len(number))
+    return types, [word for word, _ in number]
+
+
+def _one_a_type(
+    case: Case,
+    votes: Float[np.ndarray, "example token label"],
+    types: Int[np.ndarray, "example token"],
+    words: Sequence[str],
+) -> Float[np.ndarray, "type label"]:
+    """What each word type says, if it says the same wherever it stands."""
+    of, said = types[types >= 0], votes[types >= 0]
+    mean = np.stack([np.bincount(of, weights=column) for column in said.T], axis=1) / np.bincount(of)[:, None]
+    off = np.abs(said - mean[of]).max(1)
+    if off.max() > TOLERANCE * np.abs(said).max():
+        raise _depends_on_context(case, f"what {words[of[off.argmax()]]!r} says")
+    return np.asarray(mean)
+
+
+def _scores(
+    case: Case,
+    weights: Float[np.ndarray, "example token"],
+    types: Int[np.ndarray, "example token"],
+    words: Sequence[str],
+) -> Float[np.ndarray, " type"]:
+    """A score for each word type, if ln α_t = a_w − c for every token t of type w, with one constant c a text.
+
+    Least squares over all texts at once, because what each text says about its words is said up to its constant. Texts
+    that share no word with the rest have a constant that nothing tells: any is a twin, and the smallest is taken.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.linalg import lsqr
+
+    at = types >= 0
+    example, of = np.nonzero(at)[0], types[at]
+    if not weights[at].all():
+        raise NotSupported(f"a weight of {case.subject.id} is too small for a float, so its score is not known.")
+    logs = np.log(weights[at])
+    n = len(logs)
+    columns = np.stack([of, len(words) + example], axis=1).ravel()
+    signs = np.tile([1.0, -1.0], n)
+    table = csr_array((signs, columns, np.arange(0, 2 * n + 1, 2)), shape=(n, len(words) + len(weights)))
+    found = lsqr(table, logs, atol=1e-14, btol=1e-14, conlim=0, iter_lim=10_000)[0]
+    off = np.abs(table @ found - logs)
+    if off.max() > TOLERANCE * max(1.0, float(np.abs(logs).max())):
+        raise _depends_on_context(case, f"the score of {words[of[off.argmax()]]!r}")
+    return np.asarray(found[: len(words)])
+
+
+def _depends_on_context(case: Case, what: str) -> NotSupported:
+    return NotSupported(
+        "a gauge twin is known where each word has one score and says one thing wherever it stands, and in "
+        f"{case.subject.id} {what} depends on the words around it."
+    )
+
+
+def measure(case: Case, settings: GaugeSettings) -> CheckResult:
+    """How far each twin's weights are, how far its probabilities, and how many of its decisions are the same."""
+    found = find_twins(case)
+    base = np.exp(found.own.log_probabilities)
+    decided = found.own.decisions
+    values: dict[str, Float[np.ndarray, " example"]] = {}
+    for name, twin in found.twins.items():
+        values[f"jsd:{name}"] = jensen_shannon(found.own.weights, twin.weights)
+        values[f"tvd:{name}"] = total_variation(np.exp(twin.log_probabilities), base)
+        values[f"tvd_tempered:{name}"] = total_variation(tempered(twin.log_probabilities, base), base)
+        values[f"agreement:{name}"] = (twin.decisions == decided).astype(float)
+        values[f"jsd_contributions:{name}"] = jensen_shannon(
+            found.own.contributions(decided), twin.contributions(decided)
+        )
+    return CheckResult(
+        check="gauge",
+        subject=case.subject.id,
+        holds="states",
+        measurements=tuple(_measurements(case, settings, values)),
+        examples=tuple(example.id for example in case.tested),
+        per_example=values,
+        excluded={},
+        settings={**asdict(settings), "types": found.types, "witness": _witness(case, found, values["jsd:reversed"])},
+        seed=case.seed,
+    )
+
+
+def jensen_shannon(
+    p: Float[np.ndarray, "example token"], q: Float[np.ndarray, "example token"]
+) -> Float[np.ndarray, " example"]:
+    """Between weights, in nats."""
+    one, other = (torch.from_numpy(weights).double() for weights in (p, q))
+    return np.asarray(stats.jensen_shannon_nats(one, other).numpy())
+
+
+def _witness(case: Case, found: Gauged, jsd: Float[np.ndarray, " example"]) -> Facts:
+    """The text whose two heatmaps differ most, word by word."""
+    row = int(jsd.argmax())
+    example = case.tested[row]
+
+    def shown(answer: Answer) -> list[float | None]:
+        (each,) = of_words(answer.weights[row : row + 1], found.readout.word[row : row + 1], [example])
+        return [float(weight) if np.isfinite(weight) else None for weight in each]
+
+    return {
+        "id": example.id,
+        "words": list(example.words),
+        "own": shown(found.own),
+        "twin": shown(found.twins["reversed"]),
+        "label": case.labels[found.own.decisions[row]],
+    }
+
+
+def _measurements(case: Case, settings: GaugeSettings, values: Mapping[str, np.ndarray]) -> Iterator[Measurement]:
+    baselines = {
+        "jsd": "0: the same weights; ln 2 = .693: no word in common",
+        "tvd": "0: the same probabilities",
+        "tvd_tempered": "0: the same probabilities but for one temperature",
+        "agreement": "1 by theory: every decision is the same",
+        "jsd_contributions": "0 by theory: what each word adds is the same share",
+    }
+    for twin in TWINS:
+        for name, baseline in baselines.items():
+            each = values[f"{name}:{twin}"]
+            yield from measured(case, name, each, np.isfinite(each), baseline, {"twin": twin}, settings.draws)
+
+
+gauge = Check(
+    name="gauge",
+    question="Is there a twin with other weights and the same decision on every text?",
+    paper="heatcheck's own; after Wiegreffe & Pinter 2019, Section 4",
+    holds="states",
+    baseline="the same decisions and the same contributions, by theory",
+    settings=GaugeSettings,
+    measure=measure,
+    cost=lambda case, _: len(case.tested),
+)

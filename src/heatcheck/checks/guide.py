@@ -1,0 +1,244 @@
+"""Do the weights help a reader who knows nothing but the words?
+
+The log-odds guide says what the words say by themselves (counted in the training texts), each as loudly as its weight;
+nothing is fitted, so weights that code the label on words that do not carry it gain nothing. The published guide, a
+context-free model trained under the same weights, is shown beside it where refitting was asked for: that one learns any
+code.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.refitting import adversary_recipe, fits_of, imposing, said
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.data import Example, Vocabulary
+from heatcheck.data.word_odds import WordOdds, count_word_odds
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models import Recipe, Subject
+from heatcheck.training import batches_by_length
+
+Right = Bool[np.ndarray, " example"]
+Answers = Int[np.ndarray, " example"]
+LOG_ODDS, REFITTED = {"guide": "log_odds"}, {"guide": "refitted"}
+
+
+@dataclass(frozen=True)
+class GuideSettings:
+    """How words are counted, and what is fitted beside."""
+
+    smoothing: float = 0.5  # texts added to each count
+    seeds: int = 5  # of each refitted guide
+    strength: float = 1e-3  # λ of the adversary whose weights guide too
+    epochs: int = 20  # of that adversary
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "guide", "seeds", "epochs", "draws")
+        if not 0 < self.smoothing < np.inf:
+            raise BadInput(f"guide.smoothing must be above 0, not {self.smoothing}.")
+        if not 0 <= self.strength < np.inf:
+            raise BadInput(f"guide.strength must be at least 0, not {self.strength}.")
+
+
+def plan(case: Case, settings: GuideSettings) -> list[Recipe]:
+    """The adversary first: one of the guides is given its weights."""
+    return [_adversary(case, settings), *(recipe for of in guides(case, settings).values() for recipe in of)]
+
+
+def guides(case: Case, settings: GuideSettings) -> dict[str, list[Recipe]]:
+    """Context-free models by the weights they read with, one a seed.
+
+    A question is seen by the weights alone: a decoder that saw it too could do without their help.
+    """
+    fits = fits_of(case)
+    own = fits.recipe
+    loss = {name: value for name, value in own.loss.items() if name == "label_weight"}
+    model = {**own.model, "encoder": "average", "decoder": "linear"}
+    free = replace(own, model=model, loss={"name": "likelihood", **loss}, impose=None)
+    kinds = {
+        "uniform": imposing(free, weights="uniform"),
+        "learned": free,
+        "base": imposing(free, weights="parent", parent=fits.base),
+        "adversary": imposing(free, weights="parent", parent=_adversary(case, settings).id),
+    }
+    return {kind: [replace(recipe, seed=seed) for seed in range(settings.seeds)] for kind, recipe in kinds.items()}
+
+
+def measure(case: Case, settings: GuideSettings) -> CheckResult:
+    """Accuracy of each guide under the subject's and under uniform weights, and the share of the headroom gained."""
+    gold = case.gold
+    if case.own.log_probabilities.shape[1] > 1:
+        raise NotSupported(f"{case.subject.id} decides more than once a text, and the guide once.")
+    odds = odds_of(case, settings.smoothing)
+    base = case.own.predicted == gold
+    frozen = {kind: answers == gold for kind, answers in guided(case, odds).items()}
+    refitted, not_run = _refitted(case, settings) if case.fits is not None else ({}, {})
+    right: dict[str, np.ndarray] = {f"right:log_odds:{kind}": found for kind, found in frozen.items()}
+    right |= {f"right:refitted:{kind}": (_stacked(found) == gold).mean(0) for kind, found in refitted.items()}
+    return CheckResult(
+        check="guide",
+        subject=case.subject.id,
+        holds="retrained",
+        measurements=(*of_log_odds(case, settings, frozen, base), *of_refitted(case, refitted, base)),
+        examples=tuple(example.id for example in case.tested),
+        per_example={name: found.astype(float) for name, found in {**right, "right:base": base}.items()},
+        excluded={},
+        settings={**asdict(settings), "not_run": not_run, "words": len(odds.place), "texts": int(odds.texts.sum())},
+        seed=case.seed,
+    )
+
+
+def odds_of(case: Case, smoothing: float) -> WordOdds:
+    """Counted in the training texts, cut into tokens as the subject cuts them."""
+    corpus = case.trained_on
+    if corpus is None:
+        raise NotSupported(
+            f"what words say by themselves is counted in the texts that {case.subject.id} was trained on, and they are "
+            "not here: name them with --train."
+        )
+    train = corpus["train"].examples
+    foreign = [name for name in corpus.labels if name not in case.labels]
+    if foreign:
+        raise BadInput(
+            f"{corpus.name} has the label {foreign[0]!r}, which {case.subject.id} does not know: name the texts it was "
+            "trained on with --train."
+        )
+    number = [case.labels.index(name) for name in corpus.labels]
+    labels = [number[example.label] for example in train if isinstance(example.label, int)]
+    if len(labels) < len(train):
+        raise NotSupported(f"{len(train) - len(labels)} texts of {corpus.name} have not one label to count words by.")
+    return count_word_odds(tokens_of(case.subject, train), np.array(labels), len(case.labels), smoothing=smoothing)
+
+
+def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
+    """The tokens of each text that may carry weight: of the subject's vocabulary, or the words they belong to."""
+    vocabulary = getattr(subject, "vocabulary", None)
+    found: dict[int, list[str]] = {}
+    for indices in batches_by_length(examples, 512):
+        # Labels and marks are not looked at, and those of other data may not be the subject's.
+        bare = [replace(examples[index], label=None, options=None, marks={}) for index in indices]
+        batch = subject.encode(bare)
+        scored = batch.scored.cpu().numpy()
+        names = vocabulary.tokens if isinstance(vocabulary, Vocabulary) and "tokens" in batch.inputs else None
+        numbers = (batch.word if names is None else batch.inputs["tokens"]).cpu().numpy()
+        for row, index in enumerate(indices):
+            pieces = examples[index].words if names is None else names
+            found[index] = [pieces[number] for number in numbers[row, scored[row]]]
+    return [found[index] for index in range(len(examples))]
+
+
+def guided(case: Case, odds: WordOdds) -> dict[str, Answers]:
+    """What the words of `case.tested` say under the subject's own weights and under uniform ones."""
+    answers: dict[str, list[int]] = {"own": [], "uniform": []}
+    rows = zip(case.tested, tokens_of(case.subject, case.tested), case.own.weights, case.own.allowed, strict=True)
+    for example, tokens, weights, allowed in rows:
+        answers["own"].append(odds.choose(tokens, weights[allowed], example.options))
+        answers["uniform"].append(odds.choose(tokens, np.full(len(tokens), 1 / len(tokens)), example.options))
+    return {kind: np.array(found) for kind, found in answers.items()}
+
+
+def of_log_odds(case: Case, settings: GuideSettings, right: Mapping[str, Right], base: Right) -> Iterator[Measurement]:
+    """How right the counted words are under each kind of weights, and what share of the headroom the weights gain."""
+    everyone = np.ones(len(base), bool)
+    commonest = case.gold == np.bincount(case.gold).argmax()
+    for name, values, baseline, by in (
+        ("accuracy", right["own"], "accuracy under uniform weights", {**LOG_ODDS, "weights": "own"}),
+        ("accuracy", right["uniform"], "prior", {**LOG_ODDS, "weights": "uniform"}),
+        ("base_accuracy", base, "prior", {}),
+        ("prior", commonest, "none: this is the floor", {}),
+    ):
+        yield from measured(case, name, values.astype(float), everyone, baseline, by, settings.draws)
+    columns = np.stack([right["own"], right["uniform"], base, commonest], axis=1)
+
+    def interval(statistic: Any) -> stats.Interval:
+        # The same resamples for all three: where the headroom's interval lies above 0, at most the draws beyond its
+        # lower end leave the share of it undefined, and so neither end of the share's interval is.
+        generator = stream(case.seed, "bootstrap", "guide")
+        return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws)
+
+    headroom = interval(lambda mean: mean[:, 2] - mean[:, 1])
+    carries = interval(lambda mean: mean[:, :2].max(1) - mean[:, 3])
+    yield Measurement("headroom", *headroom, "0: uniform weights are as good as the model", LOG_ODDS)
+    yield Measurement("carries", *carries, "0: the words by themselves say nothing about the label", LOG_ODDS)
+    if headroom.low > 0:
+        yield Measurement("G", *interval(_share), "0: uniform weights; 1: as good as the model", LOG_ODDS)
+
+
+def _share(mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
+    """Of the headroom, gained; ±∞ where there is none."""
+    gain, room = mean[:, 0] - mean[:, 1], mean[:, 2] - mean[:, 1]
+    endless = np.where(gain > 0, np.inf, -np.inf)
+    return np.asarray(np.divide(gain, room, out=endless, where=room > 0))
+
+
+def _adversary(case: Case, settings: GuideSettings) -> Recipe:
+    return adversary_recipe(case, settings.strength, epochs=settings.epochs)
+
+
+def _refitted(case: Case, settings: GuideSettings) -> tuple[dict[str, dict[int, Answers]], dict[str, str]]:
+    """What each guide answers, by its weights and its seed; and the fits that are not there."""
+    answers: dict[str, dict[int, Answers]] = {}
+    not_run: dict[str, str] = {}
+    for kind, recipes in guides(case, settings).items():
+        for recipe in recipes:
+            found = said(case, [recipe])
+            not_run |= found.not_run
+            for fit in found.fits:
+                answers.setdefault(kind, {})[recipe.seed] = fit.predicted
+    return answers, not_run
+
+
+def of_refitted(case: Case, answers: Mapping[str, Mapping[int, Answers]], base: Right) -> Iterator[Measurement]:
+    """How right guides are that were fitted under each kind of weights: answers by weights and seed."""
+    for kind, by_seed in answers.items():
+        each = _stacked(by_seed)
+        by = {**REFITTED, "weights": kind}
+        baseline = "prior" if kind == "uniform" else "accuracy under uniform weights"
+        yield Measurement("accuracy", *stats.two_way_interval(each == case.gold), baseline, by)
+        if len(case.labels) == 2:
+            yield from _f1(case, each, by)
+    # A seed counts where both of its guides could be fitted.
+    with_base, with_uniform = (answers.get(kind, {}) for kind in ("base", "uniform"))
+    seeds = [seed for seed in with_base if seed in with_uniform]
+    if not seeds:
+        return
+    helped, uniform = ((np.stack([of[seed] for seed in seeds]) == case.gold) * 1.0 for of in (with_base, with_uniform))
+    room = base - uniform
+    headroom = stats.two_way_interval(room)
+    yield Measurement("headroom", *headroom, "0: uniform weights are as good as the model", REFITTED)
+    if headroom.low > 0:
+        found = stats.two_way_ratio_interval(helped - uniform, room)
+        yield Measurement("G", *found, "0: uniform weights; 1: as good as the model", REFITTED)
+
+
+def _f1(case: Case, answers: Int[np.ndarray, "draw example"], by: Mapping[str, str]) -> Iterator[Measurement]:
+    """Of the second label, as published, a seed at a time; nothing where no text has it and no guide says it."""
+    each = np.array([stats.f1(one, case.gold, 1) for one in answers])
+    defined = np.isfinite(each)
+    if defined.any():
+        baseline = "none: as published" if by["weights"] == "uniform" else "f1 under uniform weights"
+        yield Measurement("f1", *stats.t_interval(each, valid=defined), baseline, by)
+
+
+def _stacked(by_seed: Mapping[int, Answers]) -> Int[np.ndarray, "draw example"]:
+    return np.stack([*by_seed.values()])
+
+
+guide = Check(
+    name="guide",
+    question="Do the weights help a reader who knows nothing but the words?",
+    paper="Wiegreffe & Pinter 2019, §3.3 and Table 3; the log-odds guide is heatcheck's own",
+    holds="retrained",
+    baseline="uniform weights",
+    settings=GuideSettings,
+    measure=measure,
+    cost=lambda case, _: len(case.tested),
+    plan=plan,
+)

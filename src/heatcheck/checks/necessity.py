@@ -1,0 +1,308 @@
+"""Is the model worse without learned attention?
+
+Two questions that are easily mixed up. Other weights put into this very model say whether it *uses* its own. The same
+kind of model trained without learned attention says whether the task *needs* it, for this family and budget. A model
+under uniform weights is itself free of attention, so the first bounds the second from above.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.refitting import fits_of, imposing, said, seed_recipes, total_variation
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.engine import Facts, seed_of, stream
+from heatcheck.errors import NotSupported
+from heatcheck.explainers import responses
+from heatcheck.models import KnowsItsTwins, Recipe, Response
+from heatcheck.training import Recorded, record
+
+SWAPS = ("uniform", "permuted", "random")
+FREE = ("uniform", "last")  # what a model without learned attention may do instead
+PRIOR = "prior"
+Values = Float[np.ndarray, " example"]
+BySeed = Mapping[int, Values]  # place among the seeds -> right or wrong on each example
+
+
+@dataclass(frozen=True)
+class NecessitySettings:
+    """How many seeds, the audited one included, and how often chance is asked."""
+
+    seeds: int = 5
+    shuffles: int = 10  # of the weights, and as many random ones
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "necessity", "seeds", "shuffles", "draws")
+
+
+@dataclass
+class Findings:
+    """What has been measured so far."""
+
+    measurements: list[Measurement]
+    per_example: dict[str, Values]
+    family: str
+    not_run: dict[str, str]
+
+
+def measure(case: Case, settings: NecessitySettings) -> CheckResult:
+    """Accuracy under other weights in this model; and of models without learned attention, where there are any."""
+    if case.own.log_probabilities.shape[1] != 1:
+        raise NotSupported(
+            f"{case.subject.id} decides several things about a text, and this is about one right answer."
+        )
+    common = (case.gold == np.bincount(case.gold).argmax()).astype(float)
+    found = Findings([], {}, "this very model with other weights; nothing was fitted", {})
+    everyone = np.ones(len(case.tested), dtype=bool)
+    found.measurements += measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
+    own = _swapped(case, settings, common, found)
+    if isinstance(case.subject, KnowsItsTwins):
+        _closed_form(case, settings, own, common, found)
+    elif case.fits is not None:
+        _retrained(case, settings, common, found)
+    return CheckResult(
+        check="necessity",
+        subject=case.subject.id,
+        holds="retrained",
+        measurements=tuple(found.measurements),
+        examples=tuple(example.id for example in case.tested),
+        per_example=found.per_example,
+        excluded={},
+        settings={
+            **asdict(settings),
+            "logit_scale": case.logit_scale,
+            "family": found.family,
+            "not_run": found.not_run,
+        },
+        seed=case.seed,
+    )
+
+
+# This model with other weights -----------------------------------------------------------------------------------
+
+
+def _swapped(case: Case, settings: NecessitySettings, common: Values, found: Findings) -> Values:
+    """Adds what other weights do to this model; returns where it is right with its own."""
+    logits = swapped_logits(case, settings.shuffles)
+    everyone = np.ones(len(common), dtype=bool)
+    right = {kind: (of.argmax(-1) == case.gold[:, None]).mean(1) for kind, of in logits.items()}
+    before = case.standardised(logits["own"][:, 0])
+    for kind, values in right.items():
+        by = {"fit": "swapped", "weights": kind}
+        baseline = PRIOR if kind == "own" else "accuracy under its own weights"
+        found.per_example[f"accuracy:swapped:{kind}"] = values
+        found.measurements += measured(case, "accuracy", values, everyone, baseline, by, settings.draws)
+    for kind in SWAPS:
+        each = [total_variation(case.standardised(of), before) for of in np.moveaxis(logits[kind], 1, 0)]
+        change = found.per_example[f"change:{kind}"] = np.mean(each, axis=0)
+        baseline = "0: weights that are not used"
+        found.measurements += measured(case, "change", change, everyone, baseline, {"weights": kind}, settings.draws)
+    most = float(found.per_example["change:uniform"].max())
+    # The largest of these texts is no estimate of anything beyond them: its ends are itself.
+    by = {"weights": "uniform"}
+    found.measurements.append(
+        Measurement("most_change", most, most, most, len(common), "0: weights that are not used", by)
+    )
+    found.measurements += _needed(case, settings, right["own"], right["uniform"], common, "swap")
+    own: Values = right["own"]
+    return own
+
+
+def swapped_logits(case: Case, shuffles: int) -> dict[str, Float[np.ndarray, "example draw label"]]:
+    """Logits of the first decision under its own and other weights, with the states of `case.tested` as they are."""
+    rows: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in ("own", *SWAPS)}
+    for indices, batch, response in responses(case.subject, case.tested):
+        for kind, weights in other_weights(case.seed, batch.ids, response, shuffles).items():
+            rows[kind].update(zip(indices, _logits(response, weights), strict=True))
+    return {kind: np.stack([of[place] for place in range(len(case.tested))]) for kind, of in rows.items()}
+
+
+def other_weights(
+    seed: int, names: Sequence[str], response: Response, shuffles: int
+) -> dict[str, Float[Tensor, "example draw head token"]]:
+    """Each kind of weights for the first decision. Those drawn at random depend on the example's id alone."""
+    own = response.attention[:, 0].double().cpu()  # [example head token]
+    own = own / own.sum(-1, keepdim=True)  # a softmax in float32 sums to 1 but for the last digits
+    allowed = response.allowed.cpu()
+    permuted, random = (torch.zeros(len(own), shuffles, *own.shape[1:], dtype=torch.float64) for _ in range(2))
+    seeds = np.array([seed_of(seed, "necessity permuted", name) for name in names], dtype=np.uint64)
+    for head, weights in enumerate(own.numpy().swapaxes(0, 1)):
+        drawn = stats.shuffled_weights(weights, allowed.numpy(), seeds + np.uint64(head), shuffles)
+        permuted[:, :, head] = torch.from_numpy(drawn)
+    for row, name in enumerate(names):
+        places = allowed[row].nonzero()[:, 0]
+        # Exponential variables over their sum: every point of the simplex is as likely.
+        drawn = stream(seed, "necessity random", name).exponential(size=(shuffles, own.shape[1], len(places)))
+        random[row][..., places] = torch.from_numpy(drawn / drawn.sum(-1, keepdims=True))
+    uniform = (allowed / allowed.sum(1, keepdim=True).double())[:, None, None].expand(-1, 1, own.shape[1], -1)
+    return {"own": own[:, None], "uniform": uniform, "permuted": permuted, "random": random}
+
+
+def _logits(
+    response: Response, weights: Float[Tensor, "example draw head token"]
+) -> Float[np.ndarray, "example draw label"]:
+    """Weighted sums of relevances where the logits are those, else what the subject's short cut gives."""
+    if response.relevance is not None and response.bias is not None:
+        relevance, bias = (part[:, 0].detach().double().cpu() for part in (response.relevance, response.bias))
+        sums = torch.einsum("ent,etl->enl", weights[:, :, 0], relevance)
+        return np.asarray((sums + bias[:, None]).numpy())
+    imposed = response.attention[:, None].repeat(1, weights.shape[1], 1, 1, 1)
+    imposed[:, :, 0] = weights.to(imposed)
+    with torch.no_grad():
+        return np.asarray(response.logits(imposed)[:, :, 0].double().cpu().numpy())
+
+
+def _needed(
+    case: Case, settings: NecessitySettings, learned: Values, free: Values, common: Values, against: str
+) -> Iterator[Measurement]:
+    """The room above the prior, and the share of it that is lost: a ratio of means, resampled jointly."""
+    by = {"against": against}
+    everyone = np.ones(len(learned), dtype=bool)
+    yield from measured(case, "headroom", learned - common, everyone, "0: no better than the prior", by, settings.draws)
+    if learned.mean() == common.mean():
+        return  # no room, so no share of it
+
+    def share(mean: np.ndarray) -> np.ndarray:
+        return np.asarray((mean[:, 0] - mean[:, 1]) / (mean[:, 0] - mean[:, 2]))
+
+    generator = stream(case.seed, "bootstrap", "N", against)
+    columns = np.stack([learned, free, common], axis=1)
+    lost = stats.bootstrap_interval(columns, share, generator=generator, draws=settings.draws)
+    if np.isnan(lost.low):  # some resample has no room: then nothing is known about the share
+        lost = lost._replace(low=-np.inf, high=np.inf)
+    yield Measurement("N", *lost, baseline="0: as good without learned attention; 1: at the prior", by=by)
+
+
+# Models without learned attention --------------------------------------------------------------------------------
+
+
+def _closed_form(case: Case, settings: NecessitySettings, own: Values, common: Values, found: Findings) -> None:
+    """Adds the best that the subject's family does without attention, as it is written down."""
+    assert isinstance(case.subject, KnowsItsTwins)
+    free = (record(case.subject.attention_free(), case.tested).predicted == case.gold).astype(float)
+    found.family = f"closed form: the best that {case.subject.id}'s family does under uniform weights"
+    for kind, right in (("learned", own), ("free", free)):
+        by = {"fit": "closed form", "weights": kind}
+        found.per_example[f"accuracy:closed form:{kind}"] = right
+        everyone = np.ones(len(right), dtype=bool)
+        found.measurements += measured(case, "accuracy", right, everyone, PRIOR, by, settings.draws)
+    found.measurements += _needed(case, settings, own, free, common, "closed form")
+
+
+def plan(case: Case, settings: NecessitySettings) -> list[Recipe]:
+    """Other seeds, and every seed with uniform weights and with all the weight on the last token."""
+    if case.fits is None:
+        return []
+    wanted = _recipes(case, settings)
+    return [*wanted["learned"][1:], *(recipe for kind in FREE for recipe in wanted[kind])]
+
+
+def _recipes(case: Case, settings: NecessitySettings) -> dict[str, list[Recipe]]:
+    """The same seeds for each kind of weights; the first of the learned is the subject."""
+    learned = seed_recipes(case, settings.seeds)
+    return {"learned": learned, **{kind: [imposing(recipe, weights=kind) for recipe in learned] for kind in FREE}}
+
+
+def _retrained(case: Case, settings: NecessitySettings, common: Values, found: Findings) -> None:
+    """Adds what the fits with and without learned attention do, paired by seed."""
+    recipes = _recipes(case, settings)
+    found.family = _family(case)
+    right: dict[str, BySeed] = {}
+    for kind, of_kind in recipes.items():
+        fits = _made(case, of_kind, found.not_run)
+        right[kind] = {place: (fit.predicted == case.gold).astype(float) for place, fit in fits.items()}
+        found.measurements += _scores(case, kind, fits, right[kind])
+        if fits:
+            found.per_example[f"accuracy:retrained:{kind}"] = np.mean([*right[kind].values()], axis=0)
+    room = np.stack([of_seed - common for of_seed in right["learned"].values()])
+    found.measurements.append(
+        Measurement("headroom", *stats.two_way_interval(room), "0: no better than the prior", {"against": "retrained"})
+    )
+    on_dev: dict[str, float] = {}
+    for kind in FREE:
+        places = [place for place in right["learned"] if place in right[kind]]
+        if places:
+            on_dev[kind] = _accuracy_on_dev(case, [recipes[kind][place] for place in places])
+            lost = np.stack([right["learned"][place] - right[kind][place] for place in places])
+            baseline = "0: as good without learned attention"
+            by = {"free": kind}
+            found.measurements.append(Measurement("difference", *stats.two_way_interval(lost), baseline, by))
+    if on_dev:
+        better = max(on_dev, key=lambda kind: on_dev[kind])
+        found.measurements += _needed_by_seed(right["learned"], right[better], common, better)
+
+
+def _made(case: Case, recipes: Sequence[Recipe], not_run: dict[str, str]) -> dict[int, Recorded]:
+    """What the fits that are there say, by their place; why the others are not there is added to `not_run`."""
+    found: dict[int, Recorded] = {}
+    for place, recipe in enumerate(recipes):
+        fits, reasons = said(case, [recipe])
+        found.update((place, fit) for fit in fits)
+        not_run.update(reasons)
+    return found
+
+
+def _scores(case: Case, kind: str, fits: Mapping[int, Recorded], right: BySeed) -> Iterator[Measurement]:
+    """Accuracy over seeds and examples; for two labels F1 over seeds too, as published."""
+    if not fits:
+        return
+    by = {"fit": "retrained", "weights": kind}
+    yield Measurement("accuracy", *stats.two_way_interval(np.stack([*right.values()])), PRIOR, by)
+    if case.own.log_probabilities.shape[2] == 2:
+        f1 = np.array([stats.f1(fit.predicted, case.gold, 1) for fit in fits.values()])
+        defined: Bool[np.ndarray, " draw"] = np.isfinite(f1)
+        if defined.any():
+            always = stats.f1(np.ones_like(case.gold), case.gold, 1)
+            baseline = f"{always:.3f}: always answering {case.labels[1]}"
+            yield Measurement("f1", *stats.t_interval(f1, valid=defined), baseline, by)
+
+
+def _needed_by_seed(learned: BySeed, free: BySeed, common: Values, kind: str) -> Iterator[Measurement]:
+    """N over the seeds that both have; nothing where they are no better than the prior on average."""
+    places = [place for place in learned if place in free]
+    room = np.stack([learned[place] - common for place in places])
+    if room.mean() == 0:
+        return
+    lost = np.stack([learned[place] - free[place] for place in places])
+    baseline = "0: as good without learned attention; 1: at the prior"
+    by = {"against": "retrained", "free": kind}
+    yield Measurement("N", *stats.two_way_ratio_interval(lost, room), baseline, by)
+
+
+def _accuracy_on_dev(case: Case, recipes: Sequence[Recipe]) -> float:
+    """What the better of two kinds is chosen by: `case.tested` must not choose what it then judges."""
+    fits = fits_of(case)
+    split = "dev" if fits.corpus.splits.get("dev") else "train"
+    examples = fits.corpus[split].examples
+    gold = np.array([example.label for example in examples])
+    return float(np.mean([(fits.said(recipe, examples, split).predicted == gold).mean() for recipe in recipes]))
+
+
+def _family(case: Case) -> str:
+    """The kind of model and the budget that the answer is about."""
+    recipe, texts = fits_of(case).recipe, len(fits_of(case).corpus["train"])
+    model: Facts = recipe.model
+    return (
+        f"{model['encoder']} encoder ({model['hidden']} hidden), {model['attention']} attention, {model['decoder']} "
+        f"decoder; at most {recipe.training['epochs']} epochs over {texts:,} texts"
+    )
+
+
+necessity = Check(
+    name="necessity",
+    question="Is the model worse without learned attention?",
+    paper="Wiegreffe & Pinter 2019, §3.1; Vashishth et al. 2019",
+    holds="retrained",
+    baseline="the commonest label; the same model trained without learned attention",
+    settings=NecessitySettings,
+    measure=measure,
+    cost=lambda case, _: 2 * len(case.tested),
+    plan=plan,
+)

@@ -1,0 +1,145 @@
+"""How much do weights and answers differ between seeds anyway?
+
+The same recipe with another seed is the most harmless change there is. What it does to the heatmap and to the answers
+is what every adversary and every other fit is set against.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.permutation import BINS, bin_of
+from heatcheck.checks.refitting import honest_seeds, seed_recipes, tempered, total_variation
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models import Recipe
+from heatcheck.training import Recorded
+
+BASELINES = {
+    "jsd": "0: the same weights from every seed; 0.693 nats: no weight in common",
+    "tvd": "0: the same probabilities from every seed",
+    "agreement": "1: the same decisions from every seed",
+}
+Values = Float[np.ndarray, " example"]
+Pairs = Float[np.ndarray, "draw draw example"]
+
+
+@dataclass(frozen=True)
+class SeedVarianceSettings:
+    """How many seeds, the audited one included."""
+
+    seeds: int = 5
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "seed_variance", "draws")
+        if self.seeds < 2:
+            raise BadInput(f"seed_variance.seeds counts the audited model too, so at least 2, not {self.seeds}.")
+
+
+def measure(case: Case, settings: SeedVarianceSettings) -> CheckResult:
+    """Weights and answers of the subject against its other seeds, and of all pairs of seeds."""
+    fits, not_run = honest_seeds(case, settings.seeds)
+    if len(fits) < 2:
+        raise NotSupported(f"no other seed of the model is there to compare with: {next(iter(not_run.values()))}")
+    jsd, tvd, same = (of_pairs(fits, apart) for apart in (jensen_shannon, between_answers, same_decision))
+    values = {
+        "jsd": np.median(jsd[0, 1:], axis=0),
+        "tvd": tvd[0, 1:].mean(0),
+        "agreement": same[0, 1:].mean(0),
+        "max_attention": case.own.weights.max(1).astype(float),
+    }
+    pairs = {"jsd": jsd, "tvd": tvd, "tvd_tempered": of_pairs(fits, between_tempered), "agreement": same}
+    return CheckResult(
+        check="seed_variance",
+        subject=case.subject.id,
+        holds="retrained",
+        measurements=(*_against_subject(case, settings, values), *_between_all(pairs)),
+        examples=tuple(example.id for example in case.tested),
+        per_example={name: values[name] for name in ("jsd", "tvd", "max_attention")},
+        excluded={},
+        settings={**asdict(settings), "fitted": len(fits), "not_run": dict(not_run)},
+        seed=case.seed,
+    )
+
+
+def of_pairs(fits: Sequence[Recorded], apart: Callable[[Recorded, Recorded], Values]) -> Pairs:
+    """A symmetric quantity of every pair of fits on every example; 0 on the diagonal."""
+    found = np.zeros((len(fits), len(fits), len(fits[0].ids)))
+    for first, second in combinations(range(len(fits)), 2):
+        found[first, second] = found[second, first] = apart(fits[first], fits[second])
+    return found
+
+
+def jensen_shannon(one: Recorded, other: Recorded) -> Values:
+    """Between the weights, in nats."""
+    p, q = (torch.from_numpy(fit.weights).double() for fit in (one, other))
+    return np.asarray(stats.jensen_shannon_nats(p, q).numpy())
+
+
+def between_answers(one: Recorded, other: Recorded) -> Values:
+    """Total variation of the probabilities as they are."""
+    return total_variation(one.probabilities, other.probabilities)
+
+
+def between_tempered(one: Recorded, other: Recorded) -> Values:
+    """The same after one temperature for all examples, a mean over which of the two is tempered."""
+    each = [
+        total_variation(tempered(moved.log_probabilities[:, 0], still.probabilities), still.probabilities)
+        for moved, still in ((one, other), (other, one))
+    ]
+    return np.asarray(np.mean(each, axis=0))
+
+
+def same_decision(one: Recorded, other: Recorded) -> Values:
+    """1 where both say the same, else 0."""
+    return np.asarray((one.predicted == other.predicted).astype(float))
+
+
+def _against_subject(case: Case, settings: SeedVarianceSettings, values: dict[str, Values]) -> Iterator[Measurement]:
+    """Overall, by the subject's predicted class, and by class and quarter of its largest weight."""
+    everyone = np.ones(len(case.tested), dtype=bool)
+    for name, baseline in BASELINES.items():
+        yield from measured(case, name, values[name], everyone, baseline, {}, settings.draws)
+    quarter = bin_of(values["max_attention"])
+    for name in ("jsd", "tvd"):
+        for number, label in enumerate(case.labels):
+            members = case.own.predicted == number
+            by = {"class": label}
+            yield from measured(case, name, values[name], members, BASELINES[name], by, settings.draws)
+            for place, title in enumerate(BINS):
+                among, where = members & (quarter == place), {**by, "bin": title}
+                yield from measured(case, name, values[name], among, BASELINES[name], where, settings.draws)
+
+
+def _between_all(pairs: dict[str, Pairs]) -> Iterator[Measurement]:
+    """Means over all pairs of seeds."""
+    for name, of in pairs.items():
+        quantity, _, kind = name.partition("_")
+        full = "_".join(filter(None, [quantity, "pairs", kind]))
+        yield Measurement(full, *stats.pairs_interval(of), baseline=BASELINES[quantity], by={})
+
+
+def plan(case: Case, settings: SeedVarianceSettings) -> list[Recipe]:
+    """The subject's recipe with other seeds."""
+    return [] if case.fits is None else seed_recipes(case, settings.seeds)[1:]
+
+
+seed_variance = Check(
+    name="seed_variance",
+    question="How much do the weights and the answers differ between seeds anyway?",
+    paper="Wiegreffe & Pinter 2019, §3.2",
+    holds="retrained",
+    baseline="none: this is what other fits are read against",
+    settings=SeedVarianceSettings,
+    measure=measure,
+    cost=lambda case, settings: settings.seeds * len(case.tested),
+    plan=plan,
+    refits=True,
+)

@@ -1,0 +1,164 @@
+"""`heatcheck calibrate`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heatcheck.cli.options import AsJson
+from heatcheck.errors import BadInput
+
+if TYPE_CHECKING:
+    from heatcheck.auditing.calibration_result import Calibration, Verdict
+    from heatcheck.engine import Outcome
+
+
+def calibrate(
+    seeds: Annotated[int | None, typer.Option(help="Times each control is drawn.", show_default="13")] = None,
+    first_seed: Annotated[int, typer.Option(help="The others follow it.")] = 0,
+    examples: Annotated[int | None, typer.Option(help="Texts each card is made from.", show_default="300")] = None,
+    workers: Annotated[int, typer.Option(help="Jobs at once, each in a process of its own; 0: one here.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke run: one seed, few texts, no decoys.")] = False,
+    decoy: Annotated[bool, typer.Option("--decoy/--no-decoy", help="Train decoys too.")] = True,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to keep it in; what is there already is not run again.",
+            show_default="heatcheck-out/calibration",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Is the verdict card right on models whose answer is known? Exit code 1 if it is not.
+
+    heatcheck calibrate --workers 2
+
+    heatcheck calibrate --first-seed 100 --json
+
+    heatcheck calibrate --quick
+
+    A run that was stopped goes on where it was when the same command is given again.
+    """
+    if workers < 0:
+        raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
+
+    from dataclasses import replace
+
+    from heatcheck.auditing.calibration import QUICK, CalibrationSettings
+    from heatcheck.auditing.calibration import calibrate as run
+    from heatcheck.cli import show
+    from heatcheck.engine import write_json
+    from heatcheck.training import STORE
+
+    given = {"seeds": seeds, "examples": examples}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    start = QUICK if quick else CalibrationSettings()
+    settings = replace(start, first_seed=first_seed, decoys=decoy and start.decoys, **changes)
+    folder = out or STORE / "calibration"
+    with _bar(shown=not json) as watch:
+        found = run(settings, folder, workers=workers, progress=watch)
+    facts = _facts(found)
+    kept = folder / "calibration.json"
+    write_json(kept, facts)
+    if json:
+        show.as_json({"file": str(kept), **facts})
+    else:
+        _say(found)
+        typer.echo(f"\nevery verdict: {kept}")
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+def _say(found: "Calibration") -> None:
+    """The counts, whatever was not right, the decoys and the dial, and what was asked of them."""
+    from heatcheck.cli import show
+
+    rows = [
+        [
+            count.line,
+            *map(str, (count.decided, count.right, count.wrong, count.unclear)),
+            f"{count.bound:.3f}" if count.decided else "",
+            f"{count.moot} of {count.moot + count.moot_missed}" if count.moot + count.moot_missed else "",
+            str(count.not_asserted or ""),
+        ]
+        for count in found.counts
+    ]
+    columns = ["line", "decided", "right", "wrong", "unclear", "right, at least", "moot and unclear", "not asserted"]
+    show.table(columns, rows, "The card against what is known (at least: one-sided 95% Clopper–Pearson bound)")
+    if found.faults:
+        typer.echo("")
+        each = [[_control(v), v.line, v.truth, v.state, _numbers(v), v.reason] for v in found.faults]
+        show.table(["control", "line", "known", "said", "numbers", "why"], each, "Not right")
+    if found.decoys:
+        rejected = [decoy for decoy in found.decoys if decoy.rejected]
+        typer.echo(f"\n{len(found.decoys)} decoys were trained; {len(rejected) or 'none'} rejected")
+        for one in rejected:
+            typer.echo(f"  {one.task}, seed {one.seed}: {one.rejected}")
+    for name, reason in found.failed.items():
+        typer.echo(f"failed: {name}: {reason}")
+    typer.echo("")
+    asked = [["met" if one.met else "NOT MET", one.name, one.detail] for one in found.criteria]
+    show.table(["", "criterion", "found"], asked)
+    typer.echo("\nThe card is calibrated." if found.passed else "\nThe card is not calibrated.")
+
+
+def _control(verdict: "Verdict") -> str:
+    return f"{verdict.cell}, seed {verdict.seed}"
+
+
+def _numbers(verdict: "Verdict") -> str:
+    return "; ".join(map(_number, verdict.numbers))
+
+
+def _number(facts: Mapping[str, Any]) -> str:
+    """A measurement in a few words."""
+    of = ", ".join(str(facts["by"][key]) for key in ("operator", "against", "weights", "model") if key in facts["by"])
+    ends = ", ".join("?" if facts[end] is None else f"{facts[end]:.2f}" for end in ("low", "high"))
+    return f"{facts['name']}{f' ({of})' if of else ''} = {facts['value']:.2f} [{ends}]"
+
+
+def _facts(found: "Calibration") -> dict[str, Any]:
+    """What a program wants to know of it."""
+    counts = [{**count._asdict(), "decided": count.decided, "right_at_least": count.bound} for count in found.counts]
+    return {
+        "passed": found.passed,
+        "code": found.code,
+        "lines": counts,
+        "criteria": [criterion._asdict() for criterion in found.criteria],
+        "verdicts": [_verdict_facts(verdict) for verdict in found.verdicts],
+        "dial": [
+            {
+                "statistic": curve.name,
+                "seed": curve.seed,
+                "covered": curve.covered,
+                "inversions": list(curve.inversions),
+                "readings": [reading._asdict() for reading in curve.readings],
+            }
+            for curve in found.curves
+        ],
+        "decoys": [decoy._asdict() for decoy in found.decoys],
+        "failed": dict(found.failed),
+    }
+
+
+def _verdict_facts(verdict: "Verdict") -> dict[str, Any]:
+    cell: Sequence[str] = verdict.cell
+    return {**verdict._asdict(), "cell": list(cell), "numbers": list(verdict.numbers)}
+
+
+@contextmanager
+def _bar(*, shown: bool) -> Iterator[Callable[["Outcome", int, int], None]]:
+    """How many jobs are done and about how long the others take, on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    hidden = not (shown and console.is_terminal)  # a log file wants no bar
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task("calibrating", total=None)
+        yield lambda outcome, done, total: progress.update(
+            task, description=outcome.job.name, completed=done, total=total
+        )

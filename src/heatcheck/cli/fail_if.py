@@ -1,0 +1,45 @@
+"""`--fail-if`: what on a card makes the command fail, for somebody's CI."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from heatcheck.errors import BadInput, UnknownName
+
+if TYPE_CHECKING:
+    from heatcheck.auditing import Audit
+
+
+class Condition(NamedTuple):
+    """A line of the card, and the state it must not have."""
+
+    line: str
+    state: str
+
+
+def conditions(texts: Iterable[str] | None) -> list[Condition]:
+    """Each `LINE=STATE`, with the line by its name or in short; what no card can say is refused.
+
+    >>> conditions(["necessary=no", "context=not run"])
+    [Condition(line='necessary', state='no'), Condition(line='works out of context', state='not run')]
+    """
+    from heatcheck.auditing import SHORT, STATES
+
+    found = []
+    for text in texts or []:
+        name, equals, state = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise BadInput(f"--fail-if takes LINE=STATE, such as 'necessary=no', not {text!r}.")
+        line = SHORT.get(name, name)
+        if line not in STATES:
+            raise UnknownName("line of the card", name, {*SHORT, *STATES})
+        if state not in STATES[line]:
+            raise BadInput(f"--fail-if {text!r}: {line} is {', '.join(STATES[line][:-1])} or {STATES[line][-1]}.")
+        found.append(Condition(line, state))
+    return found
+
+
+def holding(wanted: Sequence[Condition], audits: Iterable["Audit"]) -> str:
+    """Which conditions hold, of which model; empty if none does."""
+    held = [f"{line} is {state} ({audit.subject})" for audit in audits for line, state in wanted
+            if audit.card[line].state == state]  # fmt: skip
+    return "; ".join(dict.fromkeys(held))

@@ -1,0 +1,85 @@
+"""What each word says of the label by itself: counted in labelled texts, nothing fitted.
+
+ℓ_wk = log p(w|k) − log p(w): how much likelier a text of label k has the word than one whose label is drawn evenly.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from heatcheck.errors import BadInput
+
+TIE = 1e-9  # sums that differ by less are the same
+
+
+@dataclass(frozen=True)
+class WordOdds:
+    """Smoothed log-odds of each word for each label, and how many texts of each label they were counted in."""
+
+    place: Mapping[str, int]
+    log_odds: Float[np.ndarray, "word label"]
+    texts: Int[np.ndarray, " label"]
+
+    def of(self, words: Sequence[str]) -> Float[np.ndarray, "token label"]:
+        """A row a word, in their order; zeros for a word that was never counted, which says nothing."""
+        found = np.zeros((len(words), len(self.texts)))
+        known = [(row, self.place[word]) for row, word in enumerate(words) if word in self.place]
+        if known:
+            rows, places = zip(*known, strict=True)
+            found[list(rows)] = self.log_odds[list(places)]
+        return found
+
+    def choose(
+        self, words: Sequence[str], weights: Float[np.ndarray, " token"], options: Iterable[int] | None = None
+    ) -> int:
+        """The label that these words speak for under these weights: argmax_k Σ_t α_t ℓ_tk, among `options` if given.
+
+        A tie goes to the commonest label of the counted texts; a label that none of them has is chosen last.
+
+        >>> odds = count_word_odds([["good"], ["bad"], ["bad", "film"]], np.array([1, 0, 0]), 2)
+        >>> odds.choose(["good", "bad"], np.array([0.9, 0.1])), odds.choose(["unheard-of"], np.array([1.0]))
+        (1, 0)
+        """
+        sums = np.where(self.texts > 0, weights.astype(np.float64) @ self.of(words), -np.inf)
+        allowed = np.arange(len(sums)) if options is None else np.array(sorted(options))
+        best = allowed[sums[allowed] >= sums[allowed].max() - TIE]
+        return int(best[self.texts[best].argmax()])
+
+
+def count_word_odds(
+    texts: Sequence[Iterable[str]], gold: Int[np.ndarray, " example"], labels: int, *, smoothing: float = 0.5
+) -> WordOdds:
+    """Counts in how many texts of each label a word stands; a word that stands twice in a text counts once.
+
+    `smoothing` texts with the word are added to a label of average size, and to others in proportion: the same rate to
+    each. So neither a word of no text nor one of every text speaks for the rarer label, whatever the labels' shares.
+
+    >>> odds = count_word_odds([["good"], ["bad"], ["good", "film"], ["bad", "film"]], np.array([1, 0, 1, 0]), 2)
+    >>> odds.of(["good", "film"]).round(2)
+    array([[-1.1 ,  0.51],
+           [ 0.  ,  0.  ]])
+    """
+    if len(texts) != len(gold) or not len(texts):
+        raise BadInput(
+            f"word odds are counted in labelled texts, and there are {len(texts)} texts, {len(gold)} labels."
+        )
+    if not 0 < smoothing < np.inf:
+        raise BadInput(f"the smoothing of word odds must be above 0, not {smoothing}: log 0 is no number.")
+    place: dict[str, int] = {}
+    rows: list[int] = []
+    columns: list[int] = []
+    for text, label in zip(texts, gold.tolist(), strict=True):
+        found = [place.setdefault(word, len(place)) for word in dict.fromkeys(text)]
+        rows += found
+        columns += [label] * len(found)
+    counts = np.zeros((len(place), labels))
+    np.add.at(counts, (np.array(rows, dtype=int), np.array(columns, dtype=int)), 1)
+    of_label = np.bincount(gold, minlength=labels)
+    seen = of_label > 0
+    # p(w|k), but for a factor that all labels share.
+    rate = counts[:, seen] / of_label[seen] + smoothing * seen.sum() / of_label.sum()
+    table = np.zeros_like(counts)
+    table[:, seen] = np.log(rate) - np.log(rate.mean(1, keepdims=True))
+    return WordOdds(place, table, of_label)

@@ -1,0 +1,47 @@
+"""What each state adds to the answer: its weight times what it says."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.errors import NotSupported
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.tokens import explain_tokens
+from heatcheck.models import Subject, response
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+    """α_t · (r_t + b) of the predicted label, less the mean over the other labels the example may have.
+
+    Unlike the weights it is the same, up to one factor a text, in every twin that trades a word's weight for what the
+    word says (checks/gauge.py): the bias goes to the tokens because the weights sum to 1.
+    """
+
+    @torch.no_grad()
+    def score(batch: Batch) -> Float[Tensor, "example token"]:
+        found = response(subject, batch)
+        if found.relevance is None or found.bias is None:
+            raise NotSupported(
+                f"contribution needs logits that are linear in the weights, and those of {subject.id} are not."
+            )
+        weights = found.attention[:, 0, 0]
+        votes = found.relevance[:, 0] + found.bias[:, 0, None]  # [example token label]
+        logits = torch.einsum("et,etl->el", weights, votes)
+        predicted = torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1]).bool()
+        others = ~predicted if batch.options is None else batch.options & ~predicted
+        share = others / others.sum(-1, keepdim=True).clamp(min=1)
+        return weights * torch.einsum("etl,el->et", votes, predicted.to(votes.dtype) - share)
+
+    return explain_tokens(subject, examples, score)
+
+
+contribution = Explainer(
+    "contribution",
+    "the token's weight times what its state votes for the predicted label: what it adds to the answer",
+    signed=True,
+    explain=explain,
+    paper="Sun & Lu 2020; unchanged in a gauge twin",
+)

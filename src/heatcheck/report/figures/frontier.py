@@ -1,0 +1,190 @@
+"""The TVD–JSD frontier: models by how far their answers and their weights are from one model's."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from heatcheck.checks import CheckResult
+from heatcheck.engine import Facts
+from heatcheck.report.figures.distribution import alt_data
+from heatcheck.report.figures.figure import (
+    ATTENTION,
+    BAR,
+    FLOOR,
+    MECHANICAL,
+    MOST,
+    RIVAL,
+    WIDTH,
+    Figure,
+    altair,
+    declare,
+)
+from heatcheck.report.frontier import candidates, farthest, mean_of_seeds
+from heatcheck.report.lexicon import MODELS
+from heatcheck.report.model_names import STARTS, kind_of, name_of, short_name, start_of
+from heatcheck.report.wording import number
+
+PUBLISHED = "published adversary"
+_MOST_JSD = 0.7  # ln 2 is the most that two distributions can differ
+_STAR = "M0,-1.4L.41,-.56L1.33,-.43L.67,.21L.82,1.13L0,.7L-.82,1.13L-.67,.21L-1.33,-.43L-.41,-.56Z"
+
+
+class Look(NamedTuple):
+    """Colour and shape: each tells the kinds apart without the other."""
+
+    colour: str
+    shape: str
+
+
+LOOKS = {
+    MODELS["adversary"]: Look(ATTENTION, "circle"),
+    MODELS["seed"]: Look(RIVAL, "triangle-up"),
+    MODELS["uniform"]: Look(FLOOR, "square"),
+    MODELS["instance"]: Look(MECHANICAL, "diamond"),
+    MODELS["gauge"]: Look(MOST, "cross"),
+    "another known model": Look(BAR, "triangle-down"),
+    PUBLISHED: Look("#c2417c", _STAR),
+}
+_DASHES = dict(zip(STARTS.values(), ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3]), strict=True))
+
+
+def tvd_by_jsd(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
+    """Every model that was made, the farthest that passes for an honest seed marked."""
+    points = [one.point for one in candidates(result)]
+    star = farthest(result)
+    kinds = kinds_in(points)
+    if not kinds:
+        return None
+    drawn = panel(points, kinds, starts_in(points), ring=star.point if star else None, width=WIDTH - 60, height=380)
+    seeds = [mean_of_seeds(points, name) for name in ("jsd", "tvd")]
+    caption = (
+        "Each mark is a model: to the right its weights differ more from the audited model's, upwards its answers do. "
+        "Trained adversaries are joined in the order of λ. "
+    )
+    if all(map(math.isfinite, seeds)):
+        caption += (
+            f"The dashed lines are the mean of the honest seeds (JSD {number(seeds[0])}, TVD {number(seeds[1])}): "
+            "right of the one and below the other a model answers more like this one than an honest seed does, with a "
+            "more different heatmap. "
+        )
+    if star:
+        caption += (
+            f"The ring is the most different model that passes for an honest seed, by its decisions and by its TVD "
+            f"after one temperature for all texts: {name_of(star.by)}, JSD {number(star.found['jsd'].value)}. "
+        )
+    return declare("adversarial-model-frontier", result.check, caption.strip(), drawn)
+
+
+def kinds_in(points: Iterable[Facts]) -> list[str]:
+    """The kinds that have a place on the axes, in the order of a legend."""
+    present = {kind_of(point) for point in points if _place(point)}
+    return [kind for kind in LOOKS if kind in present]
+
+
+def starts_in(points: Iterable[Facts]) -> list[str]:
+    """How adversaries began, in the order of a legend."""
+    present = {start_of(point) for point in points if _place(point)}
+    return [start for start in STARTS.values() if start in present]
+
+
+def panel(
+    points: Sequence[Facts],
+    kinds: Sequence[str],
+    starts: Sequence[str],
+    *,
+    published: Facts | None = None,
+    ring: Facts | None = None,
+    top: float = math.nan,
+    title: str = "",
+    width: int,
+    height: int,
+    crowded: bool = False,
+) -> Any:
+    """One frontier.
+
+    Args:
+        kinds, starts: of all panels of the figure, so that they share one legend.
+        published: another adversary's `jsd` and `tvd`, which is no model of ours.
+        ring: the point to mark.
+        top: of the axis of TVD; nan: what the points need.
+        crowded: say λ along the first curve only.
+    """
+    alt = altair()
+    rows = [_row(point, kind_of(point)) for point in points if _place(point)]
+    if published:
+        rows.append(_row({"model": "adversary", **published}, PUBLISHED))
+    names = [*kinds, *([PUBLISHED] if published or PUBLISHED in kinds else [])]
+    names = list(dict.fromkeys(names))
+    x = alt.X("jsd:Q", title="mean JSD of the weights (nats)").scale(domain=[0, _MOST_JSD])
+    top = top if math.isfinite(top) else top_of(rows)
+    y = alt.Y("tvd:Q", title="mean TVD of the answers").scale(domain=[0, top])
+    colour = (
+        alt.Color("kind:N", title=None)
+        .scale(domain=names, range=[LOOKS[name].colour for name in names])
+        .legend(orient="top", labelLimit=0, columns=0 if sum(len(name) + 6 for name in names) < 115 else 3)
+    )
+    shape = alt.Shape("kind:N", title=None).scale(domain=names, range=[LOOKS[name].shape for name in names])
+    chart = alt.Chart()
+    adversaries = [row for row in rows if row["start"]]
+    layers = []
+    across = {name: mean_of_seeds(points, name) for name in ("jsd", "tvd")}
+    for name, channel in (("jsd", "x"), ("tvd", "y")):
+        if math.isfinite(across[name]):
+            rule = alt.Chart(alt_data([{name: round(across[name], 5)}])).mark_rule(strokeDash=[5, 4], opacity=0.7)
+            layers.append(rule.encode(**{channel: {"jsd": x, "tvd": y}[name]}))
+    if adversaries:
+        line = chart.mark_line(color=ATTENTION, strokeWidth=1.5).encode(
+            x=x,
+            y=y,
+            order="strength:Q",
+            detail="curve:N",
+            strokeDash=alt.StrokeDash("start:N", title=None)
+            .scale(domain=list(starts), range=[_DASHES[start] for start in starts])
+            .legend(alt.Legend(orient="bottom", labelLimit=0) if len(starts) > 1 else None),
+        )
+        layers.append(line.properties(data=alt_data(adversaries)))
+    tooltip = ["model:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("jsd", "tvd"))]
+    marks = chart.mark_point(filled=True, opacity=0.9, size=75).encode(
+        x=x, y=y, color=colour, shape=shape, tooltip=tooltip
+    )
+    layers.append(marks.properties(data=alt_data(rows)))
+    for above in (True, False):  # a curve rises: below it there is room, but not under the axis
+        labelled = [
+            row
+            for row in rows
+            if row["label"]
+            and (not row["start"] or row["tvd"] < top / 15) == above
+            and (not crowded or row["start"] in ("", starts[0]))
+        ]
+        labels = chart.mark_text(align="left", dx=7, dy=-9 if above else 11, fontSize=11)
+        layers.append(labels.encode(x=x, y=y, text="label:N").properties(data=alt_data(labelled)))
+    if ring and _place(ring):
+        around = chart.mark_point(size=330, filled=False, strokeWidth=1.8, color=ATTENTION).encode(x=x, y=y)
+        layers.append(around.properties(data=alt_data([_row(ring, kind_of(ring))])))
+    return alt.layer(*layers).properties(width=width, height=height, title=title)
+
+
+def top_of(rows: Iterable[Facts]) -> float:
+    """Where the axis of TVD ends so that every point is on it."""
+    highest = max((float(row["tvd"]) for row in rows), default=0.0)
+    return max(0.1, math.ceil(highest * 22) / 20)
+
+
+def _place(point: Facts) -> bool:
+    """Whether a model has a place on both axes."""
+    return all(name in point and math.isfinite(float(point[name])) for name in ("jsd", "tvd"))
+
+
+def _row(point: Facts, kind: str) -> dict[str, Any]:
+    start = start_of(point) if kind != PUBLISHED else ""
+    strength = point.get("strength")
+    return {
+        "model": name_of(point) if kind != PUBLISHED else kind,
+        "kind": kind,
+        "jsd": round(float(point["jsd"]), 5),
+        "tvd": round(float(point["tvd"]), 5),
+        "start": start,
+        "curve": f"{start}, {point.get('restart', 0)}" if start else "",
+        "strength": float(strength) if strength is not None else 0.0,
+        "label": "" if kind == PUBLISHED else short_name(point),
+    }

@@ -1,0 +1,20 @@
+"""Which texts of a model stand in one panel of a study's figure."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Bool
+
+from heatcheck.studies import Model
+
+CLASSES = 3  # more are drawn together, as published
+
+
+def parts_of(model: Model) -> Iterator[tuple[str, Bool[np.ndarray, " example"]]]:
+    """The texts of each predicted class, or all of them where there are more classes than a grid can take."""
+    predicted = model.examples["predicted"]
+    if len(model.labels) > CLASSES:
+        yield "", np.ones(len(predicted), bool)
+        return
+    for at, label in enumerate(model.labels):
+        yield label, predicted == at

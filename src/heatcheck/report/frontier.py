@@ -1,0 +1,43 @@
+"""Models on the axes of TVD and JSD: how far their answers and their weights are from the audited model's."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.engine import Facts
+
+
+class Candidate(NamedTuple):
+    """One model, and all that was measured of it."""
+
+    by: Facts
+    found: Mapping[str, Measurement]
+
+    @property
+    def point(self) -> Facts:
+        """As a study has it: what the model is, and its numbers by name."""
+        return {**self.by, **{name: m.value for name, m in self.found.items()}}
+
+
+def candidates(result: CheckResult) -> list[Candidate]:
+    """Every model that the check measured, in its order."""
+    found: dict[str, Candidate] = {}
+    for m in result.measurements:
+        if "model" in m.by:
+            key = json.dumps(m.by, sort_keys=True, default=str)
+            one = found.setdefault(key, Candidate(m.by, {}))
+            found[key] = one._replace(found={**one.found, m.name: m})
+    return list(found.values())
+
+
+def farthest(result: CheckResult) -> Candidate | None:
+    """The model whose JSD is J*: the most different one that answers as an honest seed does."""
+    return next((one for one in candidates(result) if {"J_star", "jsd"} <= one.found.keys()), None)
+
+
+def mean_of_seeds(points: Sequence[Facts], name: str) -> float:
+    """NaN where there is no seed."""
+    values = [float(point[name]) for point in points if point["model"] == "seed" and name in point]
+    return sum(values) / len(values) if values else math.nan

@@ -1,0 +1,199 @@
+"""What checks, quantities, states and models are called in plain words."""
+
+# A sign for every word, so that a badge says the same without its colour.
+SIGNS = {"yes": "✓", "no": "✕", "unclear": "?", "not run": "○", "not found": "◇"}
+
+# In the order of the page: from what the heatmap shows to what could be shown instead.
+TITLES = {
+    "agreement": "Agreement with rival explanations",
+    "erasure": "Removing the highlighted words",
+    "permutation": "Shuffling the weights",
+    "counterfactual": "Different weights, same answer",
+    "gauge": "A twin with another heatmap and the same decisions",
+    "necessity": "Doing without learned attention",
+    "seed_variance": "The same recipe, other seeds",
+    "adversarial_model": "Models trained to answer alike with other weights",
+    "guide": "The weights outside the model",
+    "log_odds": "Weights and words of a bag of words",
+}
+
+HELD = {
+    "states": "what the model computed from each text stays as it was; only the attention weights change",
+    "re-encoded": "the trained model; every changed text is read afresh",
+    "retrained": "the recipe; the model itself is trained again",
+}
+
+# Checks that hold different things in their different parts.
+HELD_BY = {
+    "gauge": "every decision; the weight of each word and what it says change together",
+    "necessity": "where other weights are put in, all but the weights; where a model is trained again, the recipe",
+    "guide": "for the log-odds guide the weights, the words and the labels; where a guide is trained, the recipe",
+}
+
+QUANTITIES = {
+    "tau": "mean Kendall τ",
+    "tau_mechanical_floor": "τ that arises mechanically",
+    "significant_share": "share of texts with a significant τ",
+    "tau_above_uniform": "mean Kendall τ over the words above uniform weight",
+    "tau_difference": "mean difference of two Kendall τ",
+    "top_k_overlap": "overlap of the top words",
+    "top_k_distance": "distance of the top words (0 is the same order)",
+    "K": "effect beyond random removal, as a share of the best rival's (K)",
+    "K_signed": "K against the best rival that knows the sign",
+    "effect": "mean change of the probability",
+    "room": "best rival minus random",
+    "delta": "median change of the output when weights are shuffled",
+    "q": "share of shuffles that keep the answer (q)",
+    "flips": "share of shuffles that change the decision",
+    "evenness": "evenness of the weights (1 is uniform)",
+    "jsd": "largest JSD at which the answer stays",
+    "upper": "upper bound on that JSD",
+    "floor": "JSD that every model reaches (floor)",
+    "most": "JSD of the most different weights, whatever the answer",
+    "null": "the same JSD with the relevances shuffled",
+    "U": "share of the possible difference that keeps the answer (U)",
+    "U_upper": "upper bound on U",
+    "U_null": "U with the relevances shuffled",
+    "gap": "JSD that the published search misses",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "prior": "accuracy of always saying the commonest label",
+    "change": "mean change of the probability",
+    "most_change": "largest change of a probability, over all texts",
+    "N": "share of the accuracy above the commonest label that is lost (N)",
+    "headroom": "accuracy above always saying the commonest label",
+    "difference": "accuracy lost without learned attention",
+    "tvd": "mean change of the probabilities (TVD)",
+    "tvd_tempered": "TVD after one temperature for all texts",
+    "agreement": "share of texts with the same decision",
+    "jsd_pairs": "mean JSD between two seeds",
+    "tvd_pairs": "mean TVD between two seeds",
+    "tvd_pairs_tempered": "mean TVD between two seeds after one temperature for all texts",
+    "agreement_pairs": "share of texts on which two seeds decide alike",
+    "J_star": "mean JSD of the most different model that answers as an honest seed does (J*)",
+    "J_seed": "mean JSD of honest seeds",
+    "J_excess": "how much farther than honest seeds (J* minus theirs, nats)",
+    "rise": "TVD paid for each nat of JSD along the adversaries",
+    "rise_seed": "TVD paid for each nat of JSD by honest seeds",
+    "reach": "JSD that adversaries reach at the TVD of honest seeds",
+    "G": "gain over uniform weights, as a share of the room (G)",
+    "base_accuracy": "accuracy of the audited model",
+    "carries": "what the words alone say of the label: accuracy above the commonest",
+    "jsd_contributions": "JSD of the contributions (weight × what the word says)",
+}
+
+# The same names mean other things in some checks.
+_FROM_SUBJECT = "mean JSD from the audited model's weights"
+OF_CHECK = {
+    ("seed_variance", "jsd"): _FROM_SUBJECT,
+    ("adversarial_model", "jsd"): _FROM_SUBJECT,
+    ("gauge", "jsd"): _FROM_SUBJECT,
+    ("guide", "headroom"): "room: accuracy of the audited model minus that of the uniform guide",
+    ("log_odds", "jsd"): "JSD of the weights from these",
+    ("log_odds", "change"): "mean change of the probability",
+    ("log_odds", "flips"): "share of texts whose decision changes",
+}
+
+# How to read a check's numbers, where they are easily misread.
+READING = {
+    "permutation": "The weights are dealt out anew among the words of a text while everything else in the model stays. "
+    "An answer that hardly moves did not depend on which word had which weight. Flat weights cannot move anything, so "
+    "look at the texts with a large weight.",
+    "counterfactual": "A large JSD alone says nothing. In every model that reads its states out linearly, a heatmap on "
+    "two words only (with more than two labels: on as many words as there are labels) gives exactly the same answer, "
+    "so there are always other weights that give it. Read the JSD against what the same weights give when the "
+    "relevances are shuffled among the words: where it is no smaller than this null, the shape of the weights explains "
+    "all of it. With two labels there is also a floor that every such model reaches. What does tell models apart needs "
+    "no search: the share q of plain shuffles that keep the answer.",
+    "gauge": "This model reads each word by itself. Then a word's weight can be traded against what the word says once "
+    "it is read: lower the one, raise the other, and every decision on every text stays as it was. So it has twins of "
+    "its own kind, known without any training, one with uniform weights and one with the heatmap turned around. What "
+    "cannot be traded away is the contribution, the weight times what the word says: its heatmap is the same in all "
+    "of them.",
+    "necessity": "Two questions are easily taken for one. Other weights put into this very model say whether it "
+    "uses its weights. Models trained again without learned attention say whether the task needs them, in this "
+    "family of models and at this budget. A model can use its weights where none are needed.",
+    "seed_variance": "How far the heatmaps of honest models differ anyway: the same data and recipe, another random "
+    "seed. Everything that is said about different weights is read against this. A JSD of 0 is the same heatmap, 0.69 "
+    "one on other words altogether.",
+    "adversarial_model": "An adversary is a whole model, trained to give the audited model's answers with other "
+    "weights; λ says how much other weights count. Lower right are models with the same answers and very different "
+    "heatmaps. How close two models' answers are when nobody cheats, the honest seeds say. Adversarial weights for one "
+    "text at a time are no model and count for nothing here. A search that finds no such model proves nothing: there "
+    "may be one.",
+    "guide": "The weights are taken out of the model and laid on the bare words. In the log-odds guide every word "
+    "votes for a label as the training texts have it, with its weight; nothing is fitted to the weights, so weights "
+    "that merely spell the label gain nothing. The refitted guide trains a model without context under the weights: it "
+    "can learn such a code, and is shown beside it for that reason.",
+}
+
+# What the counterfactual check can promise, by how it was computed.
+METHODS = {
+    "exact": "The JSD shown is the largest there is: no search can find more.",
+    "bracket": "With more than two labels the largest JSD is bracketed: weights that reach the JSD shown were found, "
+    "and none can pass the upper bound.",
+    "search": "This model's read-out is not linear, so the JSD shown is only what a search found: there may be more, "
+    "and a search that finds little proves nothing.",
+}
+
+# What a decided line of the card asks of somebody who shows heatmaps.
+ADVICE = {
+    ("necessary", "yes"): "The task needs learned attention here: the weights carry part of the solution.",
+    ("necessary", "no"): "Attention could be left out at next to no cost, so the weights need not carry the reasons: "
+    "do not argue from the mere presence of attention.",
+    ("points at what matters", "yes"): "You may say that highlighted words are, on average, words the answer "
+    "depends on.",
+    ("points at what matters", "no"): "Do not present the highlighted words as the words the answer depends on: "
+    "other explanations find words that matter more.",
+    ("hard to manipulate", "yes"): "Inside this model a very different heatmap would have changed the answer: the one "
+    "shown is not one of many that would do.",
+    (
+        "hard to manipulate",
+        "no",
+    ): "Most shuffles of the weights leave the answer as it was: do not read the one that is shown as the reason.",
+    ("works out of context", "yes"): "The weights pick out telling words even outside this model: they say something "
+    "about the text itself.",
+    ("works out of context", "no"): "The weights do not help outside this model: do not reuse them as a list of "
+    "important words.",
+    ("across models", "no"): "Another model gives the same answers with a very different heatmap: do not present this "
+    "one as the only account of these answers.",
+}
+
+# Values of a `by` that say more than their key and themselves.
+BY = {
+    ("fit", "swapped"): "put into this model",
+    ("fit", "retrained"): "trained again",
+    ("fit", "closed form"): "in closed form",
+    ("against", "swap"): "this model under uniform weights",
+    ("against", "retrained"): "models trained again",
+    ("against", "closed form"): "the best without attention, in closed form",
+    ("guide", "log_odds"): "log-odds guide",
+    ("guide", "refitted"): "refitted guide",
+    ("free", "uniform"): "with uniform weights",
+    ("free", "last"): "on the last state only",
+    ("correction", "none"): "uncorrected",
+    ("logits", "published"): "logits as they are",
+    ("logits", "standardised"): "standardised logits",
+}
+
+# Whose weights, where `by` names some.
+WEIGHTS = {
+    "own": "its own weights",
+    "learned": "learned weights",
+    "uniform": "uniform weights",
+    "last": "the last state only",
+    "permuted": "its weights shuffled",
+    "random": "random weights",
+    "free": "the best without attention",
+    "base": "the audited model's weights",
+    "adversary": "an adversary's weights",
+}
+
+# Models on the axes of TVD and JSD.
+MODELS = {
+    "adversary": "trained adversary",
+    "seed": "honest seed",
+    "uniform": "uniform weights",
+    "instance": "one text at a time",
+    "gauge": "gauge twin",
+}

@@ -1,0 +1,211 @@
+"""What the checks on other fits of the model found, as tables of text."""
+
+from collections.abc import Callable, Sequence
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.frontier import candidates, farthest
+from heatcheck.report.lexicon import BY, WEIGHTS
+from heatcheck.report.model_names import name_of
+from heatcheck.report.table import Table, pivot, with_n
+from heatcheck.report.wording import NOTHING, counted, grouping, interval, number, quantity, said
+
+
+def necessity_tables(result: CheckResult) -> list[Table]:
+    """What is lost, beside the accuracies it is a share of."""
+    found = result.measurements
+    largest = next((m for m in found if m.name == "most_change"), None)
+    return [
+        Table(
+            "N: the share of the accuracy above always saying the commonest label that is lost without attention",
+            ("compared with", "N", "95% interval", "accuracy above the commonest label", "n"),
+            [
+                (grouping(m), number(m.value), interval(m), _beside(found, "headroom", "against", m), counted(m))
+                for m in _named(found, "N")
+            ],
+        ),
+        Table(
+            "The accuracy lost without learned attention, seed by seed",
+            ("trained again", "accuracy lost", "95% interval", "n"),
+            [(grouping(m), number(m.value), interval(m), counted(m)) for m in _named(found, "difference")],
+        ),
+        Table(
+            "Accuracy under each kind of weights",
+            ("weights", "how", "accuracy", "95% interval", "F1", "n"),
+            [
+                (
+                    WEIGHTS.get(str(m.by["weights"]), said(m.by["weights"])) if m.by else "always the commonest label",
+                    BY.get(("fit", str(m.by.get("fit"))), NOTHING),
+                    number(m.value),
+                    interval(m),
+                    _same(found, "f1", m),
+                    counted(m),
+                )
+                for m in _named(found, "accuracy", "prior")
+            ],
+        ),
+        Table(
+            "What other weights do to this model's probabilities (logits standardised)",
+            ("weights", "mean change", "95% interval", "largest", "n"),
+            [
+                (
+                    grouping(m),
+                    number(m.value),
+                    interval(m),
+                    number(largest.value) if largest and largest.by == m.by else NOTHING,
+                    counted(m),
+                )
+                for m in _named(found, "change")
+            ],
+        ),
+    ]
+
+
+def seed_variance_tables(result: CheckResult) -> list[Table]:
+    """Against the subject, between all seeds, and by class and largest weight."""
+    overall = [m for m in result.measurements if not m.by.keys() & {"class", "bin"}]
+    cells = [
+        (str(m.by["class"]), str(m.by.get("bin", "all")), with_n(m))
+        for m in result.measurements
+        if m.name == "jsd" and "class" in m.by
+    ]
+    return [
+        Table(
+            "The audited model and its other seeds, and all seeds among each other",
+            ("quantity", "mean", "95% interval", "n"),
+            [(quantity(m, result.check), number(m.value), interval(m), counted(m)) for m in overall],
+        ),
+        pivot(
+            "JSD from the other seeds, by predicted class and by the largest weight of the text",
+            "class",
+            sorted(cells, key=lambda cell: (cell[1] != "all", cell[1])),
+        ),
+    ]
+
+
+def adversarial_model_tables(result: CheckResult) -> list[Table]:
+    """What the frontier comes to, and every model on it."""
+    star = farthest(result)
+    columns = {
+        "jsd": "JSD",
+        "tvd": "TVD",
+        "tvd_tempered": "TVD, one temperature",
+        "agreement": "same decision",
+        "accuracy": "accuracy",
+    }
+    summed = _named(result.measurements, "J_excess", "J_star", "J_seed", "rise", "rise_seed", "reach")
+    return [
+        Table(
+            "What it comes to: how far a model can be that answers as an honest seed does",
+            ("quantity", "value", "95% interval", "n"),
+            [(quantity(m, result.check), number(m.value), interval(m), counted(m)) for m in summed],
+        ),
+        Table(
+            "Every model beside the audited one: JSD of the weights (nats), TVD of the answers",
+            ("model", *columns.values(), "n"),
+            [
+                (
+                    name_of(one.by) + (" (J*)" if star and one.by == star.by else ""),
+                    *(
+                        NOTHING
+                        if name not in one.found
+                        else _with_interval(one.found[name])
+                        if name in ("jsd", "tvd")
+                        else number(one.found[name].value)
+                        for name in columns
+                    ),
+                    counted(next(iter(one.found.values()))),
+                )
+                for one in candidates(result)
+            ],
+            dense=True,
+        ),
+    ]
+
+
+def guide_tables(result: CheckResult) -> list[Table]:
+    """The gain as a share of the room, and the accuracies it comes from."""
+    found = result.measurements
+    return [
+        Table(
+            "G: what the weights gain over uniform ones, as a share of the room up to the audited model",
+            ("guide", "G", "95% interval", "room", "n"),
+            [
+                (
+                    grouping(m),
+                    _same(found, "G", m, lambda one: number(one.value)),
+                    _same(found, "G", m, interval),
+                    _with_interval(m),
+                    counted(m),
+                )
+                for m in _named(found, "headroom")
+            ],
+        ),
+        Table(
+            "What the words say without any model: the better guide's accuracy above the commonest label",
+            ("guide", "accuracy above", "95% interval", "n"),
+            [(grouping(m), number(m.value), interval(m), counted(m)) for m in _named(found, "carries")],
+        ),
+        Table(
+            "Accuracy on bare words under each kind of weights",
+            ("guide", "weights", "accuracy", "95% interval", "F1", "n"),
+            [
+                (
+                    BY.get(("guide", str(m.by.get("guide"))), quantity(m)),
+                    WEIGHTS.get(str(m.by.get("weights")), said(m.by.get("weights"))),
+                    number(m.value),
+                    interval(m),
+                    _same(found, "f1", m),
+                    counted(m),
+                )
+                for m in _named(found, "accuracy", "base_accuracy", "prior")
+            ],
+        ),
+    ]
+
+
+def gauge_tables(result: CheckResult) -> list[Table]:
+    """How far the weights, the contributions and the answers of each twin are."""
+    columns = {
+        "agreement": "same decision",
+        "jsd": "JSD, weights",
+        "jsd_contributions": "JSD, contributions",
+        "tvd": "TVD",
+        "tvd_tempered": "TVD, one temperature",
+    }
+    rows = []
+    for twin in dict.fromkeys(str(m.by["twin"]) for m in result.measurements if "twin" in m.by):
+        of_twin = {m.name: m for m in result.measurements if m.by.get("twin") == twin}
+        cells = (_with_interval(of_twin[name]) if name in of_twin else NOTHING for name in columns)
+        rows.append((said(twin), *cells, counted(next(iter(of_twin.values())))))
+    title = "Each twin beside the audited model: the same decisions, other weights, the same contributions"
+    return [Table(title, ("twin", *columns.values(), "n"), rows)]
+
+
+def _named(found: Sequence[Measurement], *names: str) -> list[Measurement]:
+    """Those of these names, in this order."""
+    return [m for name in names for m in found if m.name == name]
+
+
+def _with_interval(m: Measurement) -> str:
+    """An interval of no visible width, as that of a share which is 1 by proof, is left out."""
+    ends = interval(m)
+    return (
+        number(m.value) if ends in (NOTHING, f"[{number(m.value)}, {number(m.value)}]") else f"{number(m.value)} {ends}"
+    )
+
+
+def _same(
+    found: Sequence[Measurement],
+    name: str,
+    beside: Measurement,
+    said_as: Callable[[Measurement], str] = _with_interval,
+) -> str:
+    """The number of this name that is about the same as another."""
+    one = next((m for m in found if m.name == name and m.by == beside.by and m.by), None)
+    return NOTHING if one is None else said_as(one)
+
+
+def _beside(found: Sequence[Measurement], name: str, key: str, m: Measurement) -> str:
+    """The number of this name that has the same value of a key."""
+    one = next((other for other in found if other.name == name and other.by.get(key) == m.by.get(key)), None)
+    return NOTHING if one is None else _with_interval(one)

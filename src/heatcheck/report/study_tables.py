@@ -1,0 +1,120 @@
+"""A study's numbers as tables with a row a task, each published number in the column after ours."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from heatcheck.report.study_wording import ours, theirs
+from heatcheck.report.table import Table
+from heatcheck.report.wording import NOTHING
+from heatcheck.studies import Model, Row, StudyResult
+
+_WEIGHTS = {"learned": "learned weights", "uniform": "uniform weights", "last": "last state only"}
+_GUIDES = {"uniform": "uniform", "learned": "learned", "base": "the base’s", "adversary": "an adversary’s"}
+
+# check -> caption and columns (quantity -> title) of its tables; a task without the first quantity has no row
+TABLES: dict[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
+    "necessity": (
+        ("Table 2: F1 with learned attention and without", {f"f1:{w}": words for w, words in _WEIGHTS.items()}),
+        (
+            "Accuracy, and N, the share of what is above the commonest label that is lost without attention",
+            {"prior": "commonest label"}
+            | {f"accuracy:{w}": words for w, words in _WEIGHTS.items()}
+            | {"N:retrained": "N, trained again"},
+        ),
+        (
+            "The base itself with other weights put in: does it use its own? (accuracy, and N)",
+            {
+                "swapped:own": "its own",
+                "swapped:uniform": "uniform",
+                "swapped:permuted": "shuffled",
+                "swapped:random": "random",
+                "N:swap": "N, uniform put in",
+            },
+        ),
+    ),
+    "seed_variance": (
+        (
+            "The base and its other seeds",
+            {"jsd:seeds": "JSD of the weights", "tvd:seeds": "TVD of the answers", "agreement:seeds": "same decision"},
+        ),
+        (
+            "All seeds among each other",
+            {"jsd:pairs": "JSD of the weights", "tvd:pairs": "TVD of the answers", "agreement:pairs": "same decision"},
+        ),
+    ),
+    "adversarial_model": (
+        (
+            "Table 4: the adversary with the best F1 among those with a mean JSD above 0.4 (λ in the published unit)",
+            {"best:lambda": "λ", "best:f1": "F1", "best:tvd": "TVD", "best:jsd": "JSD"},
+        ),
+        (
+            "How far a model can be that answers as an honest seed does (JSD in nats)",
+            {
+                "J_seed": "honest seeds",
+                "J_star": "the farthest, J*",
+                "J_excess": "the difference",
+                "rise": "TVD a nat, adversaries",
+                "rise_seed": "TVD a nat, seeds",
+                "reach": "JSD at the seeds’ TVD",
+            },
+        ),
+    ),
+    "guide": (
+        (
+            "Table 3: F1 of a model without context under the weights of another",
+            {f"guide_f1:{weights}": words for weights, words in _GUIDES.items()},
+        ),
+        (
+            "Accuracy of the log-odds guide, which is not fitted, and G, the share of the room that is gained",
+            {
+                "log_odds_guide:own": "the base’s weights",
+                "log_odds_guide:uniform": "uniform weights",
+                "swapped:own": "the base itself",
+                "G:log_odds": "G, log-odds guide",
+                "G:refitted": "G, refitted guide",
+            },
+        ),
+    ),
+}
+
+
+def tables_of_study(found: StudyResult, models: Sequence[Model]) -> dict[str, list[Table]]:
+    """The tables of each check that has numbers here."""
+    rows = {
+        (row.task, row.encoder, row.attention, row.quantity): row
+        for row in found.rows
+        if not row.of_class and not row.bin
+    }
+    told: dict[str, list[Table]] = {}
+    for check, wanted in TABLES.items():
+        tables = [_table(caption, columns, rows, models) for caption, columns in wanted]
+        told[check] = [table for table in tables if table.rows]
+    return {check: tables for check, tables in told.items() if tables}
+
+
+def _table(
+    caption: str, columns: Mapping[str, str], rows: Mapping[tuple[str, str, str, str], Row], models: Iterable[Model]
+) -> Table:
+    """Columns that have nothing in them are left out."""
+    first = next(iter(columns))
+    found = {model.task: _of_model(model, columns, rows) for model in models}
+    found = {task: cells for task, cells in found.items() if first in cells}
+    used = [quantity for quantity in columns if any(quantity in cells for cells in found.values())]
+    beside = {quantity for cells in found.values() for quantity, row in cells.items() if row.paper is not None}
+    heads: list[str] = []
+    for quantity in used:
+        heads += [columns[quantity], *(["paper"] if quantity in beside else [])]
+    body = []
+    for task, cells in found.items():
+        line = [task]
+        for quantity in used:
+            row = cells.get(quantity)
+            line.append(NOTHING if row is None else ours(row))
+            if quantity in beside:
+                line.append(NOTHING if row is None else theirs(row.quantity, row.paper))
+        body.append((*line, str(max(row.seeds for row in cells.values()))))
+    return Table(caption, ("task", *heads, "seeds"), body, dense=True)
+
+
+def _of_model(model: Model, columns: Iterable[str], rows: Mapping[tuple[str, str, str, str], Row]) -> dict[str, Row]:
+    place = (model.task, model.encoder, model.attention)
+    return {quantity: rows[*place, quantity] for quantity in columns if (*place, quantity) in rows}

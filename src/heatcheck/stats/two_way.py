@@ -1,0 +1,103 @@
+"""Intervals for values of a few seeds on the same examples: what varies with either counts.
+
+Seeds and examples are crossed, so neither alone says how far off a mean is. The variances of the seeds' means and of
+the examples' means are added (Owen 2007, the pigeonhole bootstrap in closed form): where a value is a seed's effect
+plus an example's plus noise, that counts the noise twice and the rest once, so the variance is never too small on
+average. Seeds are the fewer, so Student's t has their degrees of freedom.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float, Real
+from scipy import special
+
+from heatcheck.errors import BadInput
+from heatcheck.stats.interval import Interval
+
+Crossed = Real[np.ndarray, "draw example"] | Bool[np.ndarray, "draw example"]
+
+
+def two_way_interval(values: Crossed, level: float = 0.95) -> Interval:
+    """The mean of values [seed, example] with the spread of both; `n` counts seeds.
+
+    One seed, or one example, gives (−inf, inf).
+
+    >>> found = two_way_interval(np.array([[1.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0]]))
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3), found.n
+    (0.75, 0.063, 1.437, 3)
+    """
+    each = _finite(values)
+    return _around(float(each.mean()), _variance_of_mean(each), len(each), level)
+
+
+def two_way_ratio_interval(numerator: Crossed, denominator: Crossed, level: float = 0.95) -> Interval:
+    """The ratio of two means over the same seeds and examples, by linearisation.
+
+    Near the true ratio R it moves as the mean of (numerator − R · denominator) / mean(denominator) does, so what the
+    two have in common cancels. This needs a denominator well away from 0: look at its own interval first.
+
+    >>> right, room = np.array([[1.0, 0.0, 2.0], [0.5, 1.0, 1.5]]), np.array([[2.0, 0.0, 4.0], [1.0, 2.0, 3.0]])
+    >>> two_way_ratio_interval(right, room)
+    Interval(value=0.5, low=0.5, high=0.5, n=2)
+    """
+    above, below = _finite(numerator), _finite(denominator)
+    size = float(below.mean())
+    if size == 0:
+        raise BadInput("the denominator of a ratio is 0 on average, so there is no ratio.")
+    ratio = float(above.mean()) / size
+    return _around(ratio, _variance_of_mean((above - ratio * below) / size), len(above), level)
+
+
+def pairs_interval(values: Real[np.ndarray, "draw draw example"], level: float = 0.95) -> Interval:
+    """The mean over all pairs of seeds, of a symmetric quantity [seed, seed, example]; `n` counts seeds.
+
+    Pairs that share a seed are not independent, so each seed is left out in turn with all its pairs (the jackknife);
+    the spread over examples is added. The diagonal is not looked at. Two seeds, which are one pair, or one example give
+    (−inf, inf).
+
+    >>> apart = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))[..., None].repeat(2, axis=2)
+    >>> found = pairs_interval(apart)
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3), found.n
+    (2.0, -2.968, 6.968, 3)
+    """
+    seeds, examples = len(values), values.shape[2]
+    if seeds < 2:
+        raise BadInput("a mean over pairs of seeds needs at least two seeds.")
+    first, second = np.triu_indices(seeds, k=1)
+    pairs = _finite(values[first, second])  # a row a pair
+    value = float(pairs.mean())
+    if seeds == 2 or examples == 1:
+        return _around(value, None, seeds, level)
+    of_pair = pairs.mean(axis=1)
+    without = np.array([of_pair[(first != seed) & (second != seed)].mean() for seed in range(seeds)])
+    # The jackknife's variance is (n − 1)/n times the sum of squares.
+    of_seeds = (seeds - 1) * without.var()
+    of_examples = pairs.mean(axis=0).var(ddof=1) / examples
+    return _around(value, float(of_seeds + of_examples), seeds, level)
+
+
+def _variance_of_mean(values: Float[np.ndarray, "draw example"]) -> float | None:
+    """Of the mean over both; None where one of them says nothing about its spread."""
+    seeds, examples = values.shape
+    if seeds == 1 or examples == 1:
+        return None
+    return float(values.mean(axis=1).var(ddof=1) / seeds + values.mean(axis=0).var(ddof=1) / examples)
+
+
+def _around(value: float, variance: float | None, seeds: int, level: float) -> Interval:
+    if not 0 < level < 1:
+        raise BadInput(f"level is {level}; it must lie between 0 and 1, as 0.95 does.")
+    if variance is None:
+        return Interval(value, -np.inf, np.inf, seeds)
+    half = float(special.stdtrit(seeds - 1, (1 + level) / 2) * np.sqrt(variance))
+    return Interval(value, value - half, value + half, seeds)
+
+
+def _finite(values: Crossed) -> Float[np.ndarray, "draw example"]:
+    """The values as float64: at least one, all finite."""
+    if values.size == 0:
+        raise BadInput("there is no value to take an interval of; give at least two seeds on some examples.")
+    kept = values.astype(np.float64)
+    if not np.isfinite(kept).all():
+        row, column = np.argwhere(~np.isfinite(kept))[0]
+        raise BadInput(f"the value in row {row}, column {column} is {kept[row, column]}; leave that one out by name.")
+    return kept

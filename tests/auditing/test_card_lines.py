@@ -1,0 +1,268 @@
+"""The rules of *necessary*, *works out of context* and *across models*, on results made by hand."""
+
+import math
+
+import pytest
+
+from heatcheck.auditing import (
+    SHORT,
+    STATES,
+    CardSettings,
+    judge_across,
+    judge_necessary,
+    judge_out_of_context,
+    make_card,
+)
+from heatcheck.checks import CheckResult, Measurement
+
+SETTINGS = CardSettings()
+REFIT = "heatcheck audit MODEL --refit"
+MORE = "more data would decide"
+
+
+def row(name, bounds, n=200, **by):
+    low, high = bounds if isinstance(bounds, tuple) else (bounds, bounds)
+    return Measurement(name, (low + high) / 2, low, high, n, "what it is read against", by)
+
+
+def result(check, *rows, examples=200, **settings):
+    ids = tuple(f"e{n}" for n in range(examples))
+    return CheckResult(check, "subject", "retrained", rows, ids, {}, {}, settings, 0)
+
+
+# necessary -------------------------------------------------------------------------------------------------------
+
+
+def necessity(
+    swap=(0.3, 0.5), change=0.4, room=(0.3, 0.4), texts=200, retrained=None, seeds=5, closed=None, **settings
+):
+    rows = [
+        row("accuracy", 0.85, texts, fit="swapped", weights="own"),
+        row("accuracy", 0.7, texts, fit="swapped", weights="uniform"),
+        row("change", (0.1, 0.2), texts, weights="uniform"),
+        row("most_change", change, texts, weights="uniform"),
+        row("prior", 0.5, texts),
+        row("headroom", room, texts, against="swap"),
+        row("N", swap, texts, against="swap"),
+    ]
+    if closed is not None:
+        rows += [row("headroom", room, texts, against="closed form"), row("N", closed, texts, against="closed form")]
+    if retrained is not None:
+        rows += [
+            row("headroom", room, seeds, against="retrained"),
+            row("N", retrained, seeds, against="retrained", free="last"),
+            row("accuracy", 0.85, seeds, fit="retrained", weights="learned"),
+        ]
+    family = "lstm encoder (64 hidden), tanh attention, linear decoder; at most 15 epochs over 900 texts"
+    return result("necessity", *rows, examples=texts, family=family, **settings)
+
+
+def gauge(equal=1.0, texts=200):
+    twins = [(name, row(name, value, texts, twin=twin)) for twin in ("uniform", "reversed")
+             for name, value in (("agreement", equal), ("tvd", 0.1), ("jsd", 0.47))]  # fmt: skip
+    return result("gauge", *(m for _, m in twins))
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "reason", "statistic"),
+    [
+        (necessity(change=1e-4), "no", "certified: uniform weights change no probability", "most_change"),
+        (necessity(change=2e-4), "not run", REFIT, "N"),
+        (necessity(swap=(-0.02, 0.09)), "no", "certified: this very model under uniform weights loses", "N"),
+        (necessity(swap=(-0.02, 0.10)), "not run", REFIT, "N"),
+        (necessity(swap=(0.2, 0.3)), "not run", REFIT, "N"),
+        # Losing much under uniform weights bounds nothing from below.
+        (necessity(swap=(0.8, 0.9), retrained=(0.01, 0.05)), "no", "", "N"),
+        (necessity(retrained=(0.11, 0.3)), "yes", "", "N"),
+        (necessity(retrained=(-0.1, 0.09)), "no", "", "N"),
+        (necessity(retrained=(0.05, 0.2)), "unclear", f"{MORE}: N = 0.12 [0.05, 0.20] lies across 0.1", "N"),
+        (necessity(retrained=(0.11, 0.3), seeds=4), "unclear", f"{MORE}: at least 5 seeds", "N"),
+        (necessity(retrained=(-math.inf, math.inf), seeds=1), "unclear", f"{MORE}: at least 5 seeds", "N"),
+        (necessity(closed=(0.5, 0.7)), "yes", "", "N"),
+        (necessity(closed=(0.0, 0.02)), "no", "", "N"),
+        (necessity(room=(0.04, 0.2)), "unclear", "moot here", "headroom"),
+        (necessity(room=(0.04, 0.2), swap=(-0.1, 0.0)), "unclear", "moot here", "headroom"),
+        (necessity(room=(0.04, 0.2), retrained=(0.2, 0.3)), "unclear", "moot here", "headroom"),
+        (necessity(room=(math.nan, math.nan), closed=(0.2, 0.3)), "unclear", "moot here", "headroom"),
+        (necessity(change=0.0, texts=29), "unclear", f"{MORE}: at least 30 texts", "N"),
+    ],
+)  # fmt: skip
+def test_when_attention_is_necessary(made, state, reason, statistic):
+    line = judge_necessary(made, None, SETTINGS)
+    assert line.state == state
+    assert line.reason.startswith(reason) if reason else line.reason == ""
+    assert line.evidence[0].name == statistic
+    assert line.sentence
+    assert line.moot == reason.startswith("moot")
+
+
+def test_the_best_without_attention_decides_and_not_the_swap():
+    line = judge_necessary(necessity(swap=(0.8, 0.9), retrained=(0.2, 0.3)), None, SETTINGS)
+    assert line.evidence[0].by == {"against": "retrained", "free": "last"}
+    assert "on the last state alone loses 25%" in line.sentence
+    assert "lstm encoder (64 hidden), tanh attention" in line.holds
+    assert "15 epochs over 900 texts" in line.holds
+    closed = judge_necessary(necessity(closed=(0.2, 0.3), retrained=(0.0, 0.01)), None, SETTINGS)
+    assert closed.evidence[0].by == {"against": "closed form"}
+    assert "epochs" not in judge_necessary(necessity(), None, SETTINGS).holds
+
+
+def test_a_model_that_is_better_without_attention_loses_nothing():
+    assert "loses nothing" in judge_necessary(necessity(retrained=(-0.2, -0.1)), None, SETTINGS).sentence
+
+
+def test_a_twin_with_equal_decisions_is_a_certificate():
+    line = judge_necessary(necessity(), gauge(), SETTINGS)
+    assert line.state == "no"
+    assert line.reason.startswith("certified: a twin of this model has uniform weights")
+    assert (line.evidence[0].name, line.evidence[0].by) == ("agreement", {"twin": "uniform"})
+    assert judge_necessary(None, gauge(), SETTINGS).state == "no"
+    assert judge_necessary(necessity(), gauge(0.999), SETTINGS).state == "not run"
+    assert judge_necessary(None, gauge(texts=29), SETTINGS).state == "unclear"
+
+
+def test_use_is_shown_and_decides_nothing():
+    line = judge_necessary(necessity(), None, SETTINGS)
+    assert line.state == "not run"
+    assert line.sentence.startswith("Uniform weights move this model's probabilities by 0.15 on average.")
+    assert any(m.name == "change" for m in line.evidence)
+
+
+def test_fits_that_failed_are_counted():
+    few = judge_necessary(necessity(retrained=(0.2, 0.3), seeds=4, not_run={"seed 3": "killed"}), None, SETTINGS)
+    assert few.reason.endswith("(1 fit could not be made)")
+    none = judge_necessary(necessity(not_run={"seed 3": "killed", "seed 4": "killed"}), None, SETTINGS)
+    assert none.reason == f"{REFIT} (2 of its fits could not be made)"
+
+
+# works out of context --------------------------------------------------------------------------------------------
+
+
+def guide(gained=(0.6, 0.9), room=(0.2, 0.4), carries=(0.1, 0.2), texts=200, refitted=None, seeds=5):
+    rows = [
+        row("accuracy", 0.9, texts, guide="log_odds", weights="own"),
+        row("accuracy", 0.7, texts, guide="log_odds", weights="uniform"),
+        row("base_accuracy", 1.0, texts),
+        row("prior", 0.5, texts),
+        row("headroom", room, texts, guide="log_odds"),
+        row("carries", carries, texts, guide="log_odds"),
+    ]
+    rows += [] if gained is None else [row("G", gained, texts, guide="log_odds")]
+    if refitted is not None:
+        rows += [row("headroom", (0.2, 0.4), seeds, guide="refitted"), row("G", refitted, seeds, guide="refitted")]
+    return result("guide", *rows, examples=texts)
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "reason", "statistic"),
+    [
+        (guide((0.51, 0.9)), "yes", "", "G"),
+        (guide((0.1, 0.49)), "no", "", "G"),
+        (guide((-0.3, -0.1)), "no", "", "G"),
+        (guide((0.4, 0.6)), "unclear", f"{MORE}: G = 0.50 [0.40, 0.60] lies across 0.5 with n = 200", "G"),
+        (guide((0.51, 0.9), room=(0.01, 0.3)), "unclear", "moot here: words that are all weighted alike", "headroom"),
+        (guide(None, room=(0.0, 0.0)), "unclear", "moot here: words that are all weighted alike", "headroom"),
+        (guide((0.51, 0.9), carries=(0.01, 0.3)), "unclear", "moot here: by themselves the words", "headroom"),
+        (guide((0.51, 0.9), carries=(math.nan, math.nan)), "unclear", "moot here", "headroom"),
+        (guide((0.51, 0.9), texts=29), "unclear", f"{MORE}: at least 30 texts", "G"),
+    ],
+)  # fmt: skip
+def test_when_weights_work_out_of_context(made, state, reason, statistic):
+    line = judge_out_of_context(made, SETTINGS)
+    assert line.state == state
+    assert line.reason.startswith(reason) if reason else line.reason == ""
+    assert line.evidence[0].name == statistic
+    assert line.moot == reason.startswith("moot")
+
+
+@pytest.mark.parametrize(
+    ("made", "leaks"),
+    [
+        (guide((0.0, 0.1), refitted=(0.6, 1.0)), True),
+        (guide((0.0, 0.1), refitted=(0.4, 1.0)), False),
+        (guide((0.0, 0.1), refitted=(0.6, 1.0), seeds=4), False),
+        (guide((0.0, 0.1)), False),
+        (guide((0.6, 0.9), refitted=(0.6, 1.0)), False),
+        (guide((0.0, 0.1), carries=(0.0, 0.1), refitted=(0.6, 1.0)), False),
+    ],
+)
+def test_weights_that_encode_the_label(made, leaks):
+    assert ("encode the label; the words do not carry it" in judge_out_of_context(made, SETTINGS).sentence) == leaks
+
+
+# across models ---------------------------------------------------------------------------------------------------
+
+
+def adversarial(excess=(0.3, 0.5), seeds=5, texts=200, star=0.5):
+    rows = [row("jsd", 0.04, model="seed", seed=n) for n in range(1, seeds)]
+    rows += [row("J_seed", (0.03, 0.05), seeds)]
+    if excess is not None:
+        rows += [row("J_star", star, texts, model="adversary", strength=0.001), row("J_excess", excess, seeds)]
+    return result("adversarial_model", *rows, examples=texts, qualified=[] if excess is None else ["adversary"])
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "reason"),
+    [
+        (adversarial((0.26, 0.5)), "no", ""),
+        (adversarial((0.25, 0.5)), "not found", "J* − J of seeds"),
+        (adversarial((-0.1, 0.1)), "not found", "J* − J of seeds = 0.00 [-0.10, 0.10]: not surely above 0.25 nats"),
+        (adversarial((math.nan, math.nan)), "not found", "J* − J of seeds"),
+        (adversarial(None), "not found", "no model that was tried stays as close"),
+        (adversarial((0.3, 0.5), seeds=4), "unclear", f"{MORE}: at least 5 seeds"),
+        (adversarial((0.3, 0.5), texts=29), "unclear", f"{MORE}: at least 30 texts"),
+        (None, "not run", REFIT),
+    ],
+)
+def test_whether_another_model_has_another_heatmap(made, state, reason):
+    line = judge_across(made, None, SETTINGS)
+    assert line.state == state
+    assert line.reason.startswith(reason) if reason else line.reason == ""
+    assert line.sentence
+
+
+def test_the_sentence_names_the_kind_of_model_and_what_seeds_do():
+    sentence = judge_across(adversarial(), None, SETTINGS).sentence
+    assert "A model trained to differ answers as this one does" in sentence
+    assert "0.50 nats away; those of other seeds are 0.04 away" in sentence
+
+
+def test_without_other_fits_the_twin_is_shown_and_decides_nothing():
+    line = judge_across(None, gauge(), SETTINGS)
+    assert (line.state, line.reason) == ("not run", REFIT)
+    assert "A twin in closed form makes 100% of the same decisions" in line.sentence
+    assert [m.name for m in line.evidence] == ["jsd", "agreement", "tvd"]
+
+
+# The card --------------------------------------------------------------------------------------------------------
+
+
+def test_a_card_of_nothing_says_what_would_run_each_line():
+    card = make_card({}, 1.5, SETTINGS)
+    assert [line.state for line in (*card.lines, card.across)] == ["not run"] * 5
+    assert card["necessary"].reason == card["across models"].reason == REFIT
+    assert card["works out of context"].reason == "heatcheck audit MODEL --checks guide"
+    assert card.logit_scale == 1.5
+    assert set(SHORT.values()) == STATES.keys() == {line.name for line in (*card.lines, card.across)}
+
+
+def test_a_check_that_was_refused_is_no_advice():
+    card = make_card({}, 1.0, SETTINGS, {"guide": "name the texts with --train.", "gauge": "not context-free"})
+    assert card["works out of context"].reason == "guide was refused: name the texts with --train."
+    assert card["necessary"].reason == REFIT
+    decided = make_card({"guide": guide()}, 1.0, SETTINGS, {"guide": "refused"})
+    assert decided["works out of context"].reason == ""
+
+
+def test_thresholds_are_settings():
+    strict = CardSettings(needed=0.4, excess=0.6, gain=0.95, seeds=6)
+    assert judge_necessary(necessity(closed=(0.2, 0.3)), None, strict).state == "no"
+    assert judge_across(adversarial(seeds=7), None, strict).state == "not found"
+    assert judge_across(adversarial(seeds=5), None, strict).state == "unclear"
+    assert judge_out_of_context(guide(), strict).state == "no"
+
+
+def test_what_a_line_may_say_is_listed():
+    lines = [judge_necessary(necessity(), None, SETTINGS), judge_across(adversarial(), None, SETTINGS)]
+    assert all(line.state in STATES[line.name] for line in lines)
+    assert "yes" not in STATES["across models"]

@@ -1,0 +1,87 @@
+"""The card against models whose answer is a theorem: every line has a provable yes and a provable no."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from heatcheck import checks
+from heatcheck.auditing import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, make_card, plan_audit
+from heatcheck.data import Split, load_task
+from heatcheck.errors import NotSupported
+from heatcheck.models import load
+
+LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
+ANY = "any"  # nothing is asserted
+
+# A part of what `heatcheck calibrate` goes through. Out of context, planted_lookup is moot for everybody: there each
+# word stands with each label equally often, so that no weights over words can be told from a code.
+TRUTH = {
+    "reader@planted_keyword": ("no", "yes", "yes", "moot", "no"),
+    "reader@planted_contrast": ("yes", "yes", "unclear", "yes", "not found"),
+    "reader@planted_lookup": ("yes", "yes", "yes", "moot", "not found"),
+    "bystander_right@planted_keyword": ("no", "yes", "no", "moot", "no"),
+    "bystander_right@planted_contrast": ("no", "yes", "no", "yes", "no"),
+    "bystander_wrong@planted_keyword": ("no", "no", "no", "moot", "no"),
+    "bystander_wrong@planted_contrast": ("no", "no", "no", "no", "no"),
+    "bystander_wrong@planted_lookup": ("no", "no", "no", "moot", "no"),
+    "shifted@planted_keyword": ("no", "no", "yes", "moot", ANY),
+    # As for the reader: another opinion of the same polarity would do.
+    "shifted@planted_contrast": ("no", "no", "unclear", "no", ANY),
+    "gauge_twin@planted_keyword": ("no", "no", "unclear", "moot", "no"),
+    "leaker@planted_contrast": ("no", "no", "no", "no", "no"),
+}
+CHECKS = ["necessity", "gauge", "guide", "erasure", "permutation", "counterfactual", "adversarial_model"]
+QUICK = {
+    "card.texts": 20,
+    "erasure.rivals": "leave_one_out",
+    **{f"{check}.draws": 200 for check in CHECKS if check != "gauge"},
+    "necessity.shuffles": 2,
+    "counterfactual.epsilons": "0.05",
+    "counterfactual.shuffles": 1,
+    "permutation.repeats": 20,
+    "adversarial_model.epsilons": "0.05",
+}
+
+# On planted_contrast unweighted words are right two times in three, and so much must be seen to lie above a half.
+TESTED = {"planted_keyword": 40, "planted_contrast": 400, "planted_lookup": 30}
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Planted tasks of a size for tests: what decides the card is proved, not estimated."""
+    made = {}
+
+    def of(task):
+        if task not in made:
+            corpus = load_task(task)
+            sizes = {"train": 2000, "test": TESTED[task]}
+            made[task] = replace(corpus, splits={n: Split(n, corpus[n].examples[:k]) for n, k in sizes.items()})
+        return made[task]
+
+    return of
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_the_card_is_right_where_the_answer_is_known(name, small):
+    subject, corpus = load(f"known:{name}"), small(name.partition("@")[2])
+    plan = plan_audit(subject, corpus, examples=20, checks=CHECKS, settings=QUICK)
+    results = {}
+    for check, settings in plan.checks.items():
+        with suppress(NotSupported):
+            results[check] = checks.CHECKS[check].measure(plan.case, settings)
+    card = make_card(results, plan.case.logit_scale, plan.card)
+    said = {line: "moot" if card[line].moot else card[line].state for line in LINES}
+    known = dict(zip(LINES, TRUTH[name], strict=True))
+    assert {line: state for line, state in said.items() if known[line] != ANY} == {
+        line: state for line, state in known.items() if state != ANY
+    }
+
+
+def test_every_line_has_a_yes_and_a_no_and_every_two_differ_somewhere():
+    """Or the table would prove less than it seems to."""
+    columns = dict(zip(LINES, zip(*TRUTH.values(), strict=True), strict=True))
+    for line in LINES[:4]:
+        assert {"yes", "no"} <= set(columns[line])
+    for number, line in enumerate(LINES):
+        assert all(columns[line] != columns[other] for other in LINES[:number])

@@ -1,0 +1,287 @@
+"""Other models with the same answers: what is planned, which of them count, and the numbers made of them."""
+
+import numpy as np
+import pytest
+from scipy import stats as oracle
+from scipy.optimize import linprog
+
+from heatcheck.checks import CHECKS, Case
+from heatcheck.checks.adversarial_model import (
+    BRACKETED,
+    AdversarialModelSettings,
+    Point,
+    _as_close_as_seeds,
+    _excess,
+    _instances,
+    _reach,
+    _slope,
+)
+from heatcheck.data import Corpus, Example, Split, load_task
+from heatcheck.errors import BadInput, NotSupported, UnknownName
+from heatcheck.models import load, load_folder
+from heatcheck.training import Fits, fit_recipe, plan_recipe
+from subjects import SUBJECTS, classifier
+
+check = CHECKS["adversarial_model"]
+
+
+def known(name, n=80, **settings):
+    subject = load(f"known:{name}")
+    examples = load_task(name.partition("@")[2])["test"].examples[:n]
+    return check.measure(Case(subject, examples, labels=subject.labels), AdversarialModelSettings(**settings))
+
+
+# Models whose other fits are closed forms -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "star"),
+    [
+        ("reader@planted_keyword", {"model": "gauge", "twin": "reversed"}),
+        ("gauge_twin@planted_keyword", {"model": "gauge", "twin": "reversed"}),
+        ("bystander_right@planted_contrast", {"model": "bystander_wrong"}),
+        ("bystander_wrong@planted_lookup", {"model": "bystander_right"}),
+        ("leaker@planted_contrast", {"model": "bystander_wrong"}),
+    ],
+)
+def test_a_model_with_the_same_answers_and_another_heatmap_is_found(name, star):
+    result = known(name)
+    assert result.find("J_star").by == star
+    assert result.find("J_star").value == result.find("jsd", **star).value
+    assert result.find("J_excess").low > 0.5
+    assert result.find("J_seed").high < 0.01
+    assert result.find("agreement", **star).value == 1
+    assert result.find("tvd_tempered", **star).value <= 0.05
+
+
+@pytest.mark.parametrize("name", ["reader@planted_contrast", "shifted@planted_keyword", "reader@planted_lookup"])
+def test_where_none_is_known_none_is_claimed(name):
+    """Nor does the fit under uniform weights count, though for the shifted one it makes the same decisions."""
+    result = known(name, n=40, epsilons=(0.05,))
+    assert result.settings["qualified"] == []
+    assert not [m for m in result.measurements if m.name in ("J_star", "J_excess")]
+    assert result.find("jsd", model="uniform").value > 0.4
+    assert result.find("J_seed").n == 4
+
+
+def test_a_witness_that_somebody_brings_counts_too():
+    """The bystander's summary and votes are those of the shifted one's deciding word: the same answers."""
+    subject, other = (load(f"known:{name}@planted_keyword") for name in ("shifted", "bystander_wrong"))
+    examples = load_task("planted_keyword")["test"].examples[:40]
+    case = Case(subject, examples, labels=subject.labels, witnesses={"bystander": other})
+    result = check.measure(case, AdversarialModelSettings(epsilons=()))
+    assert result.settings["qualified"] == ["bystander"]
+    assert result.find("J_star").by == {"model": "bystander"}
+    strangers = classifier(examples[:5], subject.labels, encoder="average")
+    cut = [Example("x", "isn't dull", label=0), Example("y", "dull bana", label=0)]
+    case = Case(subject, cut, labels=subject.labels, witnesses={"strangers": strangers})
+    with pytest.raises(BadInput, match="strangers cuts words otherwise"):
+        check.measure(case, AdversarialModelSettings(epsilons=()))
+
+
+def test_every_number_has_its_texts_and_nothing_is_nan():
+    result = known("reader@planted_keyword", n=60)
+    assert len(result.examples) == 60
+    assert not result.excluded
+    assert all(np.isfinite(m[1:5]).all() for m in result.measurements)
+    assert {len(values) for values in result.per_example.values()} == {60}
+    for name in ("jsd", "tvd", "tvd_tempered", "agreement", "accuracy"):
+        seeds = [m.by["seed"] for m in result.measurements if m.name == name and m.by["model"] == "seed"]
+        assert seeds == [1, 2, 3, 4]
+    assert result.find("accuracy", model="uniform").value == 1, "an average is enough for a keyword"
+
+
+def test_instance_level_adversaries_are_the_exact_optimum():
+    """The same ε-max JSD as the check on weights finds, and no text moves by more than ε."""
+    subject = load("known:reader@planted_keyword")
+    examples = load_task("planted_keyword")["test"].examples[:60]
+    case = Case(subject, examples[:30], labels=subject.labels, tested=examples)
+    result = check.measure(case, AdversarialModelSettings(epsilons=(0.05, 0.001)))
+    exact = CHECKS["counterfactual"].measure(case, CHECKS["counterfactual"].settings())
+    for epsilon in (0.05, 0.001):
+        found = result.find("jsd", model="instance", epsilon=epsilon)
+        assert found.value == pytest.approx(exact.per_example[f"jsd:published:{epsilon:g}"].mean())
+        assert found.n == 30
+        assert 0 < result.find("tvd", model="instance", epsilon=epsilon).value <= epsilon + 1e-9
+
+
+@pytest.mark.parametrize(("name", "names"), [("pair merge", {"jsd", "tvd"}), ("average three labels", None)])
+def test_instances_of_other_read_outs(name, names):
+    """A search where the read-out is not linear, a bracket's lower end where labels are many: both stay within ε."""
+    subject, examples = SUBJECTS[name]
+    case = Case(subject, examples, labels=subject.labels)
+    found = list(_instances(case, AdversarialModelSettings(epsilons=(0.1,))))
+    assert {m.name for m in found} == (names or {"jsd", "tvd", "tvd_tempered", "agreement"})
+    value = {m.name: m.value for m in found}
+    assert value["jsd"] > 0.01
+    assert value["tvd"] <= 0.1 + 1e-6
+    assert {m.n for m in found} == {min(len(examples), BRACKETED)}
+
+
+def test_instances_need_a_short_cut():
+    subject, examples = SUBJECTS["seq2seq"]
+    with pytest.raises(NotSupported, match="no short cut"):
+        list(_instances(Case(subject, examples, labels=("a", "b")), AdversarialModelSettings()))
+
+
+# Which models count, and what is made of them -------------------------------------------------------------------
+
+
+def point(jsd, p, base=0.8, **by):
+    """A model that says p where the subject says `base`, on as many texts as there are divergences."""
+    jsd = np.asarray(jsd, dtype=float)
+    p, base = (np.broadcast_to(value, jsd.shape).astype(float) for value in (p, base))
+    said, own = (np.log(np.stack([1 - value, value], axis=1)) for value in (p, base))
+    return Point({"model": "other", **by}, jsd, said, own)
+
+
+def test_only_models_as_close_as_seeds_count_and_the_farthest_comes_first():
+    base = np.array([0.9, 0.7, 0.2, 0.6])
+    seeds = [point([0.1] * 4, [0.9, 0.7, 0.2, 0.4], base), point([0.1] * 4, [0.8, 0.7, 0.1, 0.6], base)]
+    near, far = point([0.3] * 4, base, base, name="near"), point([0.5] * 4, base, base, name="far")
+    other_decision = point([0.6] * 4, [0.9, 0.4, 0.2, 0.4], base, name="half of the decisions")
+    far_answers = point([0.6] * 4, [0.51, 0.99, 0.49, 0.99], base, name="other probabilities")
+    found = _as_close_as_seeds([near, other_decision, far, far_answers], seeds, AdversarialModelSettings(slack=0.01))
+    assert [p.by["name"] for p in found] == ["far", "near"]
+    lax = _as_close_as_seeds([near, other_decision, far, far_answers], seeds, AdversarialModelSettings(slack=0.5))
+    assert [p.by["name"] for p in lax] == ["other probabilities", "far", "near"]
+
+
+def test_confidence_alone_is_no_distance():
+    """A twin with every logit tripled: its total variation is large, and after one temperature none is left."""
+    logits = np.array([-1.0, -0.4, 0.3, 2.0])
+    base = 1 / (1 + np.exp(-logits))
+    found = point([0.4] * 4, 1 / (1 + np.exp(-3 * logits)), base)
+    assert found.mean("tvd") > 0.1
+    assert found.mean("tvd_tempered") < 1e-4
+    assert found.mean("agreement") == 1
+    honest = point([0.1] * 4, base, base)
+    assert _as_close_as_seeds([found], [honest], AdversarialModelSettings(slack=0.01)) == [found]
+
+
+def test_excess_by_hand():
+    """Mean difference; its variance over examples plus that over the other seeds, and t with one less than those."""
+    generator = np.random.default_rng(0)
+    jsd = generator.uniform(0, 0.2, size=(4, 50))
+    star = point(generator.uniform(0.4, 0.6, size=50), 0.8, name="star")
+    case = Case(*SUBJECTS["average"], labels=("no", "yes"))
+    seeds = [point(row, 0.8) for row in jsd]
+    found = {m.name: m for m in _excess(case, AdversarialModelSettings(), [star], seeds)}
+    apart = star.jsd - jsd
+    half = oracle.t.ppf(0.975, 3) * np.sqrt(apart.mean(1).var(ddof=1) / 4 + apart.mean(0).var(ddof=1) / 50)
+    assert found["J_excess"].value == pytest.approx(star.jsd.mean() - jsd.mean())
+    assert found["J_excess"].low == pytest.approx(apart.mean() - half)
+    assert found["J_excess"].high == pytest.approx(apart.mean() + half)
+    assert found["J_star"].value - found["J_seed"].value == pytest.approx(found["J_excess"].value)
+    assert found["J_star"].by["name"] == "star"
+    (alone,) = (m for m in _excess(case, AdversarialModelSettings(), [star], seeds[:1]) if m.name == "J_excess")
+    assert (alone.low, alone.high) == (-np.inf, np.inf), "one other seed shows no spread"
+
+
+def test_slope_is_least_squares_through_the_origin():
+    generator = np.random.default_rng(0)
+    jsd, tvd = generator.uniform(0, 1, size=(2, 7))
+    expected = np.linalg.lstsq(jsd[:, None], tvd, rcond=None)[0]
+    np.testing.assert_allclose(_slope(np.concatenate([jsd, tvd])[None]), expected)
+
+
+def test_reach_is_the_farthest_mixture_of_models_that_keeps_the_answers():
+    """A linear program: shares of models and of the subject itself, TVD at most the seeds', JSD as large as can be."""
+    generator = np.random.default_rng(0)
+    for size in (1, 2, 6):
+        for _ in range(20):
+            jsd, tvd = generator.uniform(0, 1, size=(2, size))
+            limit = generator.uniform(0, 1)
+            best = linprog(-jsd, A_ub=[tvd, np.ones(size)], b_ub=[limit, 1.0], bounds=(0, 1))
+            found = _reach(np.concatenate([jsd, tvd, [limit]])[None])
+            np.testing.assert_allclose(found, -best.fun, atol=1e-9)
+
+
+# Trained adversaries --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A small recurrent model of planted_keyword, and a case with room for its other fits."""
+    folder = tmp_path_factory.mktemp("adversarial model")
+    whole = load_task("planted_keyword")
+    splits = {name: Split(name, whole[name].examples[:n]) for name, n in (("train", 96), ("dev", 32), ("test", 60))}
+    corpus = Corpus("small", whole.labels, splits, whole.tokens)
+    recipe = plan_recipe(corpus, encoder="lstm", hidden=4, embedding=8, epochs=2, learning_rate=0.02)
+    fit_recipe(recipe, corpus, folder / "base")
+    subject, test = load_folder(folder / "base"), corpus["test"].examples
+    fits = Fits(subject, corpus, store=folder / "fits")
+    return Case(subject, test[:30], labels=corpus.labels, tested=test, trained_on=corpus, fits=fits)
+
+
+def test_the_plan_and_what_is_measured_agree_and_a_missing_fit_loses_nothing_else(trained):
+    settings = AdversarialModelSettings(
+        strengths=(1e-3, 1.0), epochs=1, seeds=3, starts=("fresh", "parent"), scorer_only=True, epsilons=(0.05,)
+    )
+    recipes = check.plan(trained, settings)
+    assert len({recipe.id for recipe in recipes}) == len(recipes) == settings.fits == 2 + 1 + 2 * 3
+    assert check.cost(trained, settings) == 60 * (1 + len(recipes))
+    assert trained.fits.recipe not in recipes, "the subject is not fitted again"
+    kinds = [
+        (r.loss["start"], r.loss["trains"], r.loss["strength"]) for r in recipes if r.loss["name"] == "adversarial"
+    ]
+    assert kinds == [
+        (*kind, s) for kind in (("fresh", "all"), ("parent", "all"), ("parent", "attention")) for s in (1e-3, 1.0)
+    ]
+    lost = recipes[3]
+    outcomes = trained.fits.make([recipe for recipe in recipes if recipe != lost])
+    assert {outcome.state for outcome in outcomes} == {"done"}
+    result = check.measure(trained, settings)
+    assert list(result.settings["not_run"]) == ["small: lstm, adversary at λ = 0.001, seed 1000"]
+    assert not [m for m in result.measurements if m.by.get("start") == "fresh" and m.by["strength"] == 1e-3]
+    for start, trains in (("fresh", "all"), ("parent", "all"), ("parent", "attention")):
+        found = result.find("jsd", model="adversary", strength=1.0, start=start, trains=trains, restart=0)
+        assert found.n == 60
+    assert [m.by["seed"] for m in result.measurements if m.name == "jsd" and m.by["model"] == "seed"] == [1, 2]
+    assert result.find("jsd", model="instance", epsilon=0.05).n == 30
+    assert not [m for m in result.measurements if m.by.get("model") == "gauge"], "a recurrent model has none"
+    assert result.find("rise").value >= 0
+    assert result.find("reach").value >= 0
+    assert all(np.isfinite(m[1]) for m in result.measurements)
+    again = check.measure(trained, settings)
+    assert again.measurements == result.measurements
+
+
+def test_restarts_and_the_published_loss_are_other_fits(trained):
+    one, two = (check.plan(trained, AdversarialModelSettings(strengths=(1e-3,), restarts=n)) for n in (1, 2))
+    assert len(two) == len(one) + 1
+    published = check.plan(trained, AdversarialModelSettings(strengths=(1e-3,), as_published=True))
+    assert [r.loss.get("as_published") for r in published][-1] is True
+    assert {r.id for r in published} & {r.id for r in one} == {r.id for r in one[:-1]}, "honest fits are the same ones"
+
+
+def test_without_any_other_seed_it_says_so(trained, tmp_path):
+    subject, tested = trained.subject, trained.tested
+    nothing = Fits(subject, trained.trained_on, store=tmp_path)
+    with pytest.raises(NotSupported, match=r"no other seed of the model is there .* could not be fitted"):
+        check.measure(Case(subject, tested, labels=trained.labels, fits=nothing), AdversarialModelSettings())
+    with pytest.raises(NotSupported, match="add --refit"):
+        check.measure(Case(subject, tested, labels=trained.labels), AdversarialModelSettings())
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "sentence"),
+    [
+        ({"seeds": 1}, BadInput, "counts the audited model too, so at least 2"),
+        ({"strengths": ()}, BadInput, "strengths must be numbers of at least 0"),
+        ({"strengths": (-1.0,)}, BadInput, "strengths must be numbers of at least 0"),
+        ({"strengths": (1e-3, 1e-3)}, BadInput, "strengths names one twice"),
+        ({"starts": ("here",)}, UnknownName, "value for adversarial_model.starts 'here'"),
+        ({"slack": 1.5}, BadInput, "changes of probability"),
+        ({"epsilons": (2.0,)}, BadInput, "changes of probability"),
+        ({"epochs": 0}, BadInput, "epochs must be at least 1"),
+    ],
+)
+def test_bad_settings(settings, error, sentence):
+    with pytest.raises(error, match=sentence):
+        AdversarialModelSettings(**settings)
+
+
+def test_the_guide_s_strength_is_among_the_defaults():
+    assert 1e-3 in AdversarialModelSettings().strengths
+    assert len(AdversarialModelSettings().strengths) == 5

@@ -1,0 +1,341 @@
+"""What is shown of other fits of the model: every number as it was found, beside what it is read against."""
+
+import math
+import re
+from dataclasses import replace
+
+import audits
+import numpy as np
+import pytest
+from parsed import Page
+
+from heatcheck.report import write_figures, write_report
+from heatcheck.report.figures import draw
+from heatcheck.report.figures.frontier import LOOKS
+from heatcheck.report.figures.shapes import dots
+from heatcheck.report.wording import counted, grouping, in_order, interval, meaning, number
+
+
+@pytest.fixture(scope="module")
+def audit():
+    return audits.full(60, checks=audits.REFITTED)
+
+
+@pytest.fixture(scope="module")
+def page(audit, tmp_path_factory):
+    return Page(write_report(audit, tmp_path_factory.mktemp("page") / "report.html"))
+
+
+@pytest.fixture(scope="module")
+def figures(audit):
+    return {figure.name: figure for figure in draw(audit)}
+
+
+def only(audit, result):
+    return replace(audit, results={result.check: result})
+
+
+def figure_of(audit, result, name):
+    return next((figure for figure in draw(only(audit, result)) if figure.name == name), None)
+
+
+def layers(panel):
+    """The rows of every layer, by the kind of mark that draws them."""
+    found = {}
+    for layer in panel["layer"]:
+        found.setdefault(layer["mark"]["type"], []).append(layer["data"]["values"])
+    return found
+
+
+def rows_of(page, caption):
+    """The rows of the table with this caption, as lists of text."""
+    source = page.source[page.source.index(f"<caption>{caption}") :]
+    rows = re.findall(r"<tr>(.*?)</tr>", source[: source.index("</table>")], flags=re.DOTALL)
+    return [[re.sub(r"<.*?>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)] for row in rows]
+
+
+def test_figures_are_pictures(audit, tmp_path):
+    drawn = {path.stem: path.read_text() for path in write_figures(audit, tmp_path, suffix="svg")}
+    assert list(drawn) == [
+        "necessity-accuracies",
+        "seed-variance-by-largest-weight",
+        "seed-variance-jsd-and-change",
+        "adversarial-model-frontier",
+        "guide-accuracies",
+    ]
+    assert all(picture.startswith("<svg") for picture in drawn.values())
+    assert "always the commonest label" in drawn["necessity-accuracies"]
+    assert "λ = 0.003" in drawn["adversarial-model-frontier"]
+
+
+def test_checks_come_after_those_on_this_model():
+    names = [check.__name__ for check in audits.REFITTED + audits.CHECKS]
+    assert in_order(names) == [check.__name__ for check in audits.CHECKS + audits.REFITTED]
+
+
+# ---- the card -----------------------------------------------------------------------------------------------
+
+
+def test_across_models_stands_apart_from_the_four_lines(page):
+    card, apart = (page.source.index(words) for words in ("<h3>works out of context</h3>", "<h3>across models</h3>"))
+    assert card < page.source.index("Apart from the card") < apart < page.source.index('<section id="meaning">')
+    assert "the answer is never yes" in page.text
+    assert "1 yes and 1 no, 2 of 4 lines decided" in page.text, "it is not counted among the lines"
+    assert "not present this one as the only account" in page.text
+
+
+@pytest.mark.parametrize("state", ["not found", "unclear", "not run"])
+def test_only_a_no_across_models_asks_for_anything(tmp_path, state):
+    audit = audits.full(3, checks=())
+    line = audit.card.across._replace(state=state)
+    assert meaning(audit.card.lines, line) == meaning(audit.card.lines)
+    page = Page(write_report(replace(audit, card=replace(audit.card, across=line)), tmp_path / "report.html"))
+    shown = page.source[page.source.index("Apart from the card") :]
+    assert f'class="badge {state.replace(" ", "-")}"' in shown[: shown.index("</article>")]
+
+
+def test_a_line_with_much_evidence_shows_the_first_and_keeps_the_rest(tmp_path):
+    audit = audits.full(3, checks=())
+    line = audit.card.lines[0]._replace(evidence=audits.necessity(audit.examples).measurements[:12])
+    page = Page(write_report(replace(audit, card=replace(audit.card, lines=(line,))), tmp_path / "report.html"))
+    shown = page.source[page.source.index("<h3>necessary") :]
+    shown = shown[: shown.index("</article>")]
+    opened = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert (shown.count("<tr>"), opened.count("<tr>")) == (11, 6)
+    assert "5 more" in shown
+
+
+def test_what_a_number_is_a_mean_over():
+    m = audits.measured
+    assert counted(m("accuracy", 0.8, 1200, fit="swapped", weights="own")) == "1,200"
+    for seeds in (
+        m("accuracy", 0.8, 5, fit="retrained", weights="last"),
+        m("N", 0.1, 5, against="retrained", free="uniform"),
+        m("G", 0.1, 5, guide="refitted"),
+        m("jsd_pairs", 0.1, 5),
+        m("J_excess", 0.1, 5, **audits.STAR),
+    ):
+        assert counted(seeds) == "5\N{NO-BREAK SPACE}seeds"
+    assert counted(m("J_star", 0.5, 5, **audits.STAR)) == "5"
+
+
+def test_what_a_number_is_about_in_words():
+    m = audits.measured
+    assert grouping(m("N", 0.1, against="retrained", free="last")) == "models trained again, on the last state only"
+    assert (
+        grouping(m("accuracy", 0.1, fit="swapped", weights="permuted")) == "put into this model, its weights shuffled"
+    )
+    assert grouping(m("J_star", 0.5, **audits.STAR)) == "adversary, λ = 0.003, from the audited model"
+    assert grouping(m("jsd", 0.5, model="instance", epsilon=0.05)) == "one text at a time: ε = 0.05"
+    assert grouping(m("jsd", 0.5, model="gauge_twin")) == "another model: gauge twin"
+
+
+# ---- necessity ----------------------------------------------------------------------------------------------
+
+
+def test_accuracies_stand_at_their_values_beside_the_prior(audit, figures):
+    found = audit.results["necessity"]
+    panels = figures["necessity-accuracies"].spec["vconcat"]
+    assert [panel["title"] for panel in panels] == [
+        "this model, other weights put in: does it use them? (60 texts)",
+        "trained again: does the task need them? (5 seeds)",
+    ]
+    for panel, fit in zip(panels, ("swapped", "retrained"), strict=True):
+        wanted = [m for m in found.measurements if m.name == "accuracy" and m.by["fit"] == fit]
+        drawn = layers(panel)
+        (rows,) = drawn["point"]
+        assert [(row["accuracy"], row["low"], row["high"]) for row in rows] == [
+            pytest.approx((m.value, m.low, m.high), abs=1e-4) for m in wanted
+        ]
+        assert [{"at": 0.5, "line": "always the commonest label"}] in drawn["rule"]
+        span = panel["layer"][1]["encoding"]["x"]["scale"]["domain"]
+        assert span[0] <= 0.5
+        assert all(span[0] <= row["low"] <= row["high"] <= span[1] for row in rows)
+
+
+def test_without_other_fits_only_this_model_is_drawn(audit):
+    found = audit.results["necessity"]
+    alone = tuple(m for m in found.measurements if not counted(m).endswith("seeds"))
+    drawn = figure_of(audit, replace(found, measurements=alone), "necessity-accuracies")
+    assert len(drawn.spec["vconcat"]) == 1
+
+
+def test_one_seed_has_a_place_and_no_interval(audit):
+    found = audit.results["necessity"]
+    one = tuple(m._replace(low=-math.inf, high=math.inf) for m in found.measurements)
+    drawn = figure_of(audit, replace(found, measurements=one), "necessity-accuracies")
+    (rows,) = layers(drawn.spec["vconcat"][1])["point"]
+    assert all(row["low"] == row["accuracy"] == row["high"] for row in rows)
+    assert all(row["shown"].endswith(" –") for row in rows)
+
+
+def test_what_is_lost_stands_beside_what_there_is_to_lose(audit, page):
+    found = audit.results["necessity"]
+    columns, *rows = rows_of(page, "N: the share of the accuracy")
+    assert columns == ["compared with", "N", "95% interval", "accuracy above the commonest label", "n"]
+    assert [row[0] for row in rows] == [
+        "this model under uniform weights",
+        "models trained again, with uniform weights",
+    ]
+    for row, against in zip(rows, ("swap", "retrained"), strict=True):
+        n, room = found.find("N", against=against), found.find("headroom", against=against)
+        assert row[1:4] == [number(n.value), interval(n), f"{number(room.value)} {interval(room)}"]
+    assert [row[-1] for row in rows] == ["60", "5\N{NO-BREAK SPACE}seeds"]
+    accuracies = rows_of(page, "Accuracy under each kind of weights")
+    assert ["its own weights", "put into this model", "0.810", "[0.790, 0.830]", "–", "60"] in accuracies
+    assert accuracies[-1][:3] == ["always the commonest label", "–", "0.500"]
+    assert ["the last state only", "trained again", "0.795"] in [row[:3] for row in accuracies]
+
+
+def test_the_family_and_what_could_not_be_fitted_are_said(page):
+    assert "lstm encoder (128 hidden), tanh attention, linear decoder; at most 8 epochs" in page.text
+    assert "Could not be fitted: seed 3, uniform weights (no memory left)." in page.text
+    assert page.text.count("Could not be fitted") == 1
+
+
+# ---- seeds --------------------------------------------------------------------------------------------------
+
+
+def test_every_text_is_in_a_dot(audit, figures):
+    found = audit.results["seed_variance"]
+    panels = figures["seed-variance-jsd-and-change"].spec["concat"]
+    assert sum(row["texts"] for panel in panels for row in panel["data"]["values"]) == 60
+    rows = dots(np.array([0.1, 0.1001, 0.6]), np.array([0.2, 0.2002, 1.0]), spans=((0.0, 0.7), (0.0, 1.0)))
+    assert rows == [{"x": 0.1, "y": 0.2001, "texts": 2}, {"x": 0.6, "y": 1.0, "texts": 1}]
+    mean = sum(row["x"] * row["texts"] for panel in panels for row in panel["data"]["values"]) / 60
+    assert mean == pytest.approx(found.per_example["jsd"].mean(), abs=1e-3)
+
+
+def test_a_scatter_does_not_grow_with_the_texts():
+    rng = np.random.default_rng(0)
+    values = rng.random((2, 100_000))
+    assert len(dots(0.7 * values[0], values[1], spans=((0.0, 0.7), (0.0, 1.0)))) <= 1600
+
+
+def test_seeds_are_by_the_class_that_the_check_itself_has(audit):
+    """It looks at all texts of the split; the audit knows the class of the sampled ones only."""
+    few = replace(audit, examples=audit.examples[:5])
+    found = audit.results["seed_variance"]
+    drawn = figure_of(few, found, "seed-variance-by-largest-weight").spec["concat"]
+    assert {panel["title"].partition(", ")[0] for panel in drawn} == {"predicted positive", "predicted negative"}
+    unknown = {name: values for name, values in found.per_example.items() if name != "predicted"}
+    drawn = figure_of(few, replace(found, per_example=unknown), "seed-variance-by-largest-weight").spec["concat"]
+    assert [panel["title"] for panel in drawn] == ["n = 60"]
+
+
+# ---- the frontier -------------------------------------------------------------------------------------------
+
+
+def test_every_model_is_on_the_axes_once(figures):
+    drawn = layers(figures["adversarial-model-frontier"].spec)
+    points, ring = drawn["point"]
+    wanted = [(jsd, tvd) for _, jsd, tvd in audits.points()]
+    assert [(row["jsd"], row["tvd"]) for row in points] == [pytest.approx(place, abs=1e-4) for place in wanted]
+    assert [row["model"] for row in ring] == ["adversary, λ = 0.003, from the audited model"]
+    assert (ring[0]["jsd"], ring[0]["tvd"]) == (audits.J_STAR, 0.1)
+
+
+def test_adversaries_are_joined_in_the_order_of_strength(figures):
+    spec = figures["adversarial-model-frontier"].spec
+    (line,) = [layer for layer in spec["layer"] if layer["mark"]["type"] == "line"]
+    assert line["encoding"]["order"]["field"] == "strength"
+    assert line["encoding"]["detail"]["field"] == "curve"
+    rows = line["data"]["values"]
+    for start, curve in (("fresh", "from a fresh start, 0"), ("parent", "from the audited model, 0")):
+        found = sorted((row for row in rows if row["curve"] == curve), key=lambda row: row["strength"])
+        assert {row["strength"]: (row["jsd"], row["tvd"]) for row in found} == audits.ADVERSARIES[start]
+
+
+def test_the_cross_lines_are_the_mean_of_the_seeds(audit, figures):
+    seeds = [(jsd, tvd) for by, jsd, tvd in audits.points() if by["model"] == "seed"]
+    rules = layers(figures["adversarial-model-frontier"].spec)["rule"]
+    assert rules == [[{"jsd": pytest.approx(np.mean(seeds, 0)[0])}], [{"tvd": pytest.approx(np.mean(seeds, 0)[1])}]]
+    found = audit.results["adversarial_model"]
+    without = tuple(m for m in found.measurements if m.by.get("model") != "seed")
+    drawn = figure_of(audit, replace(found, measurements=without), "adversarial-model-frontier")
+    assert "rule" not in layers(drawn.spec)
+    assert "honest seeds (" not in drawn.caption
+
+
+def test_kinds_of_models_differ_in_shape_and_in_colour(figures):
+    assert len({look.shape for look in LOOKS.values()}) == len({look.colour for look in LOOKS.values()}) == len(LOOKS)
+    spec = figures["adversarial-model-frontier"].spec
+    marks = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "point")
+    scales = [marks["encoding"][channel]["scale"] for channel in ("color", "shape")]
+    assert scales[0]["domain"] == scales[1]["domain"] == [
+        "trained adversary", "honest seed", "uniform weights", "one text at a time", "gauge twin",
+    ]  # fmt: skip
+
+
+def test_a_model_without_a_number_has_no_place(audit):
+    found = audit.results["adversarial_model"]
+    lost = tuple(
+        m._replace(value=math.nan) if (m.name, m.by.get("twin")) == ("tvd", "uniform") else m
+        for m in found.measurements
+        if m.name != "J_star"
+    )
+    drawn = figure_of(audit, replace(found, measurements=lost), "adversarial-model-frontier")
+    (points,) = layers(drawn.spec)["point"]
+    assert len(points) == len(list(audits.points())) - 1
+    assert "ring" not in drawn.caption, "no model passes for an honest seed"
+
+
+def test_the_table_has_every_model_and_marks_the_farthest(page):
+    columns, *rows = rows_of(page, "Every model beside the audited one")
+    assert columns == ["model", "JSD", "TVD", "TVD, one temperature", "same decision", "accuracy", "n"]
+    assert len(rows) == len(list(audits.points()))
+    assert [row[0] for row in rows if "J*" in row[0]] == ["adversary, λ = 0.003, from the audited model (J*)"]
+    assert ["honest seed 1", "0.045 [0.035, 0.055]", "0.085 [0.075, 0.095]", "0.077", "0.915"] in [r[:5] for r in rows]
+
+
+# ---- guide and gauge ----------------------------------------------------------------------------------------
+
+
+def test_bars_of_the_guides_begin_at_nothing(audit, figures):
+    found = audit.results["guide"]
+    panels = figures["guide-accuracies"].spec["vconcat"]
+    for panel, guide in zip(panels, ("log_odds", "refitted"), strict=True):
+        wanted = [m for m in found.measurements if m.name == "accuracy" and m.by["guide"] == guide]
+        (rows,) = layers(panel)["bar"]
+        assert [(row["accuracy"], row["n"]) for row in rows] == [(m.value, m.n) for m in wanted]
+        bar = next(layer for layer in panel["layer"] if layer["mark"]["type"] == "bar")
+        assert bar["encoding"]["x"]["scale"]["domain"] == [0.0, 1.0]
+        lines = {row["line"]: row["at"] for rows in layers(panel)["rule"] for row in rows if "line" in row}
+        assert lines == {"always the commonest label": 0.5, "the audited model itself": 0.81}
+
+
+def test_a_gain_without_room_is_a_dash(audit, tmp_path):
+    found = audit.results["guide"]
+    moot = replace(found, measurements=tuple(m for m in found.measurements if m.name != "G"))
+    page = Page(write_report(only(audit, moot), tmp_path / "report.html"))
+    rows = rows_of(page, "G: what the weights gain")[1:]
+    assert [row[:4] for row in rows] == [
+        ["log-odds guide", "–", "–", "0.038 [0.023, 0.053]"],
+        ["refitted guide", "–", "–", "0.020 [0.000, 0.040]"],
+    ]
+
+
+def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
+    witness = audit.results["gauge"].settings["witness"]
+    shown = page.source[page.source.index("One text as a witness") :]
+    shown = shown[: shown.index("</ol>")]
+    assert re.findall(r'<span class="who">(.*?)</span>', shown) == ["this model", "its twin"]
+    assert "both decide positive" in shown
+    assert "the same decision" in shown
+    levels = [int(level) for level in re.findall(r'class="w h(\d+)"', shown)]
+    own, twin = levels[: len(witness["words"])], levels[len(witness["words"]) :]
+    assert own == [round(10 * weight / max(witness["own"])) for weight in witness["own"]]
+    assert twin == [round(10 * weight / max(witness["twin"])) for weight in witness["twin"]]
+    assert "witness" not in [text.strip() for text in page.texts], "it is not repeated among the settings"
+    row = rows_of(page, "Each twin beside the audited model")[2]
+    assert row[:4] == ["reversed", "1.000", "0.473 [0.463, 0.483]", "0.000"]
+
+
+def test_words_of_a_witness_stay_words(audit, tmp_path):
+    found = audits.gauge(audit.examples)
+    hostile = {"id": "<b>", "words": ["<i>", "</ol>"], "own": [0.1, None], "twin": [0.9, 0.1], "label": "<u>"}
+    made = only(audit, replace(found, settings={"witness": hostile}))
+    page = Page(write_report(made, tmp_path / "report.html"))
+    assert not {tag for tag, _ in page.tags} & {"i", "u"}
+    assert "both decide <u>" in page.text
+    assert 'title="no score"' in page.source

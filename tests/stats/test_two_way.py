@@ -1,0 +1,188 @@
+"""Intervals over seeds and examples at once: against closed forms, and by how often they cover."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from heatcheck.errors import BadInput
+from heatcheck.stats import Interval, pairs_interval, t_interval, two_way_interval, two_way_ratio_interval
+
+TRIALS = 3000
+
+
+def crossed(generator, seeds, examples, *, of_seed, of_example, noise, mean=0.0):
+    """Values with an effect of the seed, one of the example, and noise."""
+    return (
+        mean
+        + of_seed * generator.normal(size=(seeds, 1))
+        + of_example * generator.normal(size=(1, examples))
+        + noise * generator.normal(size=(seeds, examples))
+    )
+
+
+def share_covered(intervals, truth):
+    return np.mean([found.low <= truth <= found.high for found in intervals])
+
+
+def half_width(found):
+    return (found.high - found.low) / 2
+
+
+def test_where_only_seeds_differ_it_is_students_t():
+    values = np.random.default_rng(0).normal(size=5)
+    found = two_way_interval(np.repeat(values[:, None], 40, axis=1), level=0.9)
+    assert found == pytest.approx(t_interval(values, level=0.9))
+
+
+def test_where_only_examples_differ_it_is_their_standard_error():
+    values = np.random.default_rng(0).normal(size=40)
+    found = two_way_interval(np.repeat(values[None], 5, axis=0))
+    wanted = scipy_stats.t.ppf(0.975, df=4) * scipy_stats.sem(values)
+    assert found == pytest.approx((values.mean(), values.mean() - wanted, values.mean() + wanted, 5))
+
+
+def test_both_add_as_variances():
+    generator = np.random.default_rng(0)
+    of_seed, of_example = generator.normal(size=6), generator.normal(size=30)
+    found = two_way_interval(of_seed[:, None] + of_example)
+    wanted = np.hypot(scipy_stats.sem(of_seed), scipy_stats.sem(of_example))
+    assert half_width(found) == pytest.approx(scipy_stats.t.ppf(0.975, df=5) * wanted)
+
+
+@pytest.mark.parametrize(
+    ("of_seed", "of_example", "noise", "most"),
+    [
+        (1.0, 0.0, 0.0, 0.965),  # Student's t exactly
+        (0.3, 2.0, 0.5, 0.995),
+        (0.0, 1.0, 1.0, 1.0),  # the degrees of freedom are those of the seeds, which do not matter here
+        (0.1, 0.1, 1.0, 1.0),  # noise is counted twice
+    ],
+)
+def test_a_mean_is_covered_at_least_as_often_as_claimed(of_seed, of_example, noise, most):
+    generator = np.random.default_rng(1)
+    found = [
+        two_way_interval(crossed(generator, 5, 60, of_seed=of_seed, of_example=of_example, noise=noise, mean=0.7))
+        for _ in range(TRIALS)
+    ]
+    assert 0.938 < share_covered(found, 0.7) <= most  # three standard errors: .012
+
+
+def test_seeds_alone_or_examples_alone_would_cover_too_rarely():
+    """Were one of the two left out, this is what would come of it: so the test above can fail."""
+    generator = np.random.default_rng(1)
+    values = [crossed(generator, 5, 60, of_seed=0.3, of_example=2.0, noise=0.5) for _ in range(1000)]
+    assert share_covered([t_interval(one.mean(1)) for one in values], 0) < 0.92
+    values = [crossed(generator, 5, 60, of_seed=1.0, of_example=0.5, noise=0.5) for _ in range(1000)]
+    assert share_covered([t_interval(one.mean(0)) for one in values], 0) < 0.5
+
+
+def test_the_variance_counts_the_noise_twice_and_the_rest_once():
+    generator = np.random.default_rng(2)
+    sizes = {"of_seed": 0.5, "of_example": 1.5, "noise": 1.0}
+    quantile = scipy_stats.t.ppf(0.975, df=4)
+    claimed = [
+        (half_width(two_way_interval(crossed(generator, 5, 20, **sizes))) / quantile) ** 2 for _ in range(TRIALS)
+    ]
+    assert np.mean(claimed) == pytest.approx(0.5**2 / 5 + 1.5**2 / 20 + 2 * 1.0**2 / 100, rel=0.03)
+
+
+def test_a_ratio_to_a_constant_is_a_mean():
+    values = crossed(np.random.default_rng(0), 4, 25, of_seed=1, of_example=1, noise=1, mean=3)
+    mean, ratio = two_way_interval(values), two_way_ratio_interval(values, np.full((4, 25), 2.0))
+    assert ratio == pytest.approx((mean.value / 2, mean.low / 2, mean.high / 2, 4))
+
+
+def test_what_numerator_and_denominator_share_cancels():
+    generator = np.random.default_rng(0)
+    denominator = crossed(generator, 5, 40, of_seed=1, of_example=1, noise=1, mean=8)
+    found = two_way_ratio_interval(0.25 * denominator, denominator)
+    assert found[:3] == pytest.approx((0.25, 0.25, 0.25))
+    # Linear in what is left: twice the residuals, twice the interval.
+    residual = crossed(generator, 5, 40, of_seed=0.1, of_example=0.1, noise=0.1)
+    residual -= residual.mean()
+    one, two = (two_way_ratio_interval(0.25 * denominator + k * residual, denominator) for k in (1, 2))
+    assert one.value == pytest.approx(0.25)
+    assert half_width(two) == pytest.approx(2 * half_width(one))
+    assert half_width(one) == pytest.approx(half_width(two_way_interval(residual)) / denominator.mean())
+
+
+def test_a_ratio_of_accuracies_is_covered():
+    """Right and wrong answers of models with and without: each seed has its skill, each example its difficulty."""
+    generator = np.random.default_rng(3)
+    found, above, below = [], [], []
+    for _ in range(1500):
+        skill, difficulty = generator.normal(0, 0.1, size=(2, 5, 1)), generator.normal(size=(1, 80))
+        luck = generator.normal(size=(2, 5, 80))
+        learned, free = (1.5 + skill[0] > difficulty + luck[0]), (0.5 + skill[1] > difficulty + luck[1])
+        numerator, denominator = learned * 1.0 - free, learned - 0.5
+        found.append(two_way_ratio_interval(numerator, denominator))
+        above.append(numerator.mean())
+        below.append(denominator.mean())
+    truth = np.mean(above) / np.mean(below)
+    assert 0.935 < share_covered(found, truth) < 1
+    assert np.mean([half_width(one) for one in found]) < 0.5  # it says something
+
+
+def test_pairs_of_additive_seeds_are_students_t():
+    """If a pair's value is a_s + a_t, the mean over pairs is twice the mean of a, and the jackknife is exact."""
+    each = np.random.default_rng(0).normal(size=6)
+    apart = np.add.outer(each, each)[..., None].repeat(3, axis=2)
+    apart[np.diag_indices(6)] = 1e6  # a seed with itself is no pair
+    assert pairs_interval(apart) == pytest.approx(t_interval(2 * each))
+
+
+def test_pairs_as_the_jackknife_is_written():
+    generator = np.random.default_rng(0)
+    points = generator.normal(size=(5, 8))
+    apart = np.abs(points[:, None] - points[None])  # [seed seed example]
+    pairs = [(s, t) for s in range(5) for t in range(s)]
+    without = [np.mean([apart[s, t].mean() for s, t in pairs if out not in (s, t)]) for out in range(5)]
+    of_seeds = 4 / 5 * np.sum((without - np.mean(without)) ** 2)
+    of_examples = np.mean([apart[s, t] for s, t in pairs], axis=0).var(ddof=1) / 8
+    half = scipy_stats.t.ppf(0.975, df=4) * np.sqrt(of_seeds + of_examples)
+    mean = np.mean([apart[s, t].mean() for s, t in pairs])
+    assert pairs_interval(apart) == pytest.approx((mean, mean - half, mean + half, 5))
+
+
+def test_a_mean_over_pairs_is_covered():
+    generator = np.random.default_rng(4)
+    found, naive = [], []
+    for _ in range(TRIALS):
+        of_seed, of_example = generator.normal(size=5), 0.5 * generator.normal(size=30)
+        noise = generator.normal(0, 0.5, size=(5, 5, 30))
+        apart = 2 + np.add.outer(of_seed, of_seed)[..., None] + of_example + noise + noise.swapaxes(0, 1)
+        found.append(pairs_interval(apart))
+        naive.append(t_interval(apart[np.triu_indices(5, k=1)].mean(1)))
+    assert 0.938 < share_covered(found, 2) < 0.97
+    assert share_covered(naive, 2) < 0.85, "ten pairs of five seeds are not ten"
+
+
+def test_too_few_say_nothing_about_spread():
+    endless = (-math.inf, math.inf)
+    assert two_way_interval(np.array([[0.0, 1.0]])) == Interval(0.5, *endless, 1)
+    assert two_way_interval(np.array([[0.0], [1.0]])) == Interval(0.5, *endless, 2)
+    assert two_way_ratio_interval(np.array([[1.0, 2.0]]), np.array([[2.0, 4.0]])) == Interval(0.5, *endless, 1)
+    assert pairs_interval(np.full((2, 2, 4), 0.3)) == Interval(pytest.approx(0.3), *endless, 2)
+    assert pairs_interval(np.full((3, 3, 1), 0.3)) == Interval(pytest.approx(0.3), *endless, 3)
+
+
+def test_right_and_wrong_are_numbers():
+    found = two_way_interval(np.array([[True, False], [True, True]]))
+    assert found.value == 0.75
+    assert found.n == 2
+
+
+def test_refusals():
+    with pytest.raises(BadInput, match="no value"):
+        two_way_interval(np.empty((0, 4)))
+    with pytest.raises(BadInput, match="row 1, column 0 is nan"):
+        two_way_interval(np.array([[1.0, 2.0], [np.nan, 2.0]]))
+    with pytest.raises(BadInput, match="0 on average"):
+        two_way_ratio_interval(np.ones((2, 2)), np.array([[1.0, -1.0], [0.0, 0.0]]))
+    with pytest.raises(BadInput, match="at least two seeds"):
+        pairs_interval(np.ones((1, 1, 3)))
+    for level in (0.0, 1.0, 95.0):
+        with pytest.raises(BadInput, match="level is"):
+            two_way_interval(np.ones((2, 2)), level=level)
