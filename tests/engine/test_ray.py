@@ -4,13 +4,14 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,7 +84,10 @@ def cluster(_ray_is_installed: None) -> Iterator[str]:
             assert there, (folder / "log").read_text()
             yield f"ray:{(folder / 'address').read_text()}"
         finally:
-            keeper.communicate(timeout=SLOW_S)
+            with suppress(subprocess.TimeoutExpired):
+                keeper.communicate(timeout=SLOW_S)
+            keeper.kill()
+            keeper.wait()
             shutil.rmtree(folder)
 
 
@@ -105,7 +109,7 @@ def test_so_many_at_once_and_no_more(tmp_path: Path, cluster: str) -> None:
     assert max(sum(began <= moment < ended for began, ended in times) for moment, _ in times) <= 2
 
 
-def test_a_failure_stops_only_what_needs_it(tmp_path: Path, cluster: str) -> None:
+def test_a_failure_stops_only_what_needs_it(tmp_path: Path, cluster: str, capfd: pytest.CaptureFixture[str]) -> None:
     pids, store = tmp_path / "pids", tmp_path / "store"
     pids.mkdir()
     jobs = [
@@ -137,6 +141,7 @@ def test_a_failure_stops_only_what_needs_it(tmp_path: Path, cluster: str) -> Non
         "of the Ray cluster share",
     }
     assert "jobs_for_tests.py" in outcomes["bad"].log
+    assert capfd.readouterr() == ("", "")  # Ray has much to say about workers that die
     assert len(list(pids.iterdir())) == 3 + 1
     assert eventually(lambda: not any(alive(int(path.name)) for path in pids.iterdir()))
 
@@ -207,7 +212,7 @@ def test_kill_9_takes_a_ray_of_our_own_along(tmp_path: Path) -> None:
     assert len(drivers) == 1
     assert {*workers, *drivers} < set(ours)
     folders = folders_of(ours)
-    assert len(folders) == 1
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700]
     assert any(b"RAY_AUTH_MODE=token" in Path(f"/proc/{pid}/environ").read_bytes() for pid in ours)
     parent.kill()
     parent.wait()

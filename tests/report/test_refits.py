@@ -200,8 +200,12 @@ def test_every_text_is_in_a_dot(audit, figures):
     found = audit.results["seed_variance"]
     panels = figures["seed-variance-jsd-and-change"].spec["concat"]
     assert sum(row["texts"] for panel in panels for row in panel["data"]["values"]) == 60
-    rows = dots(np.array([0.1, 0.1001, 0.6]), np.array([0.2, 0.2002, 1.0]), spans=((0.0, 0.7), (0.0, 1.0)))
-    assert rows == [{"x": 0.1, "y": 0.2001, "texts": 2}, {"x": 0.6, "y": 1.0, "texts": 1}]
+    x, y = np.array([0.1, 0.1001, 0.6, 0.1]), np.array([0.2, 0.2002, 1.0, 0.9])
+    assert dots(x, y, spans=((0.0, 0.7), (0.0, 1.0))) == [
+        {"x": 0.1, "y": 0.2001, "texts": 2},
+        {"x": 0.1, "y": 0.9, "texts": 1},
+        {"x": 0.6, "y": 1.0, "texts": 1},
+    ]
     mean = sum(row["x"] * row["texts"] for panel in panels for row in panel["data"]["values"]) / 60
     assert mean == pytest.approx(found.per_example["jsd"].mean(), abs=1e-3)
 

@@ -15,6 +15,7 @@ from heatcheck.report import write_study, write_study_figures
 from heatcheck.report.figures import draw_study
 from heatcheck.report.figures.frontier import PUBLISHED
 from heatcheck.report.figures.study_refits import frontiers
+from heatcheck.report.study_numbers import of_tasks
 from heatcheck.report.study_wording import fitted
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -65,6 +66,10 @@ def test_it_has_the_sections_it_has_numbers_for(page):
     assert not {"nan", "inf"} & set(re.findall(r"\w+", page.text.lower()))
 
 
+def test_nothing_is_promised_of_a_jsd_that_is_not_there(found):
+    assert [task.methods for task in of_tasks(found)] == [[]] * 3
+
+
 def test_the_other_study_has_none_of_these(tmp_path):
     other = Page(write_study(study_results.study(), tmp_path / "study.html"))
     assert not [a["id"] for _, a in other.tags if a.get("id", "").endswith(("necessity", "guide", "seed_variance"))]
@@ -89,7 +94,10 @@ def test_tables_3_and_4(page):
     assert films[-3:] == ["0.600 [0.588, 0.612]", "0.860", "3"]
     columns, films = rows_of(page, "Table 4")
     assert columns == ["task", "λ", "paper", "F1", "paper", "TVD", "paper", "JSD", "paper", "seeds"]
-    assert films == ["films", "0.001", "0.000525", "0.810", "0.823", "0.060", "0.036", "0.450", "0.514", "1"]
+    assert films[:5] == ["films", "0.001", "0.000525", "0.810", "0.823"]
+    assert films[5:] == ["0.060 [0.050, 0.070]", "0.036", "0.450 [0.440, 0.460]", "0.514", "1"]
+    tasks = [row[0] for row in rows_of(page, "Accuracy of the log-odds guide")[1:]]
+    assert tasks == ["films", "news"], "no guide was made for stories"
 
 
 def test_a_choice_is_compared_with_nothing(page, found):
@@ -98,7 +106,11 @@ def test_a_choice_is_compared_with_nothing(page, found):
     assert "Of 9 numbers of the paper that are about these models, 2 lie inside" in page.text
     assert "4 lie outside, 3 stand beside a single seed" in page.text
     assert "best adversary, λ all 0.001 (1) 0.000525 chosen among those tried" in page.text
-    assert rows_of(page, "The paper&#39;s numbers")[0][-2:] == ["half interval", "ours from theirs"]
+    columns, *rows = rows_of(page, "The paper&#39;s numbers")
+    assert columns[-2:] == ["half interval", "ours from theirs"]
+    halves = {row[0]: row[-2] for row in rows}
+    assert halves["F1 of a guide"] == "0.025"
+    assert halves["best adversary"] == "–", "one fit has no interval of a further seed"
 
 
 def test_how_many_models_were_trained(page, found):
@@ -109,7 +121,7 @@ def test_how_many_models_were_trained(page, found):
 
 def test_what_had_nothing_to_say_is_said(page):
     assert "films, gauge: its states know their context." in page.text
-    assert "six, and where there is a published one, that one" in page.text
+    assert "seven, and where there is a published one, that one too" in page.text
     assert "starts fresh" in page.text
 
 

@@ -96,7 +96,16 @@ CASES = {
 
 # Rows without padding of their own: one row at a time, bounds, an optimum already found. Shuffles draw at random, and
 # have their own test (test_shuffles.py).
-UNPADDED = {"bracket_weights", "margin_bounds", "spread_out", "shuffled_sums", "shuffled_weights"}
+UNPADDED = {
+    "bracket_weights",
+    "margin_bounds",
+    "pairs_interval",
+    "shuffled_sums",
+    "shuffled_weights",
+    "spread_out",
+    "two_way_interval",
+    "two_way_ratio_interval",
+}
 
 
 def test_every_function_of_the_room_is_here():

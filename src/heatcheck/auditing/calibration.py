@@ -128,9 +128,8 @@ def code_id() -> str:
 
 def _gather(settings: CalibrationSettings, outcomes: Sequence[Outcome], failed: Facts) -> Calibration:
     files = [(o.job.argument["kind"], read_json(path)) for o in outcomes if o.folder for path in _files(o.folder)]
-    verdicts = [
-        verdict for kind, found in files if kind != "dial" for verdict in _verdicts(found) if not found.get("rejected")
-    ]
+    # A decoy that is none has no lines.
+    verdicts = [verdict for kind, found in files if kind != "dial" and found["lines"] for verdict in _verdicts(found)]
     decoys = [
         Decoy(found["task"], found["seed"], found["rejected"], found["seen"])
         for kind, found in files

@@ -40,8 +40,10 @@ def _like(old: Any, key: str, value: Any) -> Any:
         if isinstance(old, tuple):
             parts = value.split(",") if isinstance(value, str) else list(value)
             return tuple(type(old[0])(part.strip() if isinstance(part, str) else part) for part in parts)
+        if isinstance(old, bool):  # bool("false") is True
+            return {"true": True, "false": False}[str(value).lower()]
         return type(old)(value)
-    except (TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         wanted = "a comma-separated list" if isinstance(old, tuple) else f"a {type(old).__name__}"
         raise BadInput(f"{key} must be {wanted}, such as {old!r}, not {value!r}.") from None
 

@@ -118,8 +118,8 @@ def _votes(case: Case, readout: Readout) -> Float[np.ndarray, "example token lab
 
 def _twin(
     times: float,
-    scores: Float[np.ndarray, " type"],
-    said: Float[np.ndarray, "type label"],
+    scores: Float[np.ndarray, " word"],
+    said: Float[np.ndarray, "word label"],
     types: Int[np.ndarray, "example token"],
 ) -> Answer:
     """a' = a − ln m and r' = m r with ln m = times · a, less a constant that leaves the logits about as large."""
@@ -152,7 +152,7 @@ def _one_a_type(
     votes: Float[np.ndarray, "example token label"],
     types: Int[np.ndarray, "example token"],
     words: Sequence[str],
-) -> Float[np.ndarray, "type label"]:
+) -> Float[np.ndarray, "word label"]:
     """What each word type says, if it says the same wherever it stands."""
     of, said = types[types >= 0], votes[types >= 0]
     mean = np.stack([np.bincount(of, weights=column) for column in said.T], axis=1) / np.bincount(of)[:, None]
@@ -167,7 +167,7 @@ def _scores(
     weights: Float[np.ndarray, "example token"],
     types: Int[np.ndarray, "example token"],
     words: Sequence[str],
-) -> Float[np.ndarray, " type"]:
+) -> Float[np.ndarray, " word"]:
     """A score for each word type, if ln α_t = a_w − c for every token t of type w, with one constant c a text.
 
     Least squares over all texts at once, because what each text says about its words is said up to its constant. Texts

@@ -35,7 +35,7 @@ class GuideSettings:
 
     smoothing: float = 0.5  # texts added to each count
     seeds: int = 5  # of each refitted guide
-    strength: float = 1e-3  # λ of the adversary whose weights guide too
+    strength: float = 3e-3  # λ of the adversary whose weights guide too; of those that adversarial_model fits anyway
     epochs: int = 20  # of that adversary
     draws: int = 2000  # of the bootstrap over examples
 

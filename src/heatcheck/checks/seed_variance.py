@@ -62,7 +62,10 @@ def measure(case: Case, settings: SeedVarianceSettings) -> CheckResult:
         holds="retrained",
         measurements=(*_against_subject(case, settings, values), *_between_all(pairs)),
         examples=tuple(example.id for example in case.tested),
-        per_example={name: values[name] for name in ("jsd", "tvd", "max_attention")},
+        per_example={
+            **{name: values[name] for name in ("jsd", "tvd", "max_attention")},
+            "predicted": case.own.predicted.astype(float),
+        },
         excluded={},
         settings={**asdict(settings), "fitted": len(fits), "not_run": dict(not_run)},
         seed=case.seed,

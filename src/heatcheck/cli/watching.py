@@ -107,7 +107,7 @@ def _pace(elapsed: float, done: float, of: float) -> float:
 
 def in_words(seconds: float) -> str:
     """
-    >>> in_words(20), in_words(700), in_words(9000)
+    >>> in_words(20.0), in_words(700.0), in_words(9000.0)
     ('under a minute left', 'about 12 min left', 'about 2 h 30 min left')
     """
     minutes = round(seconds / 60)

@@ -6,7 +6,7 @@ the prior must use the rationale. Everything is drawn from named streams: the sa
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,12 @@ Writer: TypeAlias = Callable[[np.random.Generator, str], Example]
 Lengths: TypeAlias = tuple[int, int]  # fewest and most filler words of a text
 USUAL: Lengths = (8, 20)
 USUAL_OF_LOOKUP: Lengths = (6, 10)
+
+
+class WritesAtLength(Protocol):
+    """A writer whose texts can be made longer or shorter."""
+
+    def __call__(self, generator: np.random.Generator, name: str, *, fillers: Lengths = ...) -> Example: ...
 
 
 def _filler(generator: np.random.Generator, lengths: Lengths) -> list[str]:
@@ -134,7 +140,7 @@ def twins(generator: np.random.Generator, name: str, *, fillers: Lengths = USUAL
     return _marked(name, words, label, places)
 
 
-WRITERS: dict[str, Writer] = {
+WRITERS: dict[str, WritesAtLength] = {
     "planted_contrast": contrast,
     "planted_keyword": keyword,
     "planted_lookup": lookup,

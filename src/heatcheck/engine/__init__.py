@@ -1,6 +1,6 @@
 """Runs jobs with ids and prerequisites into folders that appear whole or not at all.
 
-`map` runs the jobs, here or in processes of their own; `whole_folder` makes one folder; `content_id` names it
+`map` runs the jobs, here, in processes of their own or on Ray; `whole_folder` makes one folder; `content_id` names it
 by what decides its content; `stream` gives every example its own randomness. It knows nothing of attention.
 """
 

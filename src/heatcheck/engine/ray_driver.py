@@ -44,7 +44,7 @@ class Driver(NamedTuple):
 
 def start_driver(address: str | None, workers: int) -> Driver:
     """A new driver. Its first word is how many jobs may run at once, or a sentence that says why none can."""
-    # Not in TMPDIR, which may be long: Ray keeps sockets there, whose paths may have about a hundred bytes.
+    # Not in TMPDIR, which may be long: Ray keeps sockets there, and their paths must be short.
     folder = Path(tempfile.mkdtemp(prefix="heatcheck-ray-", dir="/tmp"))
     context = multiprocessing.get_context("spawn")
     pipe, its_end = context.Pipe()
@@ -59,8 +59,8 @@ def stop_driver(driver: Driver) -> None:
     """End a driver, its jobs and the Ray that it started."""
     driver.pipe.close()  # which the driver notices
     wait([driver.process.sentinel], _GRACE_S)
-    # What is left of its session: Ray's agents outlive a driver that was killed by a minute. This comes before the
-    # driver is joined, while nobody else can have its number.
+    # Agents of Ray live on for a minute if their driver was killed. It is joined afterwards, for until then nobody
+    # else can have its number.
     if driver.process.pid is not None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(driver.process.pid, signal.SIGKILL)
@@ -112,7 +112,7 @@ def _connect(address: str | None, workers: int, folder: Path) -> tuple[int, int]
             "num_cpus": max(workers, cores_here()),
             "object_store_memory": _OBJECT_STORE_BYTES,
             "include_dashboard": False,
-            "_temp_dir": str(folder),
+            "_temp_dir": str(folder / "ray"),  # which Ray opens to all users of this machine; `folder` is ours
         }
     else:
         options = {"address": address}
@@ -182,7 +182,6 @@ def _make(directory: Path, payload: bytes, target: Path) -> Report:
     """Make one folder, in a worker of Ray."""
     if not target.parent.is_dir():
         return Report("failed", f"no such folder on {platform.node()}: {must_share(target.parent)}")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a process of ours
     with suppress(OSError):
         os.chdir(directory)
     try:

@@ -66,7 +66,7 @@ class RayCluster:
             driver.pipe.send((pickle.dumps((self._function, argument)), target))
 
     def _open(self) -> Driver:
-        answer: int | str = "it does not answer as Ray does"
+        answer: int | str = "it gave no answer"
         if silence := _silence_at(self._address):
             raise _no_cluster(self._address, silence)
         self._driver = driver = start_driver(self._address, self._workers)

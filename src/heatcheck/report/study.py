@@ -33,7 +33,7 @@ _UNSET = {
     "patience": "as the preset has it",
     "texts": "all",
     "vectors": "none: word vectors are learned from the start",
-    "strengths": "six, and where there is a published one, that one",
+    "strengths": "seven, and where there is a published one, that one too",
     "starts": "fresh, and for sst also from the base",
 }
 

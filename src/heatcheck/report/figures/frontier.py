@@ -148,20 +148,33 @@ def panel(
         x=x, y=y, color=colour, shape=shape, tooltip=tooltip
     )
     layers.append(marks.properties(data=alt_data(rows)))
-    for above in (True, False):  # a curve rises: below it there is room, but not under the axis
-        labelled = [
-            row
-            for row in rows
-            if row["label"]
-            and (not row["start"] or row["tvd"] < top / 15) == above
-            and (not crowded or row["start"] in ("", starts[0]))
-        ]
-        labels = chart.mark_text(align="left", dx=7, dy=-9 if above else 11, fontSize=11)
-        layers.append(labels.encode(x=x, y=y, text="label:N").properties(data=alt_data(labelled)))
+    layers += [
+        chart.mark_text(align=align, dx=dx, dy=dy, fontSize=11)
+        .encode(x=x, y=y, text="label:N")
+        .properties(data=alt_data(labelled))
+        for (align, dx, dy), labelled in _labels(rows, starts, top, crowded=crowded).items()
+    ]
     if ring and _place(ring):
         around = chart.mark_point(size=330, filled=False, strokeWidth=1.8, color=ATTENTION).encode(x=x, y=y)
         layers.append(around.properties(data=alt_data([_row(ring, kind_of(ring))])))
     return alt.layer(*layers).properties(width=width, height=height, title=title)
+
+
+def _labels(
+    rows: Iterable[Facts], starts: Sequence[str], top: float, *, crowded: bool
+) -> dict[tuple[str, int, int], list[Facts]]:
+    """Where the label of each mark stands, as alignment and shift, so that it is on no curve and not under the axis."""
+    found: dict[tuple[str, int, int], list[Facts]] = {}
+    rows = list(rows)
+    several = len({row["start"] for row in rows} - {""}) > 1
+    for row in rows:
+        if not row["label"] or (crowded and row["start"] not in ("", starts[0])):
+            continue
+        below = row["start"] and row["tvd"] >= top / 15 and not (crowded and several)  # other curves may run there
+        at_left = crowded and several and row["start"] and row["jsd"] > 0.4 * _MOST_JSD
+        place = ("right", -7, -7) if at_left else ("left", 7, 11 if below else -9)
+        found.setdefault(place, []).append(row)
+    return found
 
 
 def top_of(rows: Iterable[Facts]) -> float:
