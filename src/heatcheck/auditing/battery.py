@@ -311,7 +311,7 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         n=len(case.examples),
         available=plan.available,
         seed=case.seed,
-        card=make_card(results, case.logit_scale, plan.card),
+        card=make_card(results, case.logit_scale, plan.card, not_run),
         results=results,
         examples=_looked(case),
         not_run={**not_run, **parts_not_run},

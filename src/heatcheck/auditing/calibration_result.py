@@ -134,7 +134,8 @@ class Calibration:
             curves = [curve for curve in self.curves if curve.name == name]
             least = min(curve.covered for curve in curves)
             inversions = [f"seed {curve.seed}: {text}" for curve in curves for text in curve.inversions]
-            detail = "; ".join([f"covers {least:.0%} of its range at least, {len(curves)} seeds", *inversions])
+            covered = f"covers at least {least:.0%} of its range (seeds: {len(curves)})"
+            detail = "; ".join([covered, *inversions])
             title = f"dial: {name} has no inversion beyond {ERRORS:g} errors and covers {COVERED:.0%} of its range"
             found.append(Criterion(title, all(curve.good for curve in curves), detail))
         if self.curves:

@@ -101,7 +101,12 @@ def _say(found: "Calibration") -> None:
     typer.echo("")
     asked = [["met" if one.met else "NOT MET", one.name, one.detail] for one in found.criteria]
     show.table(["", "criterion", "found"], asked)
-    typer.echo("\nThe card is calibrated." if found.passed else "\nThe card is not calibrated.")
+    good = (
+        "The card is calibrated."
+        if found.enough
+        else "Nothing is wrong; a smoke run is too short to calibrate anything."
+    )
+    typer.echo(f"\n{good if found.passed else 'The card is not calibrated.'}")
 
 
 def _control(verdict: "Verdict") -> str:

@@ -53,4 +53,5 @@ def demo(json: AsJson = False) -> None:
     show.controls({name: (control, CONTROLS[name]) for name, control in controls.items()})
     typer.echo(f"\nreport: {report}")
     typer.echo(f'next:   heatcheck explain {fit.folder} "what a waste of time"')
+    typer.echo(f"        heatcheck audit {fit.folder} --refit --workers 2   (what needs other fits of it)")
     typer.echo("        heatcheck train your.csv --out models/mine; heatcheck audit models/mine --data your.csv")
