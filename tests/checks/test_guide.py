@@ -319,7 +319,7 @@ def fitted(tmp_path_factory):
 
 def test_the_plan_is_four_kinds_of_weights_and_the_adversary(fitted):
     case, chosen, planned = fitted
-    adversary = adversary_recipe(case, 1e-3, epochs=1)
+    adversary = adversary_recipe(case, 3e-3, epochs=1)
     assert planned[0] == adversary
     kinds = guides(case, chosen)
     assert planned[1:] == [recipe for recipes in kinds.values() for recipe in recipes]

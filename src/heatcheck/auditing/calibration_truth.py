@@ -51,8 +51,10 @@ TRUTH: dict[Cell, Mapping[str, Truth]] = {
     Cell("gauge_twin", KEYWORD): _known("no", "no", "moot", "moot", "no"),
     Cell("leaker", CONTRAST): _known("no", "no", "no", "no", "no"),
 }
-# A decoy's training decides where its weights go, so two of its lines are anybody's guess.
-TRUTH |= {Cell(DECOY, task): {NECESSARY: "no", POINTS: "no", ACROSS: "no"} for task in (KEYWORD, CONTRAST)}
+# A decoy's training decides where its weights go, so two of its lines are anybody's guess. So is the third: that its
+# honest twin has another heatmap is a witness only beyond what seeds do, and seeds of a recurrent model, whose every
+# state can hold the rationale, have other heatmaps too.
+TRUTH |= {Cell(DECOY, task): {NECESSARY: "no", POINTS: "no"} for task in (KEYWORD, CONTRAST)}
 
 Judged: TypeAlias = Literal["right", "wrong", "unclear", "moot", "moot missed", "not asserted"]
 

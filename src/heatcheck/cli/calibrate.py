@@ -88,9 +88,9 @@ def _say(found: "Calibration") -> None:
     columns = ["line", "decided", "right", "wrong", "unclear", "right, at least", "moot and unclear", "not asserted"]
     show.table(columns, rows, "The card against what is known (at least: one-sided 95% Clopper–Pearson bound)")
     if found.faults:
-        typer.echo("")
-        each = [[_control(v), v.line, v.truth, v.state, _numbers(v), v.reason] for v in found.faults]
-        show.table(["control", "line", "known", "said", "numbers", "why"], each, "Not right")
+        typer.echo("\nNot right:")
+    for fault in found.faults:
+        typer.echo(f"  {_in_words(fault)}")
     if found.decoys:
         rejected = [decoy for decoy in found.decoys if decoy.rejected]
         typer.echo(f"\n{len(found.decoys)} decoys were trained; {len(rejected) or 'none'} rejected")
@@ -109,12 +109,11 @@ def _say(found: "Calibration") -> None:
     typer.echo(f"\n{good if found.passed else 'The card is not calibrated.'}")
 
 
-def _control(verdict: "Verdict") -> str:
-    return f"{verdict.cell}, seed {verdict.seed}"
-
-
-def _numbers(verdict: "Verdict") -> str:
-    return "; ".join(map(_number, verdict.numbers))
+def _in_words(fault: "Verdict") -> str:
+    """What is known, what the card said, and by what numbers."""
+    known = f"{fault.line} is {fault.truth}, and the card said {fault.state}"
+    why = "; ".join(filter(None, [*map(_number, fault.numbers), fault.reason]))
+    return f"{fault.cell}, seed {fault.seed}: {known} ({why})"
 
 
 def _number(facts: Mapping[str, Any]) -> str:
