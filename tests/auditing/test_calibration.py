@@ -10,13 +10,12 @@ import torch
 from scipy.stats import binom
 
 from heatcheck.auditing import calibration
-from heatcheck.auditing import calibration_audit as audits
-from heatcheck.auditing import calibration_decoy as decoys
-from heatcheck.auditing import calibration_dial as dial
-from heatcheck.auditing.calibration import QUICK, CalibrationSettings, calibrate, plan_jobs
-from heatcheck.auditing.calibration_draws import OF_ONE_LENGTH, draw_lengths, draw_nuisance, draw_subject, draw_texts
-from heatcheck.auditing.calibration_result import Calibration, Decoy, Verdict, share_at_least
-from heatcheck.auditing.calibration_truth import CONTRAST, DECOY, KEYWORD, LINES, LOOKUP, TRUTH, Cell, judge
+from heatcheck.auditing.calibration import QUICK, CalibrationSettings, calibrate, dial, plan_jobs
+from heatcheck.auditing.calibration import audit as audits
+from heatcheck.auditing.calibration import decoy as decoys
+from heatcheck.auditing.calibration.draws import OF_ONE_LENGTH, draw_lengths, draw_nuisance, draw_subject, draw_texts
+from heatcheck.auditing.calibration.result import Calibration, Decoy, Verdict, share_at_least
+from heatcheck.auditing.calibration.truth import CONTRAST, DECOY, KEYWORD, LINES, LOOKUP, TRUTH, Cell, judge
 from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS
 from heatcheck.errors import BadInput
 from heatcheck.models import KNOWN_ANSWERS, Site

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from heatcheck.auditing import calibration
-from heatcheck.auditing import calibration_audit as audits
-from heatcheck.auditing.calibration_truth import KEYWORD, Cell
+from heatcheck.auditing.calibration import audit as audits
+from heatcheck.auditing.calibration.truth import KEYWORD, Cell
 
 READER = Cell("reader", KEYWORD)
 

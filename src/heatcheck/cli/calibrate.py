@@ -11,7 +11,7 @@ from heatcheck.cli.options import AsJson
 from heatcheck.errors import BadInput
 
 if TYPE_CHECKING:
-    from heatcheck.auditing.calibration_result import Calibration, Verdict
+    from heatcheck.auditing.calibration.result import Calibration, Verdict
     from heatcheck.engine import Outcome
 
 

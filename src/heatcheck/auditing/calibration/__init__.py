@@ -13,11 +13,11 @@ from pathlib import Path
 
 import heatcheck
 from heatcheck import engine
-from heatcheck.auditing import calibration_dial as dial
-from heatcheck.auditing.calibration_audit import audit_dial, audit_known
-from heatcheck.auditing.calibration_decoy import audit_decoys, decoy_place
-from heatcheck.auditing.calibration_result import Calibration, Decoy, Verdict
-from heatcheck.auditing.calibration_truth import DECOY, LINES, TRUTH, Cell, judge
+from heatcheck.auditing.calibration import dial
+from heatcheck.auditing.calibration.audit import audit_dial, audit_known
+from heatcheck.auditing.calibration.decoy import audit_decoys, decoy_place
+from heatcheck.auditing.calibration.result import Calibration, Decoy, Verdict
+from heatcheck.auditing.calibration.truth import DECOY, LINES, TRUTH, Cell, judge
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json
 from heatcheck.errors import BadInput
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 
-from heatcheck.auditing.calibration_truth import KEYWORD, LOOKUP, Cell
+from heatcheck.auditing.calibration.truth import KEYWORD, LOOKUP, Cell
 from heatcheck.data import Corpus
 from heatcheck.data.planted import Lengths, planted
 from heatcheck.engine import stream

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from heatcheck.auditing import calibration_dial as dial
 from heatcheck.auditing.battery import Plan, plan_audit
-from heatcheck.auditing.calibration_draws import draw_lengths, draw_nuisance, draw_subject, draw_texts
-from heatcheck.auditing.calibration_truth import LOOKUP, Cell
+from heatcheck.auditing.calibration import dial
+from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, draw_subject, draw_texts
+from heatcheck.auditing.calibration.truth import LOOKUP, Cell
 from heatcheck.auditing.verdict import make_card
 from heatcheck.checks import CHECKS, CheckResult, Measurement
 from heatcheck.engine import Facts, write_json

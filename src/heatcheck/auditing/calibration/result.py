@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from scipy.special import betaincinv
 
-from heatcheck.auditing.calibration_dial import COVERED, ERRORS, Curve
-from heatcheck.auditing.calibration_truth import LINES, Cell, Judged, Truth
+from heatcheck.auditing.calibration.dial import COVERED, ERRORS, Curve
+from heatcheck.auditing.calibration.truth import LINES, Cell, Judged, Truth
 from heatcheck.engine import Facts
 
 LEVEL = 0.95  # of the one-sided bound on the share of right verdicts, and what that bound must reach

@@ -12,9 +12,9 @@ import numpy as np
 
 from heatcheck import engine
 from heatcheck.auditing.battery import plan_audit
-from heatcheck.auditing.calibration_audit import keep_facts, lines_of
-from heatcheck.auditing.calibration_draws import draw_lengths
-from heatcheck.auditing.calibration_truth import CONTRAST, DECOY, Cell
+from heatcheck.auditing.calibration.audit import keep_facts, lines_of
+from heatcheck.auditing.calibration.draws import draw_lengths
+from heatcheck.auditing.calibration.truth import CONTRAST, DECOY, Cell
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.data.planted import MARKER, planted
 from heatcheck.engine import Facts
