@@ -209,6 +209,29 @@ def test_prior_and_what_the_words_carry():
     assert result.find("carries").value == pytest.approx(best - share)
 
 
+def test_texts_that_share_their_loudest_word_are_resampled_together():
+    """What a word is counted to say is right or wrong for all of them at once: 12 words are 12 cases, not 120."""
+    case = case_of("reader@planted_lookup", tested=120)
+    loudest = [
+        max(zip(weights, example.words, strict=False))[1]
+        for weights, example in zip(case.own.weights, case.tested, strict=True)
+    ]
+    known = {word: number % 2 == 0 for number, word in enumerate(sorted(set(loudest)))}
+    right = np.array([known[word] for word in loudest])
+    nobody = np.zeros(120, bool)
+    (found,) = [
+        m
+        for m in of_log_odds(case, GuideSettings(draws=500), {"own": right, "uniform": nobody}, ~nobody)
+        if m.name == "carries"
+    ]
+    alone = stats.bootstrap_interval(
+        right.astype(float) - (case.gold == np.bincount(case.gold).argmax()), generator=np.random.default_rng(0)
+    )
+    assert found.n == 120
+    assert found.value == pytest.approx(alone.value)
+    assert found.high - found.low > 1.2 * (alone.high - alone.low)
+
+
 class Pieces:
     """A subject without a word vocabulary: each word is two tokens, which share its weight."""
 

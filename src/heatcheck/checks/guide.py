@@ -158,17 +158,42 @@ def of_log_odds(case: Case, settings: GuideSettings, right: Mapping[str, Right],
     columns = np.stack([right["own"], right["uniform"], base, commonest], axis=1)
 
     def interval(statistic: Any) -> stats.Interval:
-        # The same resamples for all three: where the headroom's interval lies above 0, at most the draws beyond its
+        # The same resamples for both: where the headroom's interval lies above 0, at most the draws beyond its
         # lower end leave the share of it undefined, and so neither end of the share's interval is.
         generator = stream(case.seed, "bootstrap", "guide")
         return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws)
 
     headroom = interval(lambda mean: mean[:, 2] - mean[:, 1])
-    carries = interval(lambda mean: mean[:, :2].max(1) - mean[:, 3])
+    carries = _carried(case, settings, right, commonest)
     yield Measurement("headroom", *headroom, "0: uniform weights are as good as the model", LOG_ODDS)
     yield Measurement("carries", *carries, "0: the words by themselves say nothing about the label", LOG_ODDS)
     if headroom.low > 0:
         yield Measurement("G", *interval(_share), "0: uniform weights; 1: as good as the model", LOG_ODDS)
+
+
+def _carried(case: Case, settings: GuideSettings, right: Mapping[str, Right], commonest: Right) -> stats.Interval:
+    """What the words say of the label beyond the commonest, under the weights that show it most surely.
+
+    The error in what a word is counted to say is shared by all texts in which that word is the loudest, so under the
+    subject's own weights these are resampled together. Under uniform weights no word is the loudest.
+    """
+    loudest = [
+        tokens[int(weights[allowed].argmax())]
+        for tokens, weights, allowed in zip(
+            tokens_of(case.subject, case.tested), case.own.weights, case.own.allowed, strict=True
+        )
+    ]
+    found = []
+    for kind, together in (("own", np.array(loudest)), ("uniform", np.arange(len(loudest)))):
+        group = np.unique(together, return_inverse=True)[1]
+        columns = (right[kind].astype(float) - commonest, np.ones(len(group)))
+        sums = np.stack([np.bincount(group, weights=column) for column in columns], axis=1)
+        generator = stream(case.seed, "bootstrap", "carries", kind)
+        above = stats.bootstrap_interval(
+            sums, lambda mean: mean[:, 0] / mean[:, 1], generator=generator, draws=settings.draws
+        )
+        found.append(above._replace(n=len(group)))
+    return max(found, key=lambda one: one.low)
 
 
 def _share(mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
