@@ -258,7 +258,9 @@ def test_ctrl_c_ends_a_ray_of_our_own_even_the_second(tmp_path: Path) -> None:
 def folders_of(pids: Sequence[int]) -> set[Path]:
     """The folders in which a Ray of our own keeps its files, as its processes are told."""
     words = " ".join(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in pids)
-    return {Path(*Path(word).parts[:3]) for word in words.replace("=", " ").split() if word.startswith("/tmp/heatch")}
+    paths = [Path(word) for word in words.replace("=", " ").split() if word.startswith("/")]
+    places = {place for path in paths for place in (path, *path.parents)}
+    return {place for place in places if place.name.startswith("heatcheck-ray-")}
 
 
 def test_an_address_where_nobody_answers_is_said_at_once(tmp_path: Path) -> None:
