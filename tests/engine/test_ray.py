@@ -170,7 +170,7 @@ def test_who_is_killed_loses_nothing(tmp_path: Path, cluster: str) -> None:
     assert tries[:2] == [first, second]
     assert set(tries) == {int(path.name) for path in pids.iterdir()}
     assert len(tries) == 3
-    assert not any(alive(pid) for pid in tries)
+    assert eventually(lambda: not any(alive(pid) for pid in tries))  # a worker outlives its killed driver for a moment
     assert not sessions_of(os.getpid())
 
 
