@@ -20,6 +20,11 @@ AXES = {
     "size": "coordinates of an encoder's state, where its input has another width",
     "asked": "coordinates of a question's summary",
     "draw": "one of several random repetitions, or of several alternatives tried on the same example",
+    "removal": "a set of words taken out of an example",
+    "text": "a text made from an example, or an example that is left in",
+    "run": "neighbouring words that are marked together",
+    "seed": "one of several fits that differ in their seed alone",
+    "output": "a number that a linear output gives, or a score",
     "item": "whatever is ranked or compared, when a function does not care",
     "column": "several quantities of the same examples, side by side",
 }

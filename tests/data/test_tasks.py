@@ -1,4 +1,4 @@
-"""The tasks of Jain & Wallace: what is in the file is in the corpus, or is left out for a named reason."""
+"""Tasks of the data folder: what is in the file is in the corpus, or is left out for a named reason."""
 
 import gzip
 import json
@@ -17,9 +17,16 @@ FILES = {
     "20news_sports": ("20news_sports", (1197, 796)),
     "ade": ("ade_corpus_v2", (20_960,)),
     "ag_news": ("ag_news", (10_001, 7600)),
+    "ag_news_topics": ("ag_news", (10_001, 7600)),
+    "eraser_movies": ("eraser_movies", (1600, 200, 199)),
+    "imdb_ratings": ("imdb_small", (5000, 2500)),
     "imdb_small": ("imdb_small", (5000, 2500)),
     "snli": ("snli", (19_999, 9842, 9824)),
+    "pronoun": ("pruthi_pronoun", (9017, 1127, 1127)),
+    "pronoun_neutral": ("pruthi_pronoun", (9017, 1127, 1127)),
     "sst": ("sst", (8544, 1101, 2210)),
+    "sst_wiki": ("pruthi_sst_wiki", (6920, 872, 1821)),
+    "wiki_only": ("pruthi_sst_wiki", (6920, 872, 1821)),
     "babi_1": ("babi_qa123", (21_925, 3000)),
     "babi_2": ("babi_qa123", (21_925, 3000)),
     "babi_3": ("babi_qa123", (21_925, 3000)),
@@ -28,6 +35,15 @@ LEFT_OUT = {
     "20news_sports": {"no word in its text": 2},
     "ag_news": {"of the class sports": 2458 + 1900, "of the class science and technology": 2538 + 1900},
     "sst": {"neutral": 1624 + 229 + 389},
+}
+NOT_IMPORTED = {
+    "eraser_movies",
+    "imdb_ratings",
+    "imdb_small",
+    "pronoun",
+    "pronoun_neutral",
+    "sst_wiki",
+    "wiki_only",
 }
 # Where the source's own test split is whole.
 TEST = {"20news_sports": 796, "ag_news": 3800, "imdb_small": 2500, "snli": 9824, "sst": 1821, "babi_1": 1000}
@@ -61,9 +77,9 @@ def test_every_row_is_in_a_split_or_left_out_by_name(shared_data, name):
     assert corpus.name == name
 
 
-@pytest.mark.parametrize("name", ["20news_sports", "ag_news", "imdb_small"])
+@pytest.mark.parametrize("name", ["20news_sports", "ag_news", "ag_news_topics", "imdb_ratings", "imdb_small"])
 def test_dev_is_cut_from_train_within_labels(shared_data, name):
-    rows = {row["id"]: row for row in rows_of(shared_data / f"{name}.jsonl.gz")}
+    rows = {row["id"]: row for row in rows_of(shared_data / f"{FILES[name][0]}.jsonl.gz")}
     corpus = load(name, shared_data)
     assert {rows[e.id]["split"] for e in corpus["train"]} == {rows[e.id]["split"] for e in corpus["dev"]} == {"train"}
     assert not {e.text for e in corpus["train"]} & {e.text for e in corpus["dev"]}
@@ -83,6 +99,11 @@ def test_labels_are_those_of_the_file(shared_data):
         "20news_sports": {"baseball": "rec.sport.baseball", "hockey": "rec.sport.hockey"},
         "ade": {"none": "none", "adverse effect": "adverse effect"},
         "ag_news": {"world": "World", "business": "Business"},
+        "ag_news_topics": dict(
+            zip(TASKS["ag_news_topics"].labels, ("World", "Sports", "Business", "Sci/Tech"), strict=True)
+        ),
+        "eraser_movies": {"negative": "NEG", "positive": "POS"},
+        "pronoun": {"male": "male", "female": "female"},
         "imdb_small": {"negative": "neg", "positive": "pos"},
         "snli": {name: name for name in ("entailment", "neutral", "contradiction")},
         "sst": {"negative": "negative", "positive": "positive"},
@@ -124,6 +145,85 @@ def test_babi_keeps_stories_questions_and_supporting_facts(shared_data, name):
             assert len(support) == number
     stories = [{rows[e.id]["story"] for e in corpus[split]} for split in ("train", "dev")]
     assert not stories[0] & stories[1], "no story is in train and in dev"
+
+
+def test_ratings_are_the_labels(shared_data):
+    rating = {row["id"]: row["rating"] for row in rows_of(shared_data / "imdb_small.jsonl.gz")}
+    corpus = load("imdb_ratings", shared_data)
+    assert all(int(corpus.labels[e.label]) == rating[e.id] for split in corpus.splits.values() for e in split)
+    assert [e.text for e in corpus["test"]] == [e.text for e in load("imdb_small", shared_data)["test"]]
+
+
+def test_evidence_is_the_rationale(shared_data):
+    rows = {row["id"]: row for row in rows_of(shared_data / "eraser_movies.jsonl.gz")}
+    corpus = load("eraser_movies", shared_data)
+    for split, share in {"train": 0.093, "dev": 0.072, "test": 0.314}.items():
+        for example in corpus[split]:
+            evidence = {place for start, end in rows[example.id]["evidence"] for place in range(start, end)}
+            marks = example.marks["rationale"]
+            assert len(marks) == len(example.words)
+            assert {place for place, mark in enumerate(marks) if mark} == evidence
+        shares = [sum(e.marks["rationale"]) / len(e.words) for e in corpus[split]]
+        assert sum(shares) / len(shares) == pytest.approx(share, abs=0.001)
+
+
+def test_what_is_impermissible(shared_data):
+    rows = {row["id"]: row for row in rows_of(shared_data / "pruthi_sst_wiki.jsonl.gz")}
+    whole, rest = load("sst_wiki", shared_data), load("wiki_only", shared_data)
+    for split in whole.splits:
+        for one, other in zip(whole[split], rest[split], strict=True):
+            marks = one.marks["impermissible"]
+            assert [int(mark) for mark in marks] == rows[one.id]["impermissible"]
+            assert len(marks) == len(one.words)
+            review = [word for word, mark in zip(one.words, marks, strict=True) if mark]
+            assert review
+            assert (" ".join(review) + " " + other.text, other.label, other.marks) == (one.text, one.label, {})
+
+
+def test_pronouns_are_impermissible_and_can_be_neutral(shared_data):
+    pronouns = {"he", "she", "her", "his", "him", "himself", "herself"}
+    whole, neutral = load("pronoun", shared_data), load("pronoun_neutral", shared_data)
+    for split in whole.splits:
+        for one, other in zip(whole[split], neutral[split], strict=True):
+            marked = [word for word, mark in zip(one.words, one.marks["impermissible"], strict=True) if mark]
+            assert marked
+            assert set(marked) <= pronouns
+            assert not pronouns & {w for w, mark in zip(one.words, one.marks["impermissible"], strict=True) if not mark}
+            assert not (pronouns | {"hers"}) & set(other.words)
+            assert (len(other.words), other.label, other.marks) == (len(one.words), one.label, {})
+    said = {
+        new
+        for one, other in zip(whole["test"], neutral["test"], strict=True)
+        for old, new in zip(one.words, other.words, strict=True)
+        if old != new
+    }
+    assert said == {"they", "their", "them", "themself"}
+
+
+def test_the_published_neutral_words_leave_a_trace(shared_data):
+    """`him` becomes them and `her` their, also where she is the object: them is said of men only."""
+    whole, neutral = load("pronoun", shared_data), load("pronoun_neutral", shared_data)
+    became = Counter(
+        (new, whole.labels[one.label])
+        for one, other in zip(whole["train"], neutral["train"], strict=True)
+        for old, new in zip(one.words, other.words, strict=True)
+        if old != new
+    )
+    assert became["them", "female"] == 0
+    assert became["them", "male"] > 300
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("eraser_movies", {"evidence": [[1, 4]]}, r"evidence \[1, 4\) is not inside its 3 words"),
+        ("sst_wiki", {"impermissible": [1, 0]}, "2 marks for 3 words"),
+        ("imdb_ratings", {"rating": 5}, "rating 5 is none of 1, 2, 3, 4, 7, 8, 9, 10"),
+    ],
+)
+def test_marks_that_do_not_fit(tmp_path, name, fields, message):
+    with pytest.raises(BadInput, match=f"line 1 is not a row of {name}: {message}"):
+        load_task(name, data_dir=write(tmp_path, FILES[name][0], made_up(**fields)))
 
 
 def test_snli_is_premise_and_hypothesis(shared_data):
@@ -179,7 +279,7 @@ def test_what_is_not_here_says_what_to_do(name):
         BadInput, match=rf"task {name} is not here: put \w+.jsonl.gz into data, or .*--data-dir"
     ) as found:
         load_task(name)
-    if name == "imdb_small":
+    if name in NOT_IMPORTED:
         assert "import" not in str(found.value)
     else:
         assert f"`heatcheck data import {name} PATH`" in str(found.value)

@@ -5,49 +5,58 @@ import torch
 
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
-from heatcheck.models import Responds, Site, Subject, response, uniform_weights
-from subjects import SUBJECTS
+from heatcheck.models import Responds, Site, Subject, readable_keys, response, uniform_weights
+from subjects import HIERARCHICAL, SUBJECTS
 
-each_subject = pytest.mark.parametrize("name", SUBJECTS)
-ATTENTION, EMBEDDING, STATE = Site("attention"), Site("embedding"), Site("state")
+EVERY = {**SUBJECTS, **HIERARCHICAL}
+each_subject = pytest.mark.parametrize("name", EVERY)
+ATTENTION = Site("attention")
 
 
 def close(one, other, tolerance=1e-5):
     return torch.allclose(one, other, atol=tolerance, rtol=tolerance)
 
 
+def places(subject, part):
+    """Where a part passes: once, or once for each attention."""
+    return [Site(part)] if part == "embedding" else [Site(part, site.where) for site in subject.sites]
+
+
 @each_subject
 def test_is_a_subject(name):
-    subject, examples = SUBJECTS[name]
+    subject, examples = EVERY[name]
     assert isinstance(subject, Subject)
     batch = subject.encode(examples)
     run = subject.run(batch, want=[subject.sites[-1]])
     weights = run.parts[subject.sites[-1]]
     assert weights.shape[0] == len(batch)
-    assert weights.shape[3] == batch.scored.shape[1]
+    keys = readable_keys(subject, batch)
+    assert weights.shape[3] == keys.shape[1]
     assert close(weights.sum(-1), torch.ones(weights.shape[:3]))
-    assert (weights[~batch.scored[:, None, None].expand_as(weights)] == 0).all()
+    assert (weights[~keys[:, None, None].expand_as(weights)] == 0).all()
     assert run.row.shape == run.logits.shape[:2]
     assert (run.row < weights.shape[2]).all()
     assert batch.gold.shape == run.logits.shape[:2]
 
 
 @each_subject
-@pytest.mark.parametrize("site", [ATTENTION, EMBEDDING, STATE, Site("score"), Site("context")])
-def test_its_own_parts_imposed_reproduce_its_logits(name, site):
-    subject, examples = SUBJECTS[name]
+@pytest.mark.parametrize("part", ["attention", "embedding", "state", "score", "context"])
+def test_its_own_parts_imposed_reproduce_its_logits(name, part):
+    subject, examples = EVERY[name]
     batch = subject.encode(examples)
-    run = subject.run(batch, want=[site])
-    assert torch.equal(subject.run(batch, edits={site: run.parts[site]}).logits, run.logits)
-    assert torch.equal(subject.run(batch, edits={site: lambda own: own}).logits, run.logits)
+    for site in places(subject, part):
+        run = subject.run(batch, want=[site])
+        assert torch.equal(subject.run(batch, edits={site: run.parts[site]}).logits, run.logits)
+        assert torch.equal(subject.run(batch, edits={site: lambda own: own}).logits, run.logits)
 
 
 @each_subject
 def test_uniform_weights_move_what_they_should(name):
-    subject, examples = SUBJECTS[name]
+    subject, examples = EVERY[name]
     batch = subject.encode(examples)
-    weights = uniform_weights(batch.scored)
-    moved = subject.run(batch, edits={ATTENTION: lambda own: weights.expand_as(own)}).logits - subject.run(batch).logits
+    weights = uniform_weights(readable_keys(subject, batch))
+    even = subject.run(batch, edits={subject.sites[-1]: lambda own: weights.expand_as(own)}).logits
+    moved = even - subject.run(batch).logits
     if name.startswith(("bystander", "leaker")):
         assert close(moved, torch.zeros_like(moved))
     else:
@@ -56,25 +65,27 @@ def test_uniform_weights_move_what_they_should(name):
 
 @each_subject
 def test_alone_in_a_batch_or_padded(name):
-    subject, examples = SUBJECTS[name]
+    subject, examples = EVERY[name]
     together = subject.encode(examples)
-    sites = [ATTENTION, STATE]
+    sites = [*subject.sites, *places(subject, "state")]
     whole = subject.run(together, want=sites)
     lengths = together.valid.sum(1)
     assert len(lengths.unique()) > 1, "the test would say nothing if all lengths were equal"
     for place, example in enumerate(examples):
         batch = subject.encode([example])
         alone = subject.run(batch, want=sites)
-        n, decisions, queries = int(lengths[place]), alone.logits.shape[1], alone.parts[ATTENTION].shape[2]
+        n, decisions = int(lengths[place]), alone.logits.shape[1]
         assert close(alone.logits[0], whole.logits[place, :decisions])
-        assert close(alone.parts[ATTENTION][0], whole.parts[ATTENTION][place, :, :queries, :n])
-        assert close(alone.parts[STATE][0], whole.parts[STATE][place, :n])
+        for site in sites:  # weights [head query key], states [token feature]: as far as the text alone goes
+            own = alone.parts[site][0]
+            assert own.shape[-2 if site.part == "state" else -1] in (n, int(readable_keys(subject, batch).sum()))
+            assert close(own, whole.parts[site][place][tuple(slice(size) for size in own.shape)])
         assert batch.word[0].tolist() == together.word[place, :n].tolist()
 
 
 @each_subject
 def test_the_order_of_a_batch_does_not_matter(name):
-    subject, examples = SUBJECTS[name]
+    subject, examples = EVERY[name]
     turned = subject.run(subject.encode(examples[::-1])).logits.flip(0)
     assert close(turned, subject.run(subject.encode(examples)).logits)
 
@@ -82,19 +93,18 @@ def test_the_order_of_a_batch_does_not_matter(name):
 @each_subject
 def test_a_response_is_the_forward_pass(name):
     """Own, uniform and random weights through the short cut equal whole passes with those weights imposed."""
-    subject, examples = SUBJECTS[name]
+    subject, examples = EVERY[name]
     batch = subject.encode(examples)
-    quick = response(subject, batch)
-    run = subject.run(batch, want=[ATTENTION])
+    quick, keys = response(subject, batch), readable_keys(subject, batch)
+    assert torch.equal(quick.allowed, keys)
+    run = subject.run(batch)
     assert close(quick.logits(quick.attention[:, None])[:, 0], run.logits)
     generator = torch.Generator().manual_seed(0)
-    other = (
-        torch.rand(len(batch), 3, *quick.attention.shape[1:], generator=generator) * batch.scored[:, None, None, None]
-    )
+    other = torch.rand(len(batch), 3, *quick.attention.shape[1:], generator=generator) * keys[:, None, None, None]
     other = other / other.sum(-1, keepdim=True)
     found = quick.logits(other)
     for draw in range(3):
-        imposed = subject.run(batch, edits={ATTENTION: other[:, draw].transpose(1, 2)}).logits
+        imposed = subject.run(batch, edits={subject.sites[-1]: other[:, draw].transpose(1, 2)}).logits
         assert close(found[:, draw], imposed)
     assert name.startswith(("bystander", "leaker")) or not close(found[:, 0], found[:, 1], 1e-3)
     if quick.relevance is not None:
@@ -102,23 +112,25 @@ def test_a_response_is_the_forward_pass(name):
         assert close(linear, run.logits)
 
 
-@pytest.mark.parametrize("name", ["lstm", "label-wise", "pair merge"])
+@pytest.mark.parametrize("name", ["lstm", "label-wise", "pair merge", "han gru"])
 def test_the_short_cut_equals_the_fall_back(name):
-    subject, examples = SUBJECTS[name]
-    batch = subject.encode(examples)
+    subject, examples = EVERY[name]
+    batch, keys = subject.encode(examples), readable_keys(subject, subject.encode(examples))
 
     class WithoutShortCut:
         id, sites, recipe = "plain", subject.sites, None
         encode = staticmethod(subject.encode)
         run = staticmethod(subject.run)
+        part, allowed = getattr(subject, "part", None), getattr(subject, "allowed", None)
 
     plain = WithoutShortCut()
     assert isinstance(subject, Responds)
     assert not isinstance(plain, Responds)
     quick, slow = response(subject, batch), response(plain, batch)
     assert close(quick.attention, slow.attention)
+    assert torch.equal(quick.allowed, slow.allowed)
     other = quick.attention[:, None].flip(-1) * 0.5 + quick.attention[:, None] * 0.5
-    other = other * batch.scored[:, None, None, None]
+    other = other * keys[:, None, None, None]
     other = other / other.sum(-1, keepdim=True)
     assert close(quick.logits(other), slow.logits(other))
 
@@ -149,7 +161,7 @@ def test_decisions_that_share_a_row_are_asked_one_at_a_time():
 
 @each_subject
 def test_a_site_that_never_fires_is_an_error(name):
-    subject, examples = SUBJECTS[name]
+    subject, examples = EVERY[name]
     batch = subject.encode(examples[:1])
     with pytest.raises(BadInput, match=r"nothing passes the site attention:layer.3 here; sites: embedding"):
         subject.run(batch, want=[Site("attention", "layer.3")])
@@ -159,9 +171,10 @@ def test_a_site_that_never_fires_is_an_error(name):
 
 @each_subject
 def test_an_edit_of_the_wrong_shape_is_an_error(name):
-    subject, examples = SUBJECTS[name]
-    with pytest.raises(BadInput, match=r"the edit at attention has shape \(1,\), the site has"):
-        subject.run(subject.encode(examples[:1]), edits={ATTENTION: torch.zeros(1)})
+    subject, examples = EVERY[name]
+    for site in subject.sites:
+        with pytest.raises(BadInput, match=rf"the edit at {site} has shape \(1,\), the site has"):
+            subject.run(subject.encode(examples[:1]), edits={site: torch.zeros(1)})
 
 
 def test_what_cannot_be_encoded():

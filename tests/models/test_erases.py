@@ -1,6 +1,7 @@
 """Logits without each word: those of plain re-encoding, for every encoder, attention and decoder."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,12 @@ from heatcheck.models.erases import Changed, Same
 from heatcheck.models.kernels import kernels, tanh_dot
 from heatcheck.models.partial_softmax import Partial, TextSums
 from heatcheck.training import predict
-from subjects import PAIRS, SETS, SINGLE, SUBJECTS, TEXTS, THREE, classifier
+from subjects import HIERARCHICAL, PAIRS, SETS, SINGLE, SUBJECTS, TEXTS, THREE, classifier
 
-GUIDE = {}
-exec(
-    re.findall(r"```python\n(.*?)```", (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(), re.DOTALL)[0], GUIDE
-)
+GUIDE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+(THEIRS,) = re.findall(r'^\+    "(\w+)": (\w+),$', GUIDE, re.MULTILINE)  # the guide's encoder: its name and its class
+FILE = {}
+exec(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)[0], FILE)
 MANY = tuple(f"label {n}" for n in range(40))  # more than a state has coordinates
 KINDS = {
     **{name: subject for name, (subject, _) in SUBJECTS.items() if isinstance(subject, Classifier)},
@@ -35,11 +36,16 @@ KINDS = {
     "pair cnn merge": classifier(PAIRS, ("a", "b", "c"), segments=2, encoder="cnn", decoder="merge"),
     "cnn label-wise": classifier(SETS, ("a", "b", "c"), encoder="cnn", label_wise=True),
     "average label-wise dot": classifier(SETS, ("a", "b", "c"), encoder="average", attention="dot", label_wise=True),
+    "pair gru": classifier(PAIRS, ("a", "b", "c"), segments=2, encoder="gru", decoder="merge"),
+    "pair conv": classifier(PAIRS, ("a", "b", "c"), segments=2, encoder="conv"),
+    "pair none dot": classifier(PAIRS, ("a", "b", "c"), segments=2, encoder="none", attention="dot"),
+    "label-wise linear": classifier(SETS, ("a", "b", "c"), label_wise=True, attention="linear"),
+    "conv label-wise": classifier(SETS, ("a", "b", "c"), encoder="conv", label_wise=True),
     "many labels": classifier(THREE, MANY, encoder="cnn"),
 }
 with pytest.MonkeyPatch.context() as patch:
-    patch.setitem(ENCODERS, "gru", GUIDE["BiGRU"])
-    KINDS["the guide's gru"] = classifier(SINGLE, encoder="gru")  # knows of nothing that a gap leaves unchanged
+    patch.setitem(ENCODERS, THEIRS[0], FILE[THEIRS[1]])
+    KINDS["the guide's"] = classifier(SINGLE, encoder=THEIRS[0])  # knows of nothing that a gap leaves unchanged
 
 # One token a word, several, none (a no-break space; nothing between two spaces), and one that no vocabulary has.
 WORDS = ["good", "bad", "a", "film", "isn't", "plot,", "very-good!", "unheard", "\N{NO-BREAK SPACE}", ""]
@@ -105,7 +111,7 @@ def test_a_lone_word_is_never_left_out(name):
     assert shortly(subject, examples).keys() == {(0, -1), (1, -1), (2, -1), (3, -1), (3, 0), (3, 1)}
 
 
-@pytest.mark.parametrize("name", ["lstm", "cnn", "average", "pair merge", "the guide's gru"])
+@pytest.mark.parametrize("name", ["lstm", "cnn", "conv", "average", "pair merge", "the guide's"])
 def test_long_texts_in_several_groups(name, monkeypatch):
     """Groups of texts, and gaps a few at a time, end anywhere."""
     subject = KINDS[name]
@@ -128,8 +134,10 @@ def test_alone_as_in_a_batch(name):
             assert np.abs(p - together[row, word]).max() < 1e-7
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "cnn", "average"])
-@pytest.mark.parametrize("attention", ["tanh", "dot"])
+@pytest.mark.parametrize(
+    ("encoder", "attention"),
+    [*product(["lstm", "cnn", "average"], ["tanh", "dot"]), ("conv", "linear"), ("gru", "tanh"), ("lstm", "linear")],
+)
 @pytest.mark.parametrize("sharpness", [30.0, 3e3, 3e6])
 def test_saturated_attention(encoder, attention, sharpness):
     """A token with all of the weight can be left out; what had none of it (e^-1000000 of it) then has all."""
@@ -251,7 +259,7 @@ def test_every_coordinate_must_have_rejoined(part):
     assert back.tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize("name", ["cnn", "average", "the guide's gru"])
+@pytest.mark.parametrize("name", ["cnn", "conv", "average", "none linear", "gru", "the guide's"])
 def test_encoders_that_carry_nothing_along_ignore_a_tolerance(name):
     subject = KINDS[name]
     exact, found = shortly(subject, SINGLE), shortly(subject, SINGLE, tolerance=0.1)
@@ -274,7 +282,7 @@ def test_half_of_all_states_are_computed(monkeypatch):
     assert sum(piece.readings.shape[0] * piece.readings.shape[1] for piece in pieces) == (words - 1) * tokens
 
 
-@pytest.mark.parametrize(("name", "tokens"), [("lstm", 1), ("cnn", 6), ("average", 0)])
+@pytest.mark.parametrize(("name", "tokens"), [("lstm", 1), ("cnn", 6), ("conv", 4), ("average", 0), ("none linear", 0)])
 def test_memory_grows_with_gaps_not_with_gaps_times_tokens(name, tokens, monkeypatch):
     subject = KINDS[name]
     _, pieces = pieces_of(subject, examples_of(subject, LONG), monkeypatch)
@@ -282,7 +290,7 @@ def test_memory_grows_with_gaps_not_with_gaps_times_tokens(name, tokens, monkeyp
 
 
 def test_shortened_texts_are_encoded_a_few_at_a_time(monkeypatch):
-    subject = KINDS["the guide's gru"]
+    subject = KINDS["the guide's"]
     read, forward = [], subject.encoder.forward
     monkeypatch.setattr(subject.encoder, "forward", lambda *args: read.append(args[0].numel()) or forward(*args))
     monkeypatch.setattr(encoders, "CACHED", 10_000)
@@ -304,6 +312,9 @@ def test_without_numba_texts_are_encoded_again(monkeypatch):
 
 def test_who_erases():
     assert all(isinstance(subject, Erases) for subject in KINDS.values())
+    assert not any(isinstance(subject, Erases) for subject, _ in HIERARCHICAL.values()), (
+        "deleting a stop joins sentences"
+    )
     assert not isinstance(SUBJECTS["seq2seq"][0], Erases)
     assert not isinstance(SUBJECTS["reader@planted_contrast"][0], Erases)
 

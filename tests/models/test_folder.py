@@ -7,14 +7,28 @@ import torch
 
 from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.models import Recipe, load, save
-from subjects import SINGLE, SUBJECTS, classifier
+from subjects import HIERARCHICAL, SINGLE, SUBJECTS, classifier
+
+KEPT = [
+    "lstm",
+    "cnn",
+    "conv",
+    "gru",
+    "average",
+    "none linear",
+    "pair merge",
+    "label-wise dot",
+    "han gru",
+    "han options",
+]
 
 
-@pytest.mark.parametrize("name", ["lstm", "cnn", "average", "pair merge", "label-wise dot"])
+@pytest.mark.parametrize("name", KEPT)
 def test_a_round_trip(name, tmp_path):
-    subject, examples = SUBJECTS[name]
+    subject, examples = {**SUBJECTS, **HIERARCHICAL}[name]
     save(subject, tmp_path)
     again = load(tmp_path)
+    assert type(again) is type(subject)
     assert again.settings == subject.settings
     assert again.labels == subject.labels
     assert not again.training
@@ -27,6 +41,16 @@ def test_the_recipe_travels(tmp_path):
     save(subject, tmp_path)
     assert load(tmp_path).recipe == subject.recipe
     assert load(tmp_path).id == subject.recipe.id
+
+
+def test_a_folder_from_before_there_were_sentences(tmp_path):
+    subject, examples = SUBJECTS["lstm"]
+    save(subject, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["settings"]["hierarchical"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    again = load(tmp_path)
+    assert torch.equal(again.run(again.encode(examples)).logits, subject.run(subject.encode(examples)).logits)
 
 
 def damage(name, content):

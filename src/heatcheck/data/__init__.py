@@ -9,12 +9,14 @@ from heatcheck.data.adverse_effects import ade, adr_tweets
 from heatcheck.data.babi import babi_1, babi_2, babi_3
 from heatcheck.data.batch import Batch
 from heatcheck.data.cnn_qa import cnn_qa
+from heatcheck.data.eraser_movies import eraser_movies
 from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
 from heatcheck.data.files import read_file, read_frame, read_lists
-from heatcheck.data.imdb import imdb_full, imdb_small
+from heatcheck.data.imdb import imdb_full, imdb_ratings, imdb_small
+from heatcheck.data.impermissible import pronoun, pronoun_neutral, sst_wiki, wiki_only
 from heatcheck.data.mimic import mimic_anemia, mimic_diabetes
 from heatcheck.data.movie_reviews import imdb, rotten_tomatoes
-from heatcheck.data.news import ag_news, newsgroups
+from heatcheck.data.news import ag_news, ag_news_topics, newsgroups
 from heatcheck.data.planted import (
     planted_contrast,
     planted_keyword,
@@ -24,6 +26,7 @@ from heatcheck.data.planted import (
 )
 from heatcheck.data.preparation import PREPARATIONS, Preparation, prepare
 from heatcheck.data.reviews import reviews
+from heatcheck.data.sentences import sentence_of
 from heatcheck.data.snli import snli
 from heatcheck.data.sst import sst
 from heatcheck.data.task import Task
@@ -56,6 +59,7 @@ __all__ = [
     "read_frame",
     "read_lists",
     "read_vectors",
+    "sentence_of",
     "texts_of",
     "tokenize",
 ]
@@ -65,12 +69,15 @@ TASKS: dict[str, Task] = {
     "ade": ade,
     "adr_tweets": adr_tweets,
     "ag_news": ag_news,
+    "ag_news_topics": ag_news_topics,
     "babi_1": babi_1,
     "babi_2": babi_2,
     "babi_3": babi_3,
     "cnn_qa": cnn_qa,
+    "eraser_movies": eraser_movies,
     "imdb": imdb,
     "imdb_full": imdb_full,
+    "imdb_ratings": imdb_ratings,
     "imdb_small": imdb_small,
     "mimic_anemia": mimic_anemia,
     "mimic_diabetes": mimic_diabetes,
@@ -79,10 +86,14 @@ TASKS: dict[str, Task] = {
     "planted_lookup": planted_lookup,
     "planted_majority": planted_majority,
     "planted_twins": planted_twins,
+    "pronoun": pronoun,
+    "pronoun_neutral": pronoun_neutral,
     "reviews": reviews,
     "rotten_tomatoes": rotten_tomatoes,
     "snli": snli,
     "sst": sst,
+    "sst_wiki": sst_wiki,
+    "wiki_only": wiki_only,
 }
 
 

@@ -1,14 +1,26 @@
-"""`imdb_full`: the film reviews of Maas et al. in their official splits, and `imdb_small`, a balanced sample."""
+"""`imdb_full`: the film reviews of Maas et al. in their official splits, and `imdb_small`, a balanced sample.
+
+`imdb_ratings` is that sample by the stars its writers gave; reviews with 5 or 6 of 10 are not among them.
+"""
+
+from dataclasses import replace
 
 from heatcheck.data.example import Example
-from heatcheck.data.folder import Fields, Made, folder_task
+from heatcheck.data.folder import Fields, folder_task
 from heatcheck.data.preparation import Preparation
 
 LABELS = ("negative", "positive")
+RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)
 
 
-def _make(fields: Fields) -> Made:
+def _make(fields: Fields) -> Example:
     return Example(fields["id"], fields["text"].replace("<br />", " "), label=fields["label"])  # markup, not words
+
+
+def _rated(fields: Fields) -> Example:
+    if fields["rating"] not in RATINGS:
+        raise ValueError(f"rating {fields['rating']!r} is none of {', '.join(map(str, RATINGS))}")
+    return replace(_make(fields), label=RATINGS.index(fields["rating"]))
 
 
 _PREPARED = Preparation(dev_share=0.2)
@@ -28,6 +40,18 @@ imdb_small = folder_task(
     {"train": 3999, "dev": 1001, "test": 2500},
     "none stated",
     _make,
+    importable=False,
+    preparation=_PREPARED,
+)
+imdb_ratings = folder_task(
+    "imdb_ratings",
+    "the reviews of imdb_small by their rating, 1 to 4 and 7 to 10; dev cut from train by hash",
+    tuple(map(str, RATINGS)),
+    {"train": 3999, "dev": 1001, "test": 2500},
+    "none stated",
+    _rated,
+    file="imdb_small",
+    codes=range(len(LABELS)),
     importable=False,
     preparation=_PREPARED,
 )

@@ -1,4 +1,4 @@
-"""`20news_sports` and `ag_news`: what a post or a news item is about."""
+"""`20news_sports`, `ag_news` and `ag_news_topics`: what a post or a news item is about."""
 
 from heatcheck.data.example import Example
 from heatcheck.data.folder import Fields, Made, folder_task
@@ -31,5 +31,14 @@ ag_news = folder_task(
     "research use",
     _item,
     codes=range(len(AG_CLASSES)),
+    preparation=Preparation(dev_share=0.15),
+)
+ag_news_topics = folder_task(
+    "ag_news_topics",
+    "the news of ag_news in all four of its classes; dev cut from train by hash",
+    AG_CLASSES,
+    {"train": 8501, "dev": 1500, "test": 7600},
+    "research use",
+    file="ag_news",
     preparation=Preparation(dev_share=0.15),
 )

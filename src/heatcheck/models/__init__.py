@@ -4,11 +4,23 @@ from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weigh
 from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
 from heatcheck.models.encoder import Encoder
 from heatcheck.models.erases import Erases, Without
+from heatcheck.models.flat import FlatClassifier
 from heatcheck.models.folder import load_folder, save
 from heatcheck.models.gradient import differentiate
+from heatcheck.models.hierarchical import HierarchicalClassifier
+from heatcheck.models.kinds import make_classifier
 from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
 from heatcheck.models.load import load
 from heatcheck.models.log_odds import KnowsLogOdds, log_odds_weights, of_first_decision, token_log_odds, word_log_odds
+from heatcheck.models.parts import (
+    AttendsToParts,
+    heat_sites,
+    name_of_keys,
+    readable_keys,
+    require_words,
+    token_weights,
+    uniform_edits,
+)
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
@@ -20,12 +32,15 @@ __all__ = [
     "ENCODERS",
     "KNOWN_ANSWERS",
     "NO_EDITS",
+    "AttendsToParts",
     "Classifier",
     "ClassifierSettings",
     "Edit",
     "Edits",
     "Encoder",
     "Erases",
+    "FlatClassifier",
+    "HierarchicalClassifier",
     "KnownAnswer",
     "KnowsItsTwins",
     "KnowsLogOdds",
@@ -38,14 +53,21 @@ __all__ = [
     "Tap",
     "Without",
     "differentiate",
+    "heat_sites",
     "load",
     "load_folder",
     "log_odds_weights",
+    "make_classifier",
     "masked_softmax",
+    "name_of_keys",
     "of_first_decision",
+    "readable_keys",
+    "require_words",
     "response",
     "save",
     "token_log_odds",
+    "token_weights",
+    "uniform_edits",
     "uniform_weights",
     "word_log_odds",
 ]

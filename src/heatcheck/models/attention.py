@@ -1,4 +1,4 @@
-"""From scores to weights: additive (tanh) and scaled dot-product attention, with and without a query.
+"""From scores to weights: additive (tanh), scaled dot-product and linear attention, with and without a query.
 
 A new attention is one class here and one line in ATTENTIONS.
 """
@@ -22,6 +22,21 @@ def masked_softmax(
     if not bool(scored.any(-1).all()):
         raise BadInput("an example has no token to attend to.")
     return scores.masked_fill(~scored[:, None, None, :], -torch.inf).softmax(-1)
+
+
+def softmax_within(
+    scores: Float[Tensor, "example head query key"], allowed: Bool[Tensor, "example query key"]
+) -> Float[Tensor, "example head query key"]:
+    """Weights over each query's own keys, exact zeros elsewhere; a query without keys has none but zeros.
+
+    >>> softmax_within(torch.zeros(1, 1, 2, 3), torch.tensor([[[True, True, False], [False, False, False]]]))
+    tensor([[[[0.5000, 0.5000, 0.0000],
+              [0.0000, 0.0000, 0.0000]]]])
+    """
+    some = allowed.any(-1, keepdim=True)
+    # A row of −∞ alone would have no softmax, and no gradient that is a number.
+    weights = scores.masked_fill(~(allowed | ~some)[:, None], -torch.inf).softmax(-1)
+    return weights * some[:, None]
 
 
 def uniform_weights(scored: Bool[Tensor, "example key"]) -> Float[Tensor, "example 1 1 key"]:
@@ -125,7 +140,31 @@ class DotAttention(Attention):
         return super().scores_of(mapped, asked) if self.score is None else mapped.transpose(1, 2)
 
 
-ATTENTIONS: dict[str, type[AdditiveAttention] | type[DotAttention]] = {
+class LinearAttention(Attention):
+    """w·h + b with a learned w and b for each query, as in Pruthi et al.'s code, where there is no question."""
+
+    def __init__(self, features: int, *, question: int = 0, queries: int = 1) -> None:
+        super().__init__()
+        assert not question, "ClassifierSettings allows no question here"
+        self.score = nn.Linear(features, queries)
+
+    def forward(
+        self, states: Float[Tensor, "example key feature"], question: Float[Tensor, "example asked"] | None
+    ) -> Float[Tensor, "example query key"]:
+        scores: Tensor = self.score(states)
+        return scores.transpose(1, 2)
+
+    def mapping(self, features: int, device: torch.device) -> Float[Tensor, "column feature"]:
+        return self.score.weight
+
+    def scores_of(
+        self, mapped: Float[Tensor, "example key column"], asked: Float[Tensor, "example column"] | None
+    ) -> Float[Tensor, "example query key"]:
+        return (mapped + self.score.bias).transpose(1, 2)
+
+
+ATTENTIONS: dict[str, type[AdditiveAttention] | type[DotAttention] | type[LinearAttention]] = {
     "dot": DotAttention,
+    "linear": LinearAttention,
     "tanh": AdditiveAttention,
 }

@@ -1,9 +1,4 @@
-"""A bidirectional LSTM without packed sequences.
-
-Backward through a packed, variable-length LSTM zero-fills a whole gradient buffer at every step, which is
-quadratic in length. Reversing each text inside its own length gives the same states and gradients, several
-times faster (benchmarks/epoch.py).
-"""
+"""A bidirectional LSTM that knows which of its states a missing word leaves as they were."""
 
 from collections.abc import Iterator
 
@@ -11,47 +6,22 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heatcheck.models.encoder import Encoder
+from heatcheck.models.bidirectional import Bidirectional, reversal
 from heatcheck.models.erases import Changed, Gaps, Piece, Reread, Same
 from heatcheck.models.kernels import Kernels, kernels
 from heatcheck.models.lstm_gaps import Rejoined, Whole, read_whole, read_without
 
 
-def reversal(valid: Bool[Tensor, "example token"]) -> Int[Tensor, "example token"]:
-    """Indices that turn each text round inside its own length and leave padding where it is.
+class BiLSTM(Bidirectional):
+    """One layer, `hidden` a direction."""
 
-    >>> reversal(torch.tensor([[True, True, True, False]]))
-    tensor([[2, 1, 0, 3]])
-    """
-    position = torch.arange(valid.shape[1], device=valid.device)
-    return torch.where(valid, valid.sum(1, keepdim=True) - 1 - position, position)
-
-
-class BiLSTM(Encoder):
-    """One layer, `hidden` a direction; the summary is the last state of each direction."""
-
-    tokens_at_once = 1 << 12
+    ahead: nn.LSTM
+    behind: nn.LSTM
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__(features, hidden)
         self.ahead = nn.LSTM(features, hidden, batch_first=True)
         self.behind = nn.LSTM(features, hidden, batch_first=True)
-        self.size = 2 * hidden
-
-    def forward(
-        self, embedded: Float[Tensor, "example token feature"], valid: Bool[Tensor, "example token"]
-    ) -> Float[Tensor, "example token size"]:
-        turn = reversal(valid)[..., None]
-        ahead, _ = self.ahead(embedded)
-        behind, _ = self.behind(embedded.take_along_dim(turn, 1))
-        return torch.cat([ahead, behind.take_along_dim(turn, 1)], dim=-1) * valid[..., None]
-
-    def summary(
-        self, states: Float[Tensor, "example token size"], valid: Bool[Tensor, "example token"]
-    ) -> Float[Tensor, "example size"]:
-        ahead, behind = states.chunk(2, dim=-1)
-        last = (valid.sum(1) - 1)[:, None, None]
-        return torch.cat([ahead.take_along_dim(last, 1)[:, 0], behind[:, 0]], dim=-1)
 
     def without_each(
         self,

@@ -1,4 +1,4 @@
-"""Windows of 1, 3, 5 and 7 tokens."""
+"""Parallel windows of several widths."""
 
 from collections.abc import Iterator
 
@@ -10,23 +10,27 @@ from heatcheck.errors import BadInput
 from heatcheck.models.encoder import Encoder
 from heatcheck.models.erases import Changed, Gaps, Piece, Reread, Same
 
-KERNELS = (1, 3, 5, 7)
-REACH = max(KERNELS) // 2  # tokens to either side that a state knows of
 GAPS_AT_ONCE = 1024
 
 
 class CNN(Encoder):
-    """Parallel convolutions, a quarter of `hidden` each, and ReLU; the summary is the maximum over the text."""
+    """Convolutions with an equal part of `hidden` each, and ReLU; the summary is the maximum over the text.
+
+    Widths of windows are odd, so that each has a token in its middle.
+    """
 
     tokens_at_once = 1 << 12
+    kernels: tuple[int, ...] = (1, 3, 5, 7)  # as in Jain & Wallace's code
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__(features, hidden)
-        if hidden % len(KERNELS):
-            raise BadInput(f"the cnn encoder needs a hidden size divisible by {len(KERNELS)}, not {hidden}.")
-        filters = hidden // len(KERNELS)
-        self.windows = nn.ModuleList(nn.Conv1d(features, filters, kernel, padding="same") for kernel in KERNELS)
+        several = len(self.kernels)
+        if hidden % several:
+            raise BadInput(f"windows of {several} widths need a hidden size divisible by {several}, not {hidden}.")
+        filters = hidden // several
+        self.windows = nn.ModuleList(nn.Conv1d(features, filters, kernel, padding="same") for kernel in self.kernels)
         self.size = hidden
+        self.reach = max(self.kernels) // 2  # tokens to either side that a state knows of
 
     def forward(
         self, embedded: Float[Tensor, "example token feature"], valid: Bool[Tensor, "example token"]
@@ -63,20 +67,21 @@ class CNN(Encoder):
         """
         sums = [self._sums(window, table, tokens, valid) for window in self.windows if isinstance(window, nn.Conv1d)]
         windows = torch.cat([behind[:, :, 0] for _, behind in sums], dim=-1)  # behind the lowest offset: all of it
-        states = windows[:, REACH:-REACH].relu() * valid[..., None]
+        states = windows[:, self.reach : -self.reach].relu() * valid[..., None]
         whole = nn.functional.linear(states, mapping)
         return whole, self._around(sums, states, scored, gaps, mapping)
 
     def _sums(self, window: nn.Conv1d, table: Tensor, tokens: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        """`before` and `behind` [example, position, cut, filter], positions REACH beyond either end included."""
+        """`before` and `behind` [example, position, cut, filter], positions `reach` beyond either end included."""
         (kernel,) = window.kernel_size
+        reach = self.reach
         weight = window.weight.permute(2, 0, 1).flatten(0, 1)  # [offset filter, feature]
         of_offset = nn.functional.embedding(tokens, nn.functional.linear(table, weight)) * valid[..., None]
         of_offset = of_offset.view(*tokens.shape, kernel, -1)
-        of_offset = nn.functional.pad(of_offset, (0, 0, 0, 0, 2 * REACH, 2 * REACH))
+        of_offset = nn.functional.pad(of_offset, (0, 0, 0, 0, 2 * reach, 2 * reach))
         parts = [
-            of_offset[:, start : start + tokens.shape[1] + 2 * REACH, offset]
-            for offset, start in enumerate(range(REACH - kernel // 2, REACH + kernel // 2 + 1))
+            of_offset[:, start : start + tokens.shape[1] + 2 * reach, offset]
+            for offset, start in enumerate(range(reach - kernel // 2, reach + kernel // 2 + 1))
         ]
         assert window.bias is not None
         before, behind = [parts[0]], [parts[-1] + window.bias]
@@ -89,24 +94,30 @@ class CNN(Encoder):
     def _around(
         self, sums: list[tuple[Tensor, Tensor]], states: Tensor, scored: Tensor, gaps: Gaps, mapping: Tensor
     ) -> Iterator[Piece]:
-        tokens, device = states.shape[1], states.device
-        cut = torch.arange(1 - REACH, REACH + 1, device=device)
+        tokens, device, reach = states.shape[1], states.device, self.reach
+        cut = torch.arange(1 - reach, reach + 1, device=device)
         for first in range(0, len(gaps), GAPS_AT_ONCE):
             gap = torch.arange(first, min(first + GAPS_AT_ONCE, len(gaps)), device=device)
             example, start, stop = gaps.example[gap, None], gaps.start[gap, None], gaps.stop[gap, None]
-            yield Same(gap, "before", (start[:, 0] - REACH).clamp(min=0))
-            yield Same(gap, "from", (stop[:, 0] + REACH).clamp(max=tokens))
+            yield Same(gap, "before", (start[:, 0] - reach).clamp(min=0))
+            yield Same(gap, "from", (stop[:, 0] + reach).clamp(max=tokens))
             token = torch.where(cut > 0, start, stop) - cut
             inside = (token >= 0) & (token < tokens)
             token = token.clamp(0, tokens - 1)
             around = states[example, token]  # [gap, cut, feature]; what no window of a kernel crosses stays
             column = 0
-            for kernel, (before, behind) in zip(KERNELS, sums, strict=True):
+            for kernel, (before, behind) in zip(self.kernels, sums, strict=True):
                 filters = behind.shape[-1]
                 if half := kernel // 2:
-                    crossed = slice(REACH - half, REACH + half)
-                    at, place = REACH - cut[crossed], torch.arange(2 * half, device=device)
+                    crossed = slice(reach - half, reach + half)
+                    at, place = reach - cut[crossed], torch.arange(2 * half, device=device)
                     window = before[example, start + at, place] + behind[example, stop + at, place + 1]
                     around[:, crossed, column : column + filters] = window.relu()
                 column += filters
             yield Changed(gap, nn.functional.linear(around, mapping), inside & scored[example, token])
+
+
+class Conv(CNN):
+    """Windows of 3 and 5 tokens, as in Serrano & Smith's code."""
+
+    kernels = (3, 5)

@@ -21,20 +21,23 @@ def encode_words(
     gold: Int[Tensor, "example decision"] | None,
     device: torch.device,
     options: Bool[Tensor, "example label"] | None = None,
+    ends: bool = True,
 ) -> Batch:
-    """`inputs` are `tokens` and, for two segments, `question`."""
+    """`inputs` are `tokens` and, for two segments, `question`; with `ends` each has a mark before and after it."""
     found = [vocabulary.look_up(example.text) for example in examples]
     for example, (numbers, _) in zip(examples, found, strict=True):
         if not numbers:
             raise BadInput(f"example {example.id}: its text has no token.")
         if (example.text_pair is not None) != (segments == 2):
             raise BadInput(f"example {example.id}: this model reads {segments} text(s) an example.")
-    tokens = _pad([[START, *numbers, END] for numbers, _ in found], PAD, device)
-    word = _pad([[-1, *words, -1] for _, words in found], -1, device)
+    before, after = ([START], [END]) if ends else ([], [])
+    tokens = pad([before + numbers + after for numbers, _ in found], PAD, device)
+    beside = [-1] * len(before)
+    word = pad([beside + words + beside for _, words in found], -1, device)
     inputs = {"tokens": tokens}
     if segments == 2:
         asked = [vocabulary.look_up(example.text_pair or "")[0] for example in examples]
-        inputs["question"] = _pad([[START, *numbers, END] for numbers in asked], PAD, device)
+        inputs["question"] = pad([before + numbers + after for numbers in asked], PAD, device)
     names = sorted({name for example in examples for name in example.marks})
     return Batch(
         ids=tuple(example.id for example in examples),
@@ -73,7 +76,8 @@ def _marks(name: str, examples: Sequence[Example], word: Int[Tensor, "example to
     return torch.tensor(rows, device=word.device)
 
 
-def _pad(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> Tensor:
+def pad(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> Int[Tensor, "example token"]:
+    """Rows of numbers as one array, filled up to the longest."""
     # Through numpy: torch takes ten times as long to read lists of lists.
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     padded = np.full((len(rows), lengths.max()), filler, np.int64)

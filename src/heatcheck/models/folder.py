@@ -21,6 +21,7 @@ from heatcheck.data.vocabulary import SPECIAL
 from heatcheck.engine import read_json, write_json
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError
 from heatcheck.models.classifier import Classifier, ClassifierSettings
+from heatcheck.models.kinds import make_classifier
 from heatcheck.models.recipe import Recipe
 
 FORMAT = 1
@@ -94,7 +95,7 @@ def _build(folder: Path, config: Any, words: Any) -> Classifier:
             raise ValueError("no vocabulary with its special tokens, or fewer than two labels")
         settings = ClassifierSettings(**config["settings"])
         recipe = Recipe(**config["recipe"]) if config["recipe"] else None
-        return Classifier(vocabulary, labels, settings, recipe=recipe)
+        return make_classifier(vocabulary, labels, settings, recipe=recipe)
     except BrokenFolder:
         raise
     except HeatcheckError as error:

@@ -13,6 +13,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Vocabulary
 from heatcheck.errors import NotSupported
 from heatcheck.models.attention import masked_softmax
+from heatcheck.models.parts import require_words
 from heatcheck.models.subject import Run, Subject
 
 
@@ -55,6 +56,7 @@ def log_odds_weights(subject: Subject, batch: Batch) -> Float[Tensor, "example 1
 
     A stop word or an unknown word gets no weight; a text with no other word gets the same weight for every token.
     """
+    require_words(subject, "a bag of words in place of the weights")
     sizes = token_log_odds(subject, batch).abs().mean(-1)
     known = batch.scored & ~sizes.isnan()
     known = known | (batch.scored & ~known.any(1, keepdim=True))

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heatcheck.data import Batch
+from heatcheck.models.parts import readable_keys
 from heatcheck.models.subject import Subject
 
 Weights = Float[Tensor, "example draw decision head token"]
@@ -19,6 +20,7 @@ Logits = Float[Tensor, "example draw decision label"]
 class Response:
     """The weights a subject used, which tokens may carry weight, and the logits other weights would give.
 
+    A token is whatever the read-out attends to: for a subject that reads sentences (models/parts.py), a sentence.
     `relevance` is set where the logits are linear in the weights: Σ_t α_t r_tk + b_k. Then exact methods apply.
     """
 
@@ -83,4 +85,4 @@ def response(subject: Subject, batch: Batch) -> Response:
             return torch.stack([impose(one) for one in weights.unbind(1)], dim=1)
 
         place = run.row[:, :, None, None].expand(-1, -1, used.shape[1], used.shape[3])
-        return Response(used.transpose(1, 2).gather(1, place), batch.scored, logits)
+        return Response(used.transpose(1, 2).gather(1, place), readable_keys(subject, batch), logits)

@@ -35,7 +35,7 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
 
 ag_news = Importer(
     "ag_news",
-    ("ag_news",),
+    ("ag_news", "ag_news_topics"),
     "ag_news.jsonl.gz",
     "the AG's corpus as Zhang, Zhao & LeCun (2015) distribute it: ag_news_csv.tar.gz",
     "train.csv and test.csv with class (1 to 4), title and description, in a folder or its tar.gz",

@@ -1,0 +1,84 @@
+"""Subjects whose read-out attends to parts of a text, sentences say, and elsewhere to the tokens of each part.
+
+What a check on weights needs to know of any subject: which keys of the read-out may carry weight, and how much of the
+weight ends up on each token.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heatcheck.data import Batch
+from heatcheck.errors import NotSupported
+from heatcheck.models.attention import uniform_weights
+from heatcheck.models.subject import Edit, Edits, Run, Site, Subject
+
+
+@runtime_checkable
+class AttendsToParts(Subject, Protocol):
+    """Its attention sites are a chain from tokens to the read-out: the queries of one are the keys of the next."""
+
+    part: str  # what the keys of the read-out are, in the singular
+
+    def allowed(self, site: Site, batch: Batch) -> Bool[Tensor, "example query key"]:
+        """Where weight may lie at one of its attention sites."""
+        ...
+
+
+def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]:
+    """The keys of the read-out site that may carry weight: the scored tokens, or the parts of each text."""
+    if isinstance(subject, AttendsToParts):
+        return subject.allowed(subject.sites[-1], batch)[:, 0]
+    return batch.scored
+
+
+def name_of_keys(subject: Subject) -> str:
+    """What the read-out attends to, in the singular: a word, or a part of the text.
+
+    >>> from heatcheck.models import load
+    >>> name_of_keys(load("known:reader@planted_keyword"))
+    'word'
+    """
+    return subject.part if isinstance(subject, AttendsToParts) else "word"
+
+
+def require_words(subject: Subject, what: str) -> None:
+    """Refuses a subject whose read-out attends to something else than words."""
+    if isinstance(subject, AttendsToParts):
+        raise NotSupported(
+            f"{what} needs a read-out that attends to words, and that of {subject.id} attends to {subject.part}s."
+        )
+
+
+def heat_sites(subject: Subject) -> tuple[Site, ...]:
+    """The sites whose weights make the heatmap over tokens."""
+    return subject.sites if isinstance(subject, AttendsToParts) else subject.sites[-1:]
+
+
+def token_weights(subject: Subject, run: Run) -> Float[Tensor, "example token"]:
+    """The heatmap behind the first decision, summed over heads, from a run that wanted the `heat_sites`.
+
+    A token has the weight of its part times its own weight within it.
+    """
+    *within, last = (run.parts[site].sum(1) for site in heat_sites(subject))  # each [example query key]
+    heat = last[torch.arange(len(last), device=last.device), run.row[:, 0]]
+    for weights in reversed(within):
+        heat = torch.einsum("eq,eqk->ek", heat, weights)
+    return heat
+
+
+def uniform_edits(subject: Subject, batch: Batch) -> Edits:
+    """The same weight for each key that may carry some, at every site of the heatmap."""
+
+    def impose(weights: Float[Tensor, "example 1 query key"]) -> Edit:
+        return lambda own: weights.to(own.dtype).expand_as(own)
+
+    if not isinstance(subject, AttendsToParts):
+        return {subject.sites[-1]: impose(uniform_weights(batch.scored))}
+    found = {}
+    for site in subject.sites:
+        allowed = subject.allowed(site, batch)
+        found[site] = impose((allowed / allowed.sum(-1, keepdim=True).clamp(min=1))[:, None])
+    return found
