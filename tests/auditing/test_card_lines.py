@@ -1,4 +1,4 @@
-"""The rules of *necessary*, *works out of context* and *across models*, on results made by hand."""
+"""The rules of *necessary*, *works out of context*, *across models* and *plausible to people*, on results by hand."""
 
 import math
 
@@ -11,6 +11,7 @@ from heatcheck.auditing import (
     judge_across,
     judge_necessary,
     judge_out_of_context,
+    judge_plausible,
     make_card,
 )
 from heatcheck.checks import CheckResult, Measurement
@@ -237,16 +238,72 @@ def test_without_other_fits_the_twin_is_shown_and_decides_nothing():
     assert [m.name for m in line.evidence] == ["jsd", "agreement", "tvd"]
 
 
+# plausible to people ---------------------------------------------------------------------------------------------
+
+
+def plausibility(share=(0.1, 0.2), room=(0.6, 0.7), texts=200, explainer="attention"):
+    rows = [row("P", share, texts, explainer=explainer), row("room", room, texts, explainer=explainer)]
+    rows += [row("P", (0.5, 0.6), texts, explainer="leave_one_out")]
+    rows += [row("auprc", 0.4, texts, explainer=explainer), row("auprc", 0.3, texts, explainer="random")]
+    rows += [row("auprc", 0.31, texts, explainer="random spans", matched=explainer)]
+    rows += [row("auprc", 0.9, texts, explainer="random spans", matched="leave_one_out")]
+    rows += [row("auprc_gain", 0.1, texts, explainer=explainer, against=a) for a in ("random", "random spans")]
+    rows += [row("marked", 0.3, texts)]
+    return result("plausibility", *rows, examples=texts)
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "reason", "statistic"),
+    [
+        (plausibility((0.06, 0.2)), "yes", "", "P"),
+        (plausibility((-0.1, 0.04)), "no", "", "P"),
+        (plausibility((-0.3, -0.1)), "no", "", "P"),
+        # Surely above chance and hardly so: with texts enough any trace would be a yes.
+        (plausibility((0.01, 0.04)), "no", "", "P"),
+        (plausibility((0.02, 0.2)), "unclear", f"{MORE}: P = 0.11 [0.02, 0.20] lies across 0.05 with n = 200", "P"),
+        (plausibility((math.nan, math.nan)), "unclear", f"{MORE}: P = nan", "P"),
+        (plausibility((0.2, 0.4), room=(0.04, 0.06)), "unclear", "moot here: people marked so much", "room"),
+        (plausibility((0.2, 0.4), room=(math.nan, math.nan)), "unclear", "moot here", "room"),
+        (plausibility((0.2, 0.4), texts=29), "unclear", f"{MORE}: at least 30 texts", "P"),
+    ],
+)
+def test_when_a_heatmap_is_plausible(made, state, reason, statistic):
+    line = judge_plausible(made, SETTINGS)
+    assert line.state == state
+    assert line.reason.startswith(reason) if reason else line.reason == ""
+    assert line.evidence[0].name == statistic
+    assert line.moot == reason.startswith("moot")
+    assert line.sentence.endswith("says nothing about why the model decided."), "always"
+
+
+def test_the_line_is_about_attention_beside_both_kinds_of_chance():
+    line = judge_plausible(plausibility(), SETTINGS)
+    areas = [(m.by["explainer"], m.value) for m in line.evidence if m.name == "auprc"]
+    assert areas == [("attention", 0.4), ("random", 0.3), ("random spans", 0.31)]
+    assert "the model's answer is not looked at" in line.holds
+    other = judge_plausible(plausibility(explainer="gradient"), SETTINGS)
+    assert (other.state, other.reason) == ("not run", "heatcheck audit MODEL --checks plausibility")
+
+
+def test_plausibility_that_was_refused_says_why():
+    why = "nobody marked a rationale in these texts."
+    card = make_card({}, 1.0, SETTINGS, {"plausibility": why})
+    assert (card.plausibility.state, card.plausibility.reason) == ("not run", why)
+    assert card["plausible to people"] == card.plausibility
+    assert card.plausibility not in card.lines
+
+
 # The card --------------------------------------------------------------------------------------------------------
 
 
 def test_a_card_of_nothing_says_what_would_run_each_line():
     card = make_card({}, 1.5, SETTINGS)
-    assert [line.state for line in (*card.lines, card.across)] == ["not run"] * 5
+    assert [line.state for line in card.every_line] == ["not run"] * 6
+    assert card.plausibility.reason == "heatcheck audit MODEL --checks plausibility"
     assert card["necessary"].reason == card["across models"].reason == REFIT
     assert card["works out of context"].reason == "heatcheck audit MODEL --checks guide"
     assert card.logit_scale == 1.5
-    assert set(SHORT.values()) == STATES.keys() == {line.name for line in (*card.lines, card.across)}
+    assert set(SHORT.values()) == STATES.keys() == {line.name for line in card.every_line}
 
 
 def test_a_check_that_was_refused_is_no_advice():
@@ -263,9 +320,12 @@ def test_thresholds_are_settings():
     assert judge_across(adversarial(seeds=7), None, strict).state == "not found"
     assert judge_across(adversarial(seeds=5), None, strict).state == "unclear"
     assert judge_out_of_context(guide(), strict).state == "no"
+    assert judge_plausible(plausibility(), CardSettings(plausible=0.3)).state == "no"
+    assert judge_plausible(plausibility(), CardSettings(plausible_room=0.65)).moot
 
 
 def test_what_a_line_may_say_is_listed():
     lines = [judge_necessary(necessity(), None, SETTINGS), judge_across(adversarial(), None, SETTINGS)]
+    lines += [judge_plausible(plausibility(), SETTINGS)]
     assert all(line.state in STATES[line.name] for line in lines)
     assert "yes" not in STATES["across models"]

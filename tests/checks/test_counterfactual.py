@@ -7,6 +7,7 @@ from heatcheck.auditing import audit
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.counterfactual import CounterfactualSettings
 from heatcheck.data import load_task
+from heatcheck.data.planted import planted
 from heatcheck.errors import BadInput
 from heatcheck.models import load
 from heatcheck.training import train
@@ -79,6 +80,13 @@ def test_bad_settings(settings, sentence):
         CounterfactualSettings(**settings)
 
 
+def audited(subject, task):
+    """What the card's line about weights is made of, and no more: one change of probability, few shuffles and draws."""
+    quick = {"counterfactual.epsilons": "0.05", "counterfactual.draws": 500}
+    quick |= {"permutation.repeats": 50, "permutation.draws": 500}
+    return audit(subject, task, examples=40, checks=["permutation", "counterfactual"], settings=quick)
+
+
 @pytest.mark.parametrize(
     ("name", "task", "state"),
     [
@@ -94,7 +102,7 @@ def test_bad_settings(settings, sentence):
 )
 def test_the_line_of_the_card(name, task, state):
     """The truth table of spec/verdicts.md §3.1, column hard (a)."""
-    found = audit(f"known:{name}@{task}", task, examples=80, checks=["permutation", "counterfactual"])
+    found = audited(f"known:{name}@{task}", task)
     line = found.card["hard to manipulate"]
     assert line.state == state
     assert line.sentence
@@ -103,9 +111,9 @@ def test_the_line_of_the_card(name, task, state):
 
 
 def test_a_handful_of_texts_decides_nothing():
-    found = audit(
-        "known:reader@planted_keyword", "planted_keyword", examples=6, settings={"erasure.rivals": "leave_one_out"}
-    )
+    checks = ["erasure", "permutation", "counterfactual"]
+    quick = {"erasure.rivals": "leave_one_out"}
+    found = audit("known:reader@planted_keyword", "planted_keyword", examples=6, checks=checks, settings=quick)
     for name in ("hard to manipulate", "points at what matters"):
         assert found.card[name].state == "unclear"
         assert "at least 30 texts are needed" in found.card[name].reason
@@ -113,9 +121,10 @@ def test_a_handful_of_texts_decides_nothing():
 
 
 def test_imposed_weights_are_no_heatmap_of_the_model():
-    fit = train("planted_keyword", impose={"weights": "uniform"}, encoder="average", epochs=1, hidden=8, progress=False)
+    corpus, tiny = planted("planted_keyword", sizes=(60, 20, 20)), {"epochs": 1, "hidden": 8, "embedding": 8}
+    fit = train(corpus, impose={"weights": "uniform"}, encoder="average", progress=False, **tiny)
     with pytest.raises(BadInput, match="was trained with imposed weights"):
-        audit(fit.subject, "planted_keyword")
+        audit(fit.subject, corpus)
 
 
 def test_a_model_and_its_temperature_scaled_twin_get_the_same_line():
@@ -123,7 +132,7 @@ def test_a_model_and_its_temperature_scaled_twin_get_the_same_line():
     values = []
     for scale in (1.0, 10.0):
         subject = type(load("known:reader@planted_keyword"))("planted_keyword", scale=scale)
-        found = audit(subject, "planted_keyword", examples=80, checks=["permutation", "counterfactual"])
+        found = audited(subject, "planted_keyword")
         states.add(found.card["hard to manipulate"].state)
         values.append(found.results["counterfactual"].find("U").value)
     assert states == {"yes"}

@@ -10,20 +10,21 @@ import torch
 
 from heatcheck import stats
 from heatcheck.checks import CHECKS, Case
-from heatcheck.checks.necessity import NecessitySettings, other_weights, plan, swapped_logits
-from heatcheck.data import Corpus, Example, Split, load_task
+from heatcheck.checks.necessity import NecessitySettings, evenness_of, plan
+from heatcheck.checks.other_weights import SWAPS, other_weights, swapped_logits
+from heatcheck.data import Corpus, Example, Split, load_task, sentence_of
 from heatcheck.data.planted import NEGATIVE, POSITIVE
-from heatcheck.errors import BadInput, NotSupported
+from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KNOWN_ANSWERS, Response, load_folder
 from heatcheck.training import Fits, describe, evaluate, fit_recipe, fits, plan_recipe, record
-from subjects import SUBJECTS
+from subjects import HIERARCHICAL, SUBJECTS
 
 measure = CHECKS["necessity"].measure
 SEEDS = NecessitySettings(seeds=3, draws=200)
 
 
 def case_of(name, **more):
-    subject, examples = SUBJECTS[name]
+    subject, examples = (SUBJECTS | HIERARCHICAL)[name]
     return Case(subject, examples, labels=getattr(subject, "labels", ("a", "b")), **more)
 
 
@@ -51,24 +52,42 @@ def test_swaps_equal_whole_forward_passes(name):
     case = case_of(name)
     whole = Case(WithoutShortCut(case.subject), case.examples, labels=case.labels)
     found, wanted = swapped_logits(case, 4), swapped_logits(whole, 4)
-    assert {kind: of.shape[1] for kind, of in found.items()} == {"own": 1, "uniform": 1, "permuted": 4, "random": 4}
+    drawn = {"permuted": 4, "random": 4}
+    assert {kind: of.shape[1] for kind, of in found.items()} == dict.fromkeys(("own", *SWAPS), 1) | drawn
     for kind, logits in found.items():
         shift = logits - wanted[kind]
         np.testing.assert_allclose(shift, shift[..., :1].repeat(shift.shape[-1], -1), atol=1e-5)
-    uniform = record(case.subject, case.tested, impose={"weights": "uniform"}).probabilities
-    np.testing.assert_allclose(torch.from_numpy(found["uniform"][:, 0]).softmax(-1).numpy(), uniform, atol=1e-5)
-    np.testing.assert_allclose(
-        torch.from_numpy(found["own"][:, 0]).softmax(-1).numpy(), case.own.probabilities, atol=1e-5
-    )
+    assert_as_imposed(case, found)
+
+
+def assert_as_imposed(case, found):
+    """What is the same for every draw is what whole passes under imposed weights give."""
+    for kind in ("own", "uniform", "first", "last"):
+        impose = None if kind == "own" else {"weights": kind}
+        imposed = record(case.subject, case.tested, impose=impose).probabilities
+        np.testing.assert_allclose(torch.from_numpy(found[kind][:, 0]).softmax(-1).numpy(), imposed, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["han gru", "han options"])
+def test_in_a_hierarchical_model_the_weights_of_sentences_are_swapped(name):
+    case = case_of(name)
+    assert_as_imposed(case, swapped_logits(case, 2))
+    result = measure(case, SEEDS)
+    sentences = np.array([row.shape[-1] for row in case.own.each])
+    assert sentences.tolist() == [len(set(sentence_of(example.words))) for example in case.tested]
+    assert np.isnan(result.per_example["evenness"]).tolist() == (sentences == 1).tolist()
+    assert result.find("change", weights="first").value > 0
 
 
 def test_what_the_other_weights_are():
-    own = torch.tensor([[0.7, 0.2, 0.1, 0.0], [0.1, 0.9, 0.0, 0.0]])
-    allowed = torch.tensor([[True, True, True, False], [True, True, False, False]])
+    own = torch.tensor([[0.7, 0.2, 0.1, 0.0], [0.0, 0.1, 0.9, 0.0]])
+    allowed = torch.tensor([[True, True, True, False], [False, True, True, False]])
     response = Response.linear(own[:, None, None], allowed, torch.zeros(2, 1, 4, 2), torch.zeros(1, 2))
     found = {kind: of[:, :, 0].numpy() for kind, of in other_weights(0, ["a", "b"], response, 4000).items()}
     np.testing.assert_allclose(found["own"][:, 0], own, atol=1e-7)
-    np.testing.assert_allclose(found["uniform"][:, 0], [[1 / 3, 1 / 3, 1 / 3, 0], [1 / 2, 1 / 2, 0, 0]])
+    np.testing.assert_allclose(found["uniform"][:, 0], [[1 / 3, 1 / 3, 1 / 3, 0], [0, 1 / 2, 1 / 2, 0]])
+    assert found["first"][:, 0].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0]]
+    assert found["last"][:, 0].tolist() == [[0, 0, 1, 0], [0, 0, 1, 0]]
     for kind in ("permuted", "random"):
         assert (found[kind][~np.broadcast_to(allowed[:, None], found[kind].shape)] == 0).all()
         np.testing.assert_allclose(found[kind].sum(-1), 1, atol=1e-12)
@@ -77,7 +96,7 @@ def test_what_the_other_weights_are():
     # Uniform on the simplex of T items: mean 1/T, variance (T − 1)/(T²(T + 1)); of two, the uniform distribution.
     np.testing.assert_allclose(found["random"][0, :, :3].mean(0), 1 / 3, atol=0.015)
     np.testing.assert_allclose(found["random"][0, :, :3].var(0), 2 / (9 * 4), rtol=0.1)
-    assert np.quantile(found["random"][1, :, 0], [0.25, 0.75]).tolist() == pytest.approx([0.25, 0.75], abs=0.03)
+    assert np.quantile(found["random"][1, :, 1], [0.25, 0.75]).tolist() == pytest.approx([0.25, 0.75], abs=0.03)
 
 
 def test_each_text_has_draws_of_its_own():
@@ -102,7 +121,7 @@ def test_neither_order_nor_company_matters():
 def test_change_is_of_standardised_probabilities():
     """A model and its twin with logits five times as large move alike."""
     small, large = (measure(known("reader@planted_contrast", 60, scale=scale), SEEDS) for scale in (1.0, 5.0))
-    for kind in ("uniform", "permuted", "random"):
+    for kind in SWAPS:
         assert small.find("change", weights=kind).value == pytest.approx(
             large.find("change", weights=kind).value, abs=1e-4
         )
@@ -185,7 +204,28 @@ def test_every_example_counts_and_no_number_is_undefined():
     assert not result.excluded
     assert {len(values) for values in result.per_example.values()} == {len(case.tested)}
     assert not any(math.isnan(number) for m in result.measurements for number in (m.value, m.low, m.high))
-    assert {m.n for m in result.measurements} == {len(case.tested)}
+    counted = {m.name: m.n + m.by.get("undefined", 0) for m in result.measurements}
+    assert set(counted.values()) == {len(case.tested)}
+    one_word = [len(example.words) == 1 for example in case.tested]
+    assert sum(one_word) == 1
+    assert np.isnan(result.per_example["evenness"]).tolist() == one_word
+    assert result.find("evenness").by == {"undefined": 1}, "one word has nothing to spread over, and is counted"
+    assert np.isfinite([of for name, of in result.per_example.items() if name != "evenness"]).all()
+
+
+def test_evenness_is_entropy_over_that_of_uniform_weights():
+    case = case_of("lstm")
+    for row, found in zip(case.own.each, evenness_of(case.own), strict=True):
+        weights = row[0, 0]
+        if len(weights) == 1:
+            assert math.isnan(found)
+        else:
+            assert found == pytest.approx(-(weights * np.log(weights)).sum() / math.log(len(weights)), abs=1e-6)
+    result = measure(case, SEEDS)
+    values = result.per_example["evenness"]
+    assert result.find("evenness").value == pytest.approx(np.nanmean(values))
+    assert 0 < np.nanmin(values) <= np.nanmax(values) <= 1 + 1e-6
+    assert np.nanmax(np.abs(1 - evenness_of(record(case.subject, case.tested, impose={"weights": "uniform"})))) < 1e-6
 
 
 def relabelled(case, labels):
@@ -219,6 +259,10 @@ def test_refusals():
         measure(Case(SUBJECTS["label-wise"][0], several, labels=("a", "b", "c")), SEEDS)
     with pytest.raises(BadInput, match=r"necessity\.seeds must be at least 1, not 0"):
         NecessitySettings(seeds=0)
+    with pytest.raises(UnknownName, match=r"in necessity\.retrained 'lats' .did you mean 'last'"):
+        NecessitySettings(retrained=("uniform", "lats"))
+    with pytest.raises(BadInput, match="names a kind of weights twice: last,last"):
+        NecessitySettings(retrained=("last", "last"))
 
 
 def test_without_refits_it_says_what_it_can():
@@ -313,6 +357,41 @@ def test_retrained_numbers_are_those_of_the_fits(corpus, store, monkeypatch):
     assert result.settings["family"] == (
         "average encoder (8 hidden), tanh attention, linear decoder; at most 8 epochs over 200 texts"
     )
+
+
+def test_more_kinds_can_be_trained_and_decide_nothing(corpus, store):
+    """N, and so the card, is against the better of uniform and last, whatever else was trained."""
+    shutil.copytree(store / "fits", store / "more kinds")
+    case = refit_case(corpus, store, "more kinds")
+    kinds = ("uniform", "last", "first", "permuted")
+    every = replace(SEEDS, retrained=kinds)
+    planned = plan(case, every)
+    assert {r.id for r in plan(case, SEEDS)} < {r.id for r in planned}
+    assert len(planned) == 2 + 3 * len(kinds)
+    assert {outcome.state for outcome in case.fits.make(planned)} == {"done", "reused"}
+    found, few = measure(case, every), measure(case, SEEDS)
+    assert found.find("N", against="retrained") == few.find("N", against="retrained")
+    for kind in kinds:
+        right = [by_hand(case, replace(r, impose={"weights": kind})) for r in wanted_recipes(case)["learned"]]
+        accuracy = found.find("accuracy", fit="retrained", weights=kind)
+        assert (accuracy.value, accuracy.n) == (pytest.approx(np.mean([one.accuracy for one in right])), 3)
+        learned = found.find("accuracy", fit="retrained", weights="learned").value
+        assert found.find("difference", free=kind).value == pytest.approx(learned - accuracy.value)
+    # With neither of the two there is nothing that N could be against, and no index without uniform weights.
+    alone = measure(case, replace(SEEDS, retrained=("permuted",)))
+    assert alone.find("difference", free="permuted") == found.find("difference", free="permuted")
+    assert [m.by["against"] for m in alone.measurements if m.name == "N"] == ["swap"]
+    assert not [m for m in alone.measurements if m.name == "index"]
+
+
+def test_the_index_is_the_share_of_all_accuracy(corpus, store):
+    case = refit_case(corpus, store)
+    result = measure(case, SEEDS)
+    learned, uniform = (result.find("accuracy", fit="retrained", weights=w).value for w in ("learned", "uniform"))
+    index = result.find("index")
+    assert index.value == pytest.approx((learned - uniform) / learned)
+    assert (index.by, index.n) == ({"against": "retrained", "free": "uniform"}, 3)
+    assert index.low < index.value < index.high
 
 
 def test_pairs_of_a_seed_stay_together(corpus, store):

@@ -45,6 +45,35 @@ def row_by_row(function):
     return call
 
 
+def over_items(function):
+    """For functions that give a number an item: their sum over the real ones, each times its place."""
+
+    def call(x, y, valid):
+        valid = np.ones(x.shape, bool) if valid is None else valid
+        return np.array(
+            [
+                (found[:n] * np.arange(1, n + 1)).sum()
+                for found, n in zip(function(x, y, valid), valid.sum(1), strict=True)
+            ]
+        )
+
+    return call
+
+
+def chosen_by(select):
+    """For functions that choose items: five of them, as one number."""
+
+    def call(x, y, valid):
+        chosen = select(x, np.full(len(x), 5), valid)
+        return np.array([values[some] @ np.arange(1, 1 + some.sum()) for values, some in zip(y, chosen, strict=True)])
+
+    return call
+
+
+def two_columns(y):
+    return np.stack([y, 0.05 - y], axis=-1)
+
+
 SCORES = seed().integers(6, size=(2, EXAMPLES, ITEMS)).astype(float)
 MARKS = seed().integers(2, size=(2, EXAMPLES, ITEMS))
 WEIGHTS = seed().dirichlet(np.ones(ITEMS), size=(2, EXAMPLES))
@@ -70,6 +99,12 @@ CASES = {
             )
         ),
     ),
+    "best_first": Case(
+        *SCORES,
+        over_items(lambda x, _, valid: np.take_along_axis(x, stats.best_first(x, valid), axis=1)),
+    ),
+    "best_window": Case(*SCORES, chosen_by(stats.best_window)),
+    "evenness": Case(*WEIGHTS, lambda x, _, valid: stats.evenness(x, valid)),
     "farthest_weights": Case(
         *WEIGHTS,
         lambda x, y, valid: (lambda found: np.stack([found.jsd, found.share], axis=1))(
@@ -78,12 +113,28 @@ CASES = {
     ),
     "f1": Case(*MARKS, row_by_row(lambda x, y, valid: stats.f1(x, y, 1, valid)), (0, 1)),
     "f1_each": Case(*MARKS, lambda x, y, valid: stats.f1_each(x, y, 1, valid), (0, 1)),
+    "first_change": Case(
+        *WEIGHTS,
+        lambda x, y, valid: np.stack(
+            stats.first_change(x, two_columns(y), np.zeros((len(x), 2)), y, np.zeros(len(x), int), valid), axis=1
+        ),
+    ),
+    "highest": Case(*SCORES, chosen_by(stats.highest)),
     "holm": Case(*P_VALUES, row_by_row(lambda p, _, valid: np.nansum(stats.holm(p, valid)))),
     "jensen_shannon_nats": Case(*WEIGHTS, on_tensors(stats.jensen_shannon_nats)),
     "kendall_tau": Case(*SCORES, lambda x, y, valid: np.stack(stats.kendall_tau(x, y, valid), axis=1)),
     "kendall_top_k_distance": Case(*SCORES, lambda x, y, valid: stats.kendall_top_k_distance(x, y, 4, valid)),
     "kl_divergence_nats": Case(*WEIGHTS, on_tensors(stats.kl_divergence_nats)),
+    "match_spans": Case(*MARKS, lambda x, y, valid: np.stack(stats.match_spans(x == 1, y == 1, valid), axis=1), (1, 0)),
+    "median_interval": Case(*WEIGHTS, row_by_row(lambda x, _, valid: stats.median_interval(x, valid=valid))),
     "most_different": Case(*WEIGHTS, lambda x, _, valid: stats.most_different(x, valid)),
+    "precision_recall_area_each": Case(
+        SCORES[0], MARKS[1], lambda x, y, valid: stats.precision_recall_area_each(x, y == 1, valid)
+    ),
+    "removal_curve": Case(
+        *WEIGHTS,
+        over_items(lambda x, y, valid: stats.removal_curve(x, y[..., None], np.ones((len(x), 1)), y, valid)[..., 0]),
+    ),
     "roc_auc": Case(SCORES[0], MARKS[1], row_by_row(stats.roc_auc)),
     "roc_auc_each": Case(SCORES[0], MARKS[1], stats.roc_auc_each),
     "spearman": Case(*SCORES, lambda x, y, valid: np.stack(stats.spearman(x, y, valid), axis=1)),
@@ -91,15 +142,24 @@ CASES = {
     "two_item_floor": Case(*WEIGHTS, lambda x, _, valid: stats.two_item_floor(x, valid)),
     "top_k_overlap": Case(*SCORES, lambda x, y, valid: stats.top_k_overlap(x, y, 4, valid)),
     "total_variation": Case(*WEIGHTS, on_tensors(stats.total_variation)),
+    "without_each": Case(
+        *WEIGHTS,
+        lambda x, y, valid: np.where(
+            np.ones(x.shape, bool) if valid is None else valid,
+            stats.without_each(x, y[..., None], np.ones((len(x), 1)), valid, "uniform")[..., 0],
+            0.0,
+        ).sum(axis=1),
+    ),
 }
 
 
 # Rows without padding of their own: one row at a time, bounds, an optimum already found. Shuffles draw at random, and
-# have their own test (test_shuffles.py).
+# have their own tests (test_shuffles.py, test_plausibility_measures.py).
 UNPADDED = {
     "bracket_weights",
     "margin_bounds",
     "pairs_interval",
+    "scatter_runs",
     "shuffled_sums",
     "shuffled_weights",
     "spread_out",

@@ -29,11 +29,17 @@ from heatcheck.training import (
 SMALL = {"hidden": 8, "embedding": 8, "epochs": 3}
 
 
+def cut(task, **sizes):
+    """The first so many examples of each split."""
+    whole = load_task(task)
+    splits = {name: Split(name, whole[name].examples[:size]) for name, size in sizes.items()}
+    return Corpus("small", whole.labels, splits, whole.tokens)
+
+
 @pytest.fixture(scope="module")
 def corpus():
     """200 keyword texts to train on: enough to learn, quick to read."""
-    whole = load_task("planted_keyword")
-    return Corpus("small", whole.labels, {n: Split(n, whole[n].examples[:200]) for n in whole.splits}, whole.tokens)
+    return cut("planted_keyword", train=200, dev=200, test=200)
 
 
 def weights_of(folder):
@@ -49,32 +55,43 @@ def same(one, other):
 @pytest.mark.parametrize("encoder", ["average", "cnn", "lstm"])
 @pytest.mark.parametrize("attention", ["tanh", "dot"])
 def test_every_model_learns_a_keyword(encoder, attention):
-    small = {"hidden": 16, "embedding": 32, "epochs": 4, "learning_rate": 0.01, "dropout": 0.0}
-    fit = train("planted_keyword", encoder=encoder, attention=attention, progress=False, **small)
+    small = {"hidden": 16, "embedding": 32, "epochs": 4, "learning_rate": 0.02, "dropout": 0.0}
+    texts = cut("planted_keyword", train=500, dev=50, test=300)
+    fit = train(texts, encoder=encoder, attention=attention, progress=False, **small)
     assert fit.test.accuracy > 0.95
     assert fit.test.majority < 0.6
 
 
 def test_a_context_is_learned_where_it_is_needed():
     """planted_contrast: a bag is right 11/16 at best, so more shows that the encoder reads the marker."""
-    fit = train("planted_contrast", hidden=32, embedding=32, epochs=8, dropout=0.0, progress=False)
+    texts = cut("planted_contrast", train=1200, dev=50, test=400)
+    fit = train(texts, hidden=32, embedding=32, epochs=5, learning_rate=0.01, dropout=0.0, progress=False)
     assert fit.test.accuracy > 0.9
 
 
 def test_two_segments_and_more_than_two_labels():
-    fit = train("planted_lookup", encoder="lstm", hidden=32, embedding=32, epochs=3, progress=False)
+    texts = cut("planted_lookup", train=200, dev=50, test=300)
+    fit = train(texts, encoder="lstm", hidden=32, embedding=32, epochs=3, progress=False)
     assert fit.subject.settings.decoder == "merge"
-    assert fit.test.n == 1000
+    assert fit.test.n == 300
     assert np.isnan(fit.test.auc)
     assert fit.test.accuracy > 0.1
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_does_not(corpus, tmp_path):
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory):
+    """The folder of a fit that nobody stopped."""
+    folder = tmp_path_factory.mktemp("loop") / "whole"
+    fit_recipe(plan_recipe(corpus, **SMALL), corpus, folder)
+    return folder
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not(corpus, whole, tmp_path):
     recipe = plan_recipe(corpus, **SMALL)
-    for name, made in (("a", recipe), ("b", recipe), ("c", dataclasses.replace(recipe, seed=1))):
+    for name, made in (("b", recipe), ("c", dataclasses.replace(recipe, seed=1))):
         fit_recipe(made, corpus, tmp_path / name)
-    assert same(weights_of(tmp_path / "a"), weights_of(tmp_path / "b"))
-    assert not same(weights_of(tmp_path / "a"), weights_of(tmp_path / "c"))
+    assert same(weights_of(whole), weights_of(tmp_path / "b"))
+    assert not same(weights_of(whole), weights_of(tmp_path / "c"))
 
 
 def test_the_caller_s_random_state_decides_nothing(corpus, tmp_path):
@@ -90,10 +107,9 @@ def test_the_caller_s_random_state_decides_nothing(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("stop_at", [1, 3, 7, 8, 15, 20])
-def test_stopped_anywhere_and_resumed_it_ends_with_the_same_weights(corpus, tmp_path, monkeypatch, stop_at):
+def test_stopped_anywhere_and_resumed_it_ends_with_the_same_weights(corpus, whole, tmp_path, monkeypatch, stop_at):
     """7 steps an epoch: before the first checkpoint, in the middle of an epoch, on its last step."""
     recipe = plan_recipe(corpus, **SMALL)
-    fit_recipe(recipe, corpus, tmp_path / "whole")
 
     import heatcheck.training.fit as fit_module
 
@@ -111,8 +127,8 @@ def test_stopped_anywhere_and_resumed_it_ends_with_the_same_weights(corpus, tmp_
         fit_recipe(recipe, corpus, tmp_path / "resumed")
     assert not (tmp_path / "resumed").exists()
     fit_recipe(recipe, corpus, tmp_path / "resumed")
-    assert same(weights_of(tmp_path / "whole"), weights_of(tmp_path / "resumed"))
-    records = [(tmp_path / name / "training.jsonl").read_text() for name in ("whole", "resumed")]
+    assert same(weights_of(whole), weights_of(tmp_path / "resumed"))
+    records = [(folder / "training.jsonl").read_text() for folder in (whole, tmp_path / "resumed")]
     assert records[0] == records[1]
     assert next(steps) == stop_at + 1 + 21 - 7 * (stop_at // 7), "whole epochs are not trained again"
 
@@ -180,7 +196,7 @@ def test_the_first_epoch_can_be_barred(corpus, tmp_path):
 
 
 def test_an_epoch_sees_every_example_once_in_batches_of_like_length():
-    examples = load_task("reviews")["train"].examples
+    examples = load_task("planted_keyword")["train"].examples
     settings = TrainingSettings(length_noise=0.1)
     batches = list(epoch_batches(examples, settings, stream(0, "test")))
     assert sorted(e.id for batch in batches for e in batch) == sorted(e.id for e in examples)
@@ -189,7 +205,7 @@ def test_an_epoch_sees_every_example_once_in_batches_of_like_length():
     everywhere = max(len(e.words) for e in examples) - min(len(e.words) for e in examples)
     assert np.mean(spread) < everywhere / 4
     means = [np.mean([len(e.words) for e in batch]) for batch in batches]
-    assert means != sorted(means), "batches come in random order"
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.5, "batches come in random order"
     again = list(epoch_batches(examples, settings, stream(0, "test")))
     other = list(epoch_batches(examples, settings, stream(1, "test")))
     assert [[e.id for e in b] for b in batches] == [[e.id for e in b] for b in again]
@@ -259,7 +275,9 @@ def test_attention_is_left_out_of_the_decay(corpus):
 
 
 def test_what_is_refused(corpus, tmp_path):
-    with pytest.raises(UnknownName, match=r"unknown preset 'jw'.*known: default, jw-paper, jw-release, wp"):
+    with pytest.raises(
+        UnknownName, match=r"unknown preset 'jw'.*known: default, jw-paper, jw-release, pruthi, serrano, wp"
+    ):
         plan_recipe(corpus, preset="jw")
     with pytest.raises(UnknownName, match=r"unknown setting 'epoch' \(did you mean 'epochs'\?\)"):
         plan_recipe(corpus, epoch=3)
@@ -270,7 +288,8 @@ def test_what_is_refused(corpus, tmp_path):
     with pytest.raises(BadInput, match="amsgrad must be true or false, not 'yes'"):
         plan_recipe(corpus, amsgrad="yes")
     with pytest.raises(
-        UnknownName, match=r"unknown encoder 'lstn' \(did you mean 'lstm'\?\); known: average, cnn, lstm"
+        UnknownName,
+        match=r"unknown encoder 'lstn' \(did you mean 'lstm'\?\); known: average, cnn, conv, gru, lstm, none",
     ):
         plan_recipe(corpus, encoder="lstn")
     with pytest.raises(BadInput, match="hidden size divisible by 4, not 6"):
@@ -306,5 +325,5 @@ def test_recipes_are_named_by_what_decides_them(corpus):
     recipe = plan_recipe(corpus)
     assert recipe.id == plan_recipe(corpus).id
     assert isinstance(recipe, Recipe)
-    different = [plan_recipe(corpus, seed=1), plan_recipe(corpus, epochs=2), plan_recipe(load_task("reviews"))]
+    different = [plan_recipe(corpus, seed=1), plan_recipe(corpus, epochs=2), plan_recipe(load_task("planted_keyword"))]
     assert len({recipe.id, *(other.id for other in different)}) == 4

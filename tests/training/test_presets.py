@@ -55,6 +55,38 @@ def test_presets_by_task(task, pair, suffix):
         assert cnn.hidden == model.hidden * (2 if preset == "jw-paper" else 1)
 
 
+def test_serrano():
+    corpus = of_task("imdb_small")
+    model, training = make_plan(corpus, "serrano", {})
+    assert (model.encoder, model.attention, model.embedding, model.hidden) == ("gru", "tanh", 200, 50)
+    assert not model.hierarchical
+    assert (training.optimizer, training.learning_rate, training.batch_size, training.clip) == ("adam", 4e-4, 64, 10)
+    assert (training.epochs, training.patience, training.select, training.select_split) == (15, 5, "accuracy", "dev")
+    conv, _ = make_plan(corpus, "serrano", {"encoder": "conv", "hierarchical": "true"})
+    assert (conv.hidden, conv.hierarchical) == (100, True)
+    assert make_plan(corpus, "serrano", {"encoder": "conv", "hidden": 8}).model.hidden == 8
+    assert make_plan(corpus, "serrano", {"encoder": "none"}).training.epochs == 60
+    assert make_plan(corpus, "default", {"encoder": "none"}).training.epochs == 15
+
+
+def test_pruthi():
+    model, training = make_plan(of_task("sst_wiki"), "pruthi", {})
+    assert (model.encoder, model.attention, model.embedding, model.hidden) == ("lstm", "linear", 128, 64)
+    assert (model.dropout, model.embedding_scale) == (0, 1), "from scratch, as torch starts an embedding"
+    assert (training.optimizer, training.learning_rate, training.batch_size) == ("adam", 1e-3, 1)
+    assert (training.epochs, training.patience, training.select) == (15, 0, "accuracy")
+    assert (training.weight_decay, training.clip, training.min_documents, training.lowercase) == (0, 0, 1, True)
+    embedding = make_plan(of_task("pronoun"), "pruthi", {"encoder": "none"}).model
+    assert (embedding.encoder, embedding.hidden) == ("none", 64)
+    with pytest.raises(BadInput, match=r"^linear attention cannot look at a question: with 2 segments use tanh or dot"):
+        make_plan(of_task("snli", pair=True), "pruthi", {})
+
+
+def test_sentences_need_one_text():
+    with pytest.raises(BadInput, match="a hierarchical classifier reads 1 segment"):
+        make_plan(of_task("snli", pair=True), "default", {"hierarchical": "true"})
+
+
 def test_a_preset_gives_way_to_a_change():
     model, training = make_plan(
         of_task("babi_1", pair=True), "jw-paper", {"encoder": "cnn", "hidden": "16", "epochs": 3}
@@ -71,6 +103,10 @@ def test_recipes_made_before_keep_their_names():
     }
     for (task, preset), known in ids.items():
         assert plan_recipe(load_task(task), preset=preset).id == known
+        assert plan_recipe(load_task(task), preset=preset, hierarchical=False).id == known, "as before there was any"
+    one = plan_recipe(load_task("planted_keyword"), hierarchical=True)
+    assert one.model["hierarchical"] is True
+    assert one.id != ids["planted_keyword", "default"]
 
 
 def test_without_a_dev_split():

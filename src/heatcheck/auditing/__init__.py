@@ -4,10 +4,22 @@ from heatcheck.auditing.across import judge_across
 from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, plan_audit, run_plan
 from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.hard import judge_hard
-from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, CardSettings, Line, State, interval
+from heatcheck.auditing.line import (
+    ACROSS,
+    HARD,
+    NECESSARY,
+    OUT_OF_CONTEXT,
+    PLAUSIBLE,
+    POINTS,
+    CardSettings,
+    Line,
+    State,
+    interval,
+)
 from heatcheck.auditing.necessary import judge_necessary
 from heatcheck.auditing.other_fits import PlannedFit, plan_fits
 from heatcheck.auditing.out_of_context import judge_out_of_context
+from heatcheck.auditing.plausible import judge_plausible
 from heatcheck.auditing.points import judge_points
 from heatcheck.auditing.verdict import SHORT, STATES, Card, make_card
 
@@ -16,6 +28,7 @@ __all__ = [
     "HARD",
     "NECESSARY",
     "OUT_OF_CONTEXT",
+    "PLAUSIBLE",
     "POINTS",
     "SHORT",
     "STATES",
@@ -35,6 +48,7 @@ __all__ = [
     "judge_hard",
     "judge_necessary",
     "judge_out_of_context",
+    "judge_plausible",
     "judge_points",
     "make_card",
     "plan_audit",

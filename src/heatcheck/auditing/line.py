@@ -12,6 +12,7 @@ POINTS = "points at what matters"
 HARD = "hard to manipulate"
 OUT_OF_CONTEXT = "works out of context"
 ACROSS = "across models"
+PLAUSIBLE = "plausible to people"
 
 MOOT = "moot here"
 MORE_DATA = "more data would decide"
@@ -35,6 +36,8 @@ class CardSettings:
     flat: float = 0.98  # weights whose entropy is this share of uniform ones' have no shape that could be moved
     excess: float = 0.25  # nats by which another model's heatmap must differ beyond what other seeds do
     gain: float = 0.5  # G above is yes, below is no: the share of the guide's headroom that the weights close
+    plausible: float = 0.05  # P above is yes, below is no: the share of the way from chance to people's own marks
+    plausible_room: float = 0.05  # chance must fall so far short of people's marks, or the question is moot
     guide_room: float = 0.02  # headroom, and what words say by themselves, must be so much, or the question is moot
 
 

@@ -2,7 +2,8 @@
 
 A ratio is judged by its interval: above the threshold is yes, below is no, across it is unclear because more data
 would decide. Where there is nothing to point at, the question is moot, and that is unclear too, for another reason.
-Whether another model would answer alike with another heatmap stands apart.
+Whether another model would answer alike with another heatmap stands apart, and so does whether people would mark the
+same words: that is no part of being an explanation.
 """
 
 from collections.abc import Mapping
@@ -11,20 +12,38 @@ from types import MappingProxyType
 
 from heatcheck.auditing.across import judge_across
 from heatcheck.auditing.hard import judge_hard
-from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, CardSettings, Line, State
+from heatcheck.auditing.line import (
+    ACROSS,
+    HARD,
+    NECESSARY,
+    OUT_OF_CONTEXT,
+    PLAUSIBLE,
+    POINTS,
+    CardSettings,
+    Line,
+    State,
+)
 from heatcheck.auditing.necessary import judge_necessary
 from heatcheck.auditing.out_of_context import judge_out_of_context
+from heatcheck.auditing.plausible import judge_plausible
 from heatcheck.auditing.points import judge_points
 from heatcheck.checks import CheckResult
 
 __all__ = ["SHORT", "STATES", "Card", "CardSettings", "Line", "make_card"]
 
 # What a line may be called on the command line.
-SHORT = {"necessary": NECESSARY, "points": POINTS, "hard": HARD, "across": ACROSS, "context": OUT_OF_CONTEXT}
+SHORT = {
+    "necessary": NECESSARY,
+    "points": POINTS,
+    "hard": HARD,
+    "across": ACROSS,
+    "context": OUT_OF_CONTEXT,
+    "plausible": PLAUSIBLE,
+}
 
 # What each line can say.
 STATES: dict[str, tuple[State, ...]] = {
-    **dict.fromkeys((NECESSARY, POINTS, HARD, OUT_OF_CONTEXT), ("yes", "no", "unclear", "not run")),
+    **dict.fromkeys((NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, PLAUSIBLE), ("yes", "no", "unclear", "not run")),
     ACROSS: ("no", "not found", "unclear", "not run"),
 }
 
@@ -40,14 +59,20 @@ _CHECKS = {
 
 @dataclass(frozen=True)
 class Card:
-    """The four lines; *across models* apart; and the factor by which logits were scaled before any threshold."""
+    """The four lines; *across models* and *plausible to people* apart; and the factor by which logits were scaled."""
 
     lines: tuple[Line, ...]
     across: Line
+    plausibility: Line
     logit_scale: float
 
+    @property
+    def every_line(self) -> tuple[Line, ...]:
+        """The four, and then those that stand apart."""
+        return (*self.lines, self.across, self.plausibility)
+
     def __getitem__(self, name: str) -> Line:
-        return {line.name: line for line in (*self.lines, self.across)}[name]
+        return {line.name: line for line in self.every_line}[name]
 
 
 def make_card(
@@ -66,7 +91,8 @@ def make_card(
         judge_across(results.get("adversarial_model"), gauge, settings),
     )
     *four, across = (_why_not_run(line, refused) for line in lines)
-    return Card(tuple(four), across, logit_scale)
+    plausibility = judge_plausible(results.get("plausibility"), settings, refused.get("plausibility"))
+    return Card(tuple(four), across, plausibility, logit_scale)
 
 
 def _why_not_run(line: Line, refused: Mapping[str, str]) -> Line:

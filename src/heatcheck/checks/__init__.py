@@ -4,12 +4,16 @@ from heatcheck.checks.adversarial_model import adversarial_model
 from heatcheck.checks.agreement import agreement
 from heatcheck.checks.case import Case
 from heatcheck.checks.counterfactual import counterfactual
+from heatcheck.checks.deception import deception
+from heatcheck.checks.eraser import eraser
 from heatcheck.checks.erasure import erasure
+from heatcheck.checks.flips import flips
 from heatcheck.checks.gauge import gauge
 from heatcheck.checks.guide import guide
 from heatcheck.checks.log_odds import log_odds
 from heatcheck.checks.necessity import necessity
 from heatcheck.checks.permutation import permutation
+from heatcheck.checks.plausibility import plausibility
 from heatcheck.checks.result import Check, CheckResult, Holds, Measurement
 from heatcheck.checks.seed_variance import seed_variance
 
@@ -19,11 +23,15 @@ CHECKS: dict[str, Check] = {
     "adversarial_model": adversarial_model,
     "agreement": agreement,
     "counterfactual": counterfactual,
+    "deception": deception,
+    "eraser": eraser,
     "erasure": erasure,
+    "flips": flips,
     "gauge": gauge,
     "guide": guide,
     "log_odds": log_odds,
     "necessity": necessity,
     "permutation": permutation,
+    "plausibility": plausibility,
     "seed_variance": seed_variance,
 }

@@ -105,7 +105,10 @@ class Case:
 
     @cached_property
     def weights(self) -> tuple[Float[np.ndarray, "example token"], Bool[np.ndarray, "example token"]]:
-        """The read-out's weights behind the first decision, mean over heads, and the tokens that may carry some."""
+        """The read-out's weights behind the first decision, mean over heads, and the tokens that may carry some.
+
+        Where the read-out attends to sentences, these are in the place of tokens.
+        """
         if self.readout is not None:
             return self.readout.attention[:, 0], self.readout.allowed
         rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -119,7 +122,7 @@ class Case:
 
     @property
     def tokens(self) -> Int[np.ndarray, " example"]:
-        """How many tokens of each example may carry weight."""
+        """How many tokens (or sentences, where the read-out attends to those) of each example may carry weight."""
         return np.asarray(self.weights[1].sum(1))
 
     @property
@@ -139,7 +142,7 @@ class Case:
 
     def _explain(self, explainer: str) -> Scores:
         """What a read-out already holds is not computed again: the weights, and the words they belong to."""
-        if explainer == "attention" and self.readout is not None:
+        if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)
         return explain_one(self.subject, self.examples, explainer, seed=self.seed)

@@ -18,6 +18,7 @@ from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_on
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, StandIns, of_readout, require_short_cut, searched, stand_ins
+from heatcheck.models import name_of_keys
 
 Values = dict[str, Float[np.ndarray, " example"]]
 PUBLISHED, STANDARDISED = "published", "standardised"
@@ -46,7 +47,7 @@ def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
     """ε-max JSD for every ε on the model's own probabilities, and for the first on standardised ones too."""
     require_short_cut(case.subject)
     excluded = {
-        example.id: "one word only: there are no other weights"
+        example.id: f"one {name_of_keys(case.subject)} only: there are no other weights"
         for example, n in zip(case.examples, case.tokens, strict=True)
         if n < 2
     }

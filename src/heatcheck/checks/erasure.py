@@ -14,13 +14,11 @@ from jaxtyping import Float
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
-from heatcheck.data import Example
+from heatcheck.checks.word_removals import Order, Wanted, losses, orders_of, random_order, read_without
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS
-from heatcheck.training import predict
 
-Order = list[int]  # word places, most important first
 Effects = Float[np.ndarray, " example"]
 
 
@@ -51,28 +49,19 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
     if settings.explainer not in ranked or not rivals:
         raise BadInput(f"erasure needs {settings.explainer} and a rival; not run: {not_run}.")
     excluded = case.exclusions(ranked)
-    rows = np.flatnonzero([example.id not in excluded for example in case.examples])
-    if not len(rows):
+    rows = [row for row, example in enumerate(case.examples) if example.id not in excluded]
+    if not rows:
         raise BadInput(f"no example can be used; the first is left out because of {next(iter(excluded.values()))}.")
     valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
 
-    orders: dict[str, list[Order]] = {}
-    for name, scores in ranked.items():
-        orders[name] = [_descending(scores.sizes()[row], scores.valid[row]) for row in rows]
-        if scores.signed:
-            orders[f"{name} (signed)"] = [_descending(scores.values[row], scores.valid[row]) for row in rows]
+    orders = orders_of(ranked, rows)
     for number in range(settings.random_orders):
-        orders[f"random {number}"] = [
-            stream(case.seed, "random order", number, case.examples[row].id)
-            .permutation(np.flatnonzero(valid[row]))
-            .tolist()
-            for row in rows
-        ]
+        orders[f"random {number}"] = [random_order(case, row, number, valid[row]) for row in rows]
     measurements: list[Measurement] = []
     per_example: dict[str, Effects] = {}
     for operator in settings.operators:
         effects = _effects(case, settings, rows, orders, operator)
-        for name, effect in _summaries(case, rows, effects, rivals).items():
+        for name, effect in _summaries(case, np.array(rows), effects, rivals).items():
             per_example[f"effect:{name}:{operator}"] = effect
             by = {"ranking": name, "operator": operator}
             baseline = "none: this is the floor" if name == "random" else "effect of random removal"
@@ -92,36 +81,22 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
 
 
 def _effects(
-    case: Case, settings: ErasureSettings, rows: np.ndarray, orders: dict[str, list[Order]], operator: str
+    case: Case, settings: ErasureSettings, rows: list[int], orders: dict[str, list[Order]], operator: str
 ) -> dict[str, Effects]:
-    """Mean |Δp| over the sizes, an example and ranking. Removals that several rankings share are run once."""
-    remove = REMOVALS[operator]
-    number_of: dict[tuple[int, frozenset[int]], int] = {}
-    removed: list[Example] = []
-    wanted: dict[str, list[list[int]]] = {}
-    for name, of_rows in orders.items():
-        wanted[name] = []
-        for row, order in zip(rows, of_rows, strict=True):
-            mine = []
-            for size in settings.sizes:
-                gone = frozenset(order[: min(size, len(order) - 1)])  # one word is always left
-                key = (int(row), gone)
-                if key not in number_of:
-                    number_of[key] = len(removed)
-                    removed.append(remove(case.examples[row], gone))
-                mine.append(number_of[key])
-            wanted[name].append(mine)
-    after = case.standardised(predict(case.subject, removed)[:, 0])
-    before = case.standardised(case.log_probabilities)
-    label = case.predicted
+    """Mean |Δp| over the sizes, an example and ranking."""
+    at = {row: place for place, row in enumerate(rows)}
+
+    def wanted(row: int) -> Wanted:
+        mine = {name: of_rows[at[row]] for name, of_rows in orders.items()}
+        # One word is always left.
+        return {
+            name: [frozenset(order[: min(size, len(order) - 1)]) for size in settings.sizes]
+            for name, order in mine.items()
+        }
+
     return {
-        name: np.array(
-            [
-                np.mean([abs(before[row, label[row]] - after[n, label[row]]) for n in numbers])
-                for row, numbers in zip(rows, of_rows, strict=True)
-            ]
-        )
-        for name, of_rows in wanted.items()
+        name: np.asarray(np.abs(losses(case, rows, logs, standardised=True)).mean(1))
+        for name, logs in read_without(case, rows, wanted, operator).items()
     }
 
 
@@ -163,13 +138,6 @@ def _ratios(case: Case, settings: ErasureSettings, operator: str, effects: dict[
     if (signed := effects.get(f"effect:best signed rival:{operator}")) is not None:
         k_signed = interval("K signed", signed, share)
         yield Measurement("K_signed", *k_signed, baseline="0: random removal; 1: the best signed rival", by=by)
-
-
-def _descending(scores: np.ndarray, valid: np.ndarray) -> Order:
-    """Places from the highest score down; ties by position; words without a score last."""
-    places = np.flatnonzero(valid)
-    order: Order = places[np.argsort(-scores[places], kind="stable")].tolist()
-    return order
 
 
 def _cost(case: Case, settings: ErasureSettings) -> int:

@@ -21,7 +21,7 @@ from heatcheck.data import Example, Vocabulary
 from heatcheck.data.word_odds import WordOdds, count_word_odds
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models import Recipe, Subject
+from heatcheck.models import AttendsToParts, Recipe, Subject, require_words
 from heatcheck.training import batches_by_length
 
 Right = Bool[np.ndarray, " example"]
@@ -49,6 +49,8 @@ class GuideSettings:
 
 def plan(case: Case, settings: GuideSettings) -> list[Recipe]:
     """The adversary first: one of the guides is given its weights."""
+    if isinstance(case.subject, AttendsToParts):
+        return []  # `measure` says why
     return [_adversary(case, settings), *(recipe for of in guides(case, settings).values() for recipe in of)]
 
 
@@ -73,6 +75,7 @@ def guides(case: Case, settings: GuideSettings) -> dict[str, list[Recipe]]:
 
 def measure(case: Case, settings: GuideSettings) -> CheckResult:
     """Accuracy of each guide under the subject's and under uniform weights, and the share of the headroom gained."""
+    require_words(case.subject, "guide")
     gold = case.gold
     if case.own.log_probabilities.shape[1] > 1:
         raise NotSupported(f"{case.subject.id} decides more than once a text, and the guide once.")

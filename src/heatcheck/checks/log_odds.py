@@ -23,6 +23,7 @@ from heatcheck.errors import BadInput
 from heatcheck.models import (
     log_odds_weights,
     of_first_decision,
+    require_words,
     response,
     token_log_odds,
     uniform_weights,
@@ -66,6 +67,7 @@ class Replaced(NamedTuple):
 
 def measure(case: Case, settings: LogOddsSettings) -> CheckResult:
     """JSD to the weights of the bag of words, and how the answer changes under its weights and its words."""
+    require_words(case.subject, "log_odds")
     strongest = _strongest(case, settings)
     excluded = _excluded(case)
     rows = np.flatnonzero([example.id not in excluded for example in case.examples])

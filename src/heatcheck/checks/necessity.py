@@ -9,22 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.other_weights import SWAPS, swapped_logits
 from heatcheck.checks.refitting import fits_of, imposing, said, seed_recipes, total_variation
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
-from heatcheck.engine import Facts, seed_of, stream
-from heatcheck.errors import NotSupported
-from heatcheck.explainers import responses
-from heatcheck.models import KnowsItsTwins, Recipe, Response
+from heatcheck.engine import Facts, stream
+from heatcheck.errors import BadInput, NotSupported, UnknownName
+from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.training import Recorded, record
 
-SWAPS = ("uniform", "permuted", "random")
-FREE = ("uniform", "last")  # what a model without learned attention may do instead
+FREE = ("uniform", "last")  # what a model without learned attention may do instead; N is against the better of them
 PRIOR = "prior"
 Values = Float[np.ndarray, " example"]
 BySeed = Mapping[int, Values]  # place among the seeds -> right or wrong on each example
@@ -37,9 +34,15 @@ class NecessitySettings:
     seeds: int = 5
     shuffles: int = 10  # of the weights, and as many random ones
     draws: int = 2000  # of the bootstrap over examples
+    retrained: tuple[str, ...] = FREE  # the kinds of weights that models are trained with; any of SWAPS
 
     def __post_init__(self) -> None:
         at_least_one(self, "necessity", "seeds", "shuffles", "draws")
+        for kind in self.retrained:
+            if kind not in SWAPS:
+                raise UnknownName("kind of weights in necessity.retrained", kind, SWAPS)
+        if len(set(self.retrained)) < len(self.retrained):
+            raise BadInput(f"necessity.retrained names a kind of weights twice: {','.join(self.retrained)}.")
 
 
 @dataclass
@@ -53,7 +56,7 @@ class Findings:
 
 
 def measure(case: Case, settings: NecessitySettings) -> CheckResult:
-    """Accuracy under other weights in this model; and of models without learned attention, where there are any."""
+    """Accuracy under other weights in this model; and of models trained with other weights, where there are any."""
     if case.own.log_probabilities.shape[1] != 1:
         raise NotSupported(
             f"{case.subject.id} decides several things about a text, and this is about one right answer."
@@ -63,6 +66,9 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
     everyone = np.ones(len(case.tested), dtype=bool)
     found.measurements += measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
     own = _swapped(case, settings, common, found)
+    evenness = found.per_example["evenness"] = evenness_of(case.own)
+    baseline = "1: uniform weights; 0: all on one token"
+    found.measurements += measured(case, "evenness", evenness, everyone, baseline, {}, settings.draws)
     if isinstance(case.subject, KnowsItsTwins):
         _closed_form(case, settings, own, common, found)
     elif case.fits is not None:
@@ -83,6 +89,12 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
         },
         seed=case.seed,
     )
+
+
+def evenness_of(own: Recorded) -> Values:
+    """How evenly the weights of each text are spread; nan where there is one token, and nothing to spread over."""
+    several = own.allowed.sum(1) > 1
+    return np.where(several, stats.evenness(own.weights, own.allowed), np.nan)
 
 
 # This model with other weights -----------------------------------------------------------------------------------
@@ -113,50 +125,6 @@ def _swapped(case: Case, settings: NecessitySettings, common: Values, found: Fin
     found.measurements += _needed(case, settings, right["own"], right["uniform"], common, "swap")
     own: Values = right["own"]
     return own
-
-
-def swapped_logits(case: Case, shuffles: int) -> dict[str, Float[np.ndarray, "example draw label"]]:
-    """Logits of the first decision under its own and other weights, with the states of `case.tested` as they are."""
-    rows: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in ("own", *SWAPS)}
-    for indices, batch, response in responses(case.subject, case.tested):
-        for kind, weights in other_weights(case.seed, batch.ids, response, shuffles).items():
-            rows[kind].update(zip(indices, _logits(response, weights), strict=True))
-    return {kind: np.stack([of[place] for place in range(len(case.tested))]) for kind, of in rows.items()}
-
-
-def other_weights(
-    seed: int, names: Sequence[str], response: Response, shuffles: int
-) -> dict[str, Float[Tensor, "example draw head token"]]:
-    """Each kind of weights for the first decision. Those drawn at random depend on the example's id alone."""
-    own = response.attention[:, 0].double().cpu()  # [example head token]
-    own = own / own.sum(-1, keepdim=True)  # a softmax in float32 sums to 1 but for the last digits
-    allowed = response.allowed.cpu()
-    permuted, random = (torch.zeros(len(own), shuffles, *own.shape[1:], dtype=torch.float64) for _ in range(2))
-    seeds = np.array([seed_of(seed, "necessity permuted", name) for name in names], dtype=np.uint64)
-    for head, weights in enumerate(own.numpy().swapaxes(0, 1)):
-        drawn = stats.shuffled_weights(weights, allowed.numpy(), seeds + np.uint64(head), shuffles)
-        permuted[:, :, head] = torch.from_numpy(drawn)
-    for row, name in enumerate(names):
-        places = allowed[row].nonzero()[:, 0]
-        # Exponential variables over their sum: every point of the simplex is as likely.
-        drawn = stream(seed, "necessity random", name).exponential(size=(shuffles, own.shape[1], len(places)))
-        random[row][..., places] = torch.from_numpy(drawn / drawn.sum(-1, keepdims=True))
-    uniform = (allowed / allowed.sum(1, keepdim=True).double())[:, None, None].expand(-1, 1, own.shape[1], -1)
-    return {"own": own[:, None], "uniform": uniform, "permuted": permuted, "random": random}
-
-
-def _logits(
-    response: Response, weights: Float[Tensor, "example draw head token"]
-) -> Float[np.ndarray, "example draw label"]:
-    """Weighted sums of relevances where the logits are those, else what the subject's short cut gives."""
-    if response.relevance is not None and response.bias is not None:
-        relevance, bias = (part[:, 0].detach().double().cpu() for part in (response.relevance, response.bias))
-        sums = torch.einsum("ent,etl->enl", weights[:, :, 0], relevance)
-        return np.asarray((sums + bias[:, None]).numpy())
-    imposed = response.attention[:, None].repeat(1, weights.shape[1], 1, 1, 1)
-    imposed[:, :, 0] = weights.to(imposed)
-    with torch.no_grad():
-        return np.asarray(response.logits(imposed)[:, :, 0].double().cpu().numpy())
 
 
 def _needed(
@@ -197,17 +165,18 @@ def _closed_form(case: Case, settings: NecessitySettings, own: Values, common: V
 
 
 def plan(case: Case, settings: NecessitySettings) -> list[Recipe]:
-    """Other seeds, and every seed with uniform weights and with all the weight on the last token."""
+    """Other seeds, and every seed once more under each kind of weights that models are trained with."""
     if case.fits is None:
         return []
     wanted = _recipes(case, settings)
-    return [*wanted["learned"][1:], *(recipe for kind in FREE for recipe in wanted[kind])]
+    return [*wanted["learned"][1:], *(recipe for kind in settings.retrained for recipe in wanted[kind])]
 
 
 def _recipes(case: Case, settings: NecessitySettings) -> dict[str, list[Recipe]]:
     """The same seeds for each kind of weights; the first of the learned is the subject."""
     learned = seed_recipes(case, settings.seeds)
-    return {"learned": learned, **{kind: [imposing(recipe, weights=kind) for recipe in learned] for kind in FREE}}
+    free = {kind: [imposing(recipe, weights=kind) for recipe in learned] for kind in settings.retrained}
+    return {"learned": learned, **free}
 
 
 def _retrained(case: Case, settings: NecessitySettings, common: Values, found: Findings) -> None:
@@ -226,14 +195,19 @@ def _retrained(case: Case, settings: NecessitySettings, common: Values, found: F
         Measurement("headroom", *stats.two_way_interval(room), "0: no better than the prior", {"against": "retrained"})
     )
     on_dev: dict[str, float] = {}
-    for kind in FREE:
+    for kind in settings.retrained:
         places = [place for place in right["learned"] if place in right[kind]]
         if places:
-            on_dev[kind] = _accuracy_on_dev(case, [recipes[kind][place] for place in places])
-            lost = np.stack([right["learned"][place] - right[kind][place] for place in places])
+            learned = np.stack([right["learned"][place] for place in places])
+            lost = learned - np.stack([right[kind][place] for place in places])
             baseline = "0: as good without learned attention"
             by = {"free": kind}
             found.measurements.append(Measurement("difference", *stats.two_way_interval(lost), baseline, by))
+            if kind == "uniform" and learned.any():
+                of_all = stats.two_way_ratio_interval(lost, learned)
+                found.measurements.append(Measurement("index", *of_all, baseline, {"against": "retrained", **by}))
+            if kind in FREE:
+                on_dev[kind] = _accuracy_on_dev(case, [recipes[kind][place] for place in places])
     if on_dev:
         better = max(on_dev, key=lambda kind: on_dev[kind])
         found.measurements += _needed_by_seed(right["learned"], right[better], common, better)

@@ -18,6 +18,7 @@ from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_on
 from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, require_short_cut, responses
+from heatcheck.models import name_of_keys
 
 BINS = ("0.00–0.25", "0.25–0.50", "0.50–0.75", "0.75–1.00")  # of the largest weight, as in the paper's violins
 AT_ONCE = 2**22  # numbers of shuffled weights in memory, where they must be stored
@@ -41,7 +42,7 @@ def measure(case: Case, settings: PermutationSettings) -> CheckResult:
     """Median total variation over the shuffles of each example, as published; and the share that keeps the answer."""
     require_short_cut(case.subject)
     excluded = {
-        example.id: "one word only: its weight cannot move"
+        example.id: f"one {name_of_keys(case.subject)} only: its weight cannot move"
         for example, n in zip(case.examples, case.tokens, strict=True)
         if n < 2
     }

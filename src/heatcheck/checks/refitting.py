@@ -74,6 +74,12 @@ def imposing(recipe: Recipe, **impose: Any) -> Recipe:
     return replace(recipe, impose=impose)
 
 
+def trained_for(recipe: Recipe, loss: str, **settings: Any) -> Recipe:
+    """The same training for another loss; what labels weigh stays."""
+    weights = {key: value for key, value in recipe.loss.items() if key == "label_weight"}
+    return replace(recipe, loss={"name": loss, **settings, **weights})
+
+
 def adversary_recipe(
     case: Case,
     strength: float,

@@ -9,18 +9,18 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import Subject
+from heatcheck.models import Subject, heat_sites, token_weights
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """The weights of the read-out behind the first decision, summed over heads."""
-    site = subject.sites[-1]
+    """The weights of the read-out behind the first decision, summed over heads.
+
+    Where those are over sentences, a word has its sentence's weight times its own within the sentence.
+    """
 
     @torch.no_grad()
     def weights(batch: Batch) -> Float[Tensor, "example token"]:
-        run = subject.run(batch, want=[site])
-        of_heads = run.parts[site].sum(1)  # [example query key]
-        return of_heads[torch.arange(len(batch), device=of_heads.device), run.row[:, 0]]
+        return token_weights(subject, subject.run(batch, want=heat_sites(subject)))
 
     return explain_tokens(subject, examples, weights)
 

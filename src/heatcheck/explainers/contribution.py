@@ -10,7 +10,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import Subject, response
+from heatcheck.models import Subject, require_words, response
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
@@ -19,6 +19,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
     Unlike the weights it is the same, up to one factor a text, in every twin that trades a word's weight for what the
     word says (checks/gauge.py): the bias goes to the tokens because the weights sum to 1.
     """
+    require_words(subject, "contribution")
 
     @torch.no_grad()
     def score(batch: Batch) -> Float[Tensor, "example token"]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import Explain, Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import NO_EDITS, Edits, Run, Site, Subject, differentiate, uniform_weights
+from heatcheck.models import NO_EDITS, Edits, Run, Site, Subject, differentiate, heat_sites, uniform_edits
 
 EMBEDDING = Site("embedding")
 JAIN_WALLACE = "Jain & Wallace 2019, Algorithm 1"
@@ -38,9 +38,8 @@ def _make(*, attention: str, signed: bool) -> Explain:
         if attention == "through":
             return NO_EDITS
         if attention == "held":
-            return {subject.sites[-1]: torch.Tensor.detach}
-        weights = uniform_weights(batch.scored)
-        return {subject.sites[-1]: lambda own: weights.to(own.dtype).expand_as(own)}
+            return dict.fromkeys(heat_sites(subject), torch.Tensor.detach)
+        return uniform_edits(subject, batch)
 
     def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
         def score(batch: Batch) -> Float[Tensor, "example token"]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from heatcheck.data import Example
@@ -13,6 +14,7 @@ from heatcheck.training import batches_by_length, predict
 
 DIGITS = 6  # a difference below a millionth is the noise of float32 logits: such words are tied
 BATCH = 512  # texts that are encoded together; fewer are worked on at once
+FEW = 32  # texts whose shortened copies are made together, one a word
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
@@ -23,7 +25,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 def erase_each(subject: Subject, examples: Sequence[Example], *, tolerance: float = 0.0) -> WordScores:
     """Leave-one-out, by the subject's own short cut where it has one: there a tolerance may help (models/erases.py)."""
     found: dict[int, np.ndarray | str] = {}
-    for indices in batches_by_length(examples, BATCH):
+    for indices in batches_by_length(examples, BATCH if isinstance(subject, Erases) else FEW):
         chosen = [examples[i] for i in indices]
         words = [len(example.words) for example in chosen]
         if isinstance(subject, Erases):
@@ -58,8 +60,11 @@ def _deleted(subject: Subject, examples: Sequence[Example], words: int) -> Float
     tokens = [{w for w in row if w >= 0} for row in subject.encode(examples).word.tolist()]
     gaps = [(row, word) for row, some in enumerate(tokens) if len(some) > 1 for word in sorted(some)]
     if gaps:
-        whole = np.exp(predict(subject, examples)[:, 0])
-        p = np.exp(predict(subject, [delete(examples[row], {word}) for row, word in gaps])[:, 0])
+        # TensorFloat32, cuDNN's default, would make differences of probabilities out of nothing.
+        own = torch.backends.cudnn
+        with own.flags(enabled=own.enabled, deterministic=own.deterministic, allow_tf32=False):
+            whole = np.exp(predict(subject, examples)[:, 0])
+            p = np.exp(predict(subject, [delete(examples[row], {word}) for row, word in gaps])[:, 0])
         row, word = np.array(gaps).T
         label = whole[row].argmax(-1)
         losses[row, word] = whole[row, label] - p[np.arange(len(gaps)), label]

@@ -1,4 +1,4 @@
-"""What checks on weights work with: the weights, and what each token says, as plain arrays over all examples."""
+"""What checks on weights work with: the weights, and what each key says, as plain arrays over all examples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
 from heatcheck.explainers.tokens import pool
-from heatcheck.models import Responds, Response, Subject, response
+from heatcheck.models import AttendsToParts, Responds, Response, Subject, response
 from heatcheck.training import batches_by_length
 
 
@@ -18,14 +18,22 @@ from heatcheck.training import batches_by_length
 class Readout:
     """Weights and relevances of a subject whose logits are Σ_t α_t r_tk + b_k, in float64.
 
-    With this the encoder is never run again: every other set of weights costs one weighted sum.
+    With this the encoder is never run again: every other set of weights costs one weighted sum. The keys are tokens, or
+    the sentences of a subject whose read-out attends to those.
     """
 
     attention: Float[np.ndarray, "example decision token"]
-    allowed: Bool[np.ndarray, "example token"]  # tokens that may carry weight
+    allowed: Bool[np.ndarray, "example token"]  # keys that may carry weight
     relevance: Float[np.ndarray, "example decision token label"]
     bias: Float[np.ndarray, "example decision label"]
-    word: Int[np.ndarray, "example token"]  # which word a token belongs to, -1 for none
+    of_word: Int[np.ndarray, "example token"] | None  # which word a key belongs to, -1 for none; None: no key does
+
+    @property
+    def word(self) -> Int[np.ndarray, "example token"]:
+        """Which word each key belongs to, -1 for none."""
+        if self.of_word is None:
+            raise NotSupported("this is about weights over words, and here the read-out attends to sentences.")
+        return self.of_word
 
     @property
     def logits(self) -> Float[np.ndarray, "example decision label"]:
@@ -54,11 +62,18 @@ def read_out(subject: Subject, examples: Sequence[Example]) -> Readout | None:
     if not isinstance(subject, Responds):
         return None
     parts: list[tuple[list[int], Readout]] = []
+    over_words = not isinstance(subject, AttendsToParts)
     for indices, batch, found in responses(subject, examples):
         if found.relevance is None or found.bias is None:
             return None
-        arrays = (found.attention[:, :, 0], found.allowed, found.relevance, found.bias, batch.word)
-        parts.append((indices, Readout(*(_array(part) for part in arrays))))
+        part = Readout(
+            attention=_array(found.attention[:, :, 0]),
+            allowed=_array(found.allowed),
+            relevance=_array(found.relevance),
+            bias=_array(found.bias),
+            of_word=_array(batch.word) if over_words else None,
+        )
+        parts.append((indices, part))
     return _joined(parts, len(examples))
 
 
@@ -71,7 +86,7 @@ def _joined(parts: Sequence[tuple[list[int], Readout]], examples: int) -> Readou
         allowed=np.zeros((examples, longest), dtype=bool),
         relevance=np.zeros((examples, decisions, longest, labels)),
         bias=np.zeros((examples, decisions, labels)),
-        word=np.full((examples, longest), -1),
+        of_word=None if parts[0][1].of_word is None else np.full((examples, longest), -1),
     )
     for rows, part in parts:
         n = part.allowed.shape[1]
@@ -79,7 +94,8 @@ def _joined(parts: Sequence[tuple[list[int], Readout]], examples: int) -> Readou
         whole.allowed[rows, :n] = part.allowed
         whole.relevance[rows, :, :n] = part.relevance
         whole.bias[rows] = part.bias
-        whole.word[rows, :n] = part.word
+        if whole.of_word is not None:
+            whole.of_word[rows, :n] = part.word
     # A softmax in float32 sums to 1 but for the last digits, which is more than some bounds allow for.
     whole.attention[...] /= whole.attention.sum(-1, keepdims=True)
     return whole

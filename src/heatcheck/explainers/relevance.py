@@ -10,11 +10,12 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import Subject, response
+from heatcheck.models import Subject, require_words, response
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """r_t of the predicted label, less the mean over the other labels."""
+    require_words(subject, "relevance")
 
     @torch.no_grad()
     def score(batch: Batch) -> Float[Tensor, "example token"]:

@@ -11,6 +11,7 @@ from heatcheck.stats.classification import (
     roc_auc_each,
 )
 from heatcheck.stats.divergence import jensen_shannon_nats, kl_divergence_nats, total_variation
+from heatcheck.stats.entropy import evenness
 from heatcheck.stats.farthest import (
     Farthest,
     farthest_weights,
@@ -20,8 +21,18 @@ from heatcheck.stats.farthest import (
     two_item_floor,
 )
 from heatcheck.stats.interval import Interval, bootstrap_interval, t_interval
+from heatcheck.stats.median import median_interval
 from heatcheck.stats.multiplicity import benjamini_hochberg, holm
+from heatcheck.stats.plausibility import (
+    SpanMatches,
+    best_window,
+    highest,
+    match_spans,
+    precision_recall_area_each,
+    scatter_runs,
+)
 from heatcheck.stats.rank import RankCorrelation, kendall_tau, spearman
+from heatcheck.stats.removals import Emptied, FirstChange, best_first, first_change, removal_curve, without_each
 from heatcheck.stats.shuffles import shuffled_sums, shuffled_weights
 from heatcheck.stats.ties import average_ranks
 from heatcheck.stats.top_k import kendall_top_k_distance, top_k_overlap
@@ -29,29 +40,42 @@ from heatcheck.stats.two_way import pairs_interval, two_way_interval, two_way_ra
 
 __all__ = [
     "Bracket",
+    "Emptied",
     "Farthest",
+    "FirstChange",
     "Interval",
     "RankCorrelation",
+    "SpanMatches",
     "accuracy",
     "average_precision",
     "average_precision_each",
     "average_ranks",
     "benjamini_hochberg",
+    "best_first",
+    "best_window",
     "bootstrap_interval",
     "bracket_weights",
+    "evenness",
     "f1",
     "f1_each",
     "farthest_weights",
+    "first_change",
+    "highest",
     "holm",
     "jensen_shannon_nats",
     "kendall_tau",
     "kendall_top_k_distance",
     "kl_divergence_nats",
     "margin_bounds",
+    "match_spans",
+    "median_interval",
     "most_different",
     "pairs_interval",
+    "precision_recall_area_each",
+    "removal_curve",
     "roc_auc",
     "roc_auc_each",
+    "scatter_runs",
     "shuffled_sums",
     "shuffled_weights",
     "spearman",
@@ -62,4 +86,5 @@ __all__ = [
     "two_item_floor",
     "two_way_interval",
     "two_way_ratio_interval",
+    "without_each",
 ]

@@ -12,7 +12,7 @@ import torch
 from heatcheck.data import Corpus, build_vocabulary, load_task, read_vectors, texts_of
 from heatcheck.engine import Facts, FolderExists, read_json, whole_folder, write_json, write_whole
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
-from heatcheck.models import Classifier, ClassifierSettings, Recipe, load_folder, save
+from heatcheck.models import Classifier, ClassifierSettings, Recipe, load_folder, make_classifier, save
 from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate, gold_of, score
@@ -25,6 +25,7 @@ from heatcheck.training.settings import TrainingSettings, make_plan
 
 STORE = Path("heatcheck-out")
 RECORD, SUMMARY = "training.jsonl", "training.json"
+OVER_WORDS = ("deceptive", "log_odds_regularised")  # losses that compare weights with something known of each word
 MOST_LABELS = 20  # for which a logistic regression is fitted beside every model: half a second each on IMDB
 
 
@@ -64,7 +65,7 @@ def plan_recipe(
     if training.class_weight and len(corpus.labels) == 2:
         positive = sum(example.label == 1 for example in corpus["train"])
         planned["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
-    facts = {**asdict(model), "vectors": vectors_reference(vectors)}
+    facts = {**model.facts(), "vectors": vectors_reference(vectors)}
     return Recipe(corpus.reference, facts, asdict(training), seed, planned, impose)
 
 
@@ -123,10 +124,20 @@ def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSetting
         raise UnknownName("loss", recipe.loss["name"], LOSSES)
     if recipe.impose is not None:
         find_imposed(recipe.impose)
+    _check_words(recipe)
     for parent in recipe.parents:
         if not (store / parent).is_dir():
             raise BadInput(f"the recipe learns from the model {parent}, which is not in {store}.")
     return TrainingSettings(**recipe.training)
+
+
+def _check_words(recipe: Recipe) -> None:
+    """Refuses what is about weights over words where the recipe's read-out attends to sentences."""
+    imposed = None if recipe.impose is None else recipe.impose["weights"]
+    loss = recipe.loss["name"]
+    if recipe.model.get("hierarchical") and (loss in OVER_WORDS or imposed == "log_odds"):
+        what = f"the loss {loss}" if loss in OVER_WORDS else "a bag of words in place of the weights"
+        raise BadInput(f"{what} is about weights over words, and a hierarchical classifier's are over sentences.")
 
 
 def fit_into(
@@ -206,7 +217,7 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
     matrix = None if vectors is None else torch.from_numpy(read_vectors(vectors, vocabulary.tokens).matrix)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
-        return Classifier(vocabulary, corpus.labels, ClassifierSettings(**facts), recipe=recipe, vectors=matrix)
+        return make_classifier(vocabulary, corpus.labels, ClassifierSettings(**facts), recipe=recipe, vectors=matrix)
 
 
 def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:

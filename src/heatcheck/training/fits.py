@@ -61,16 +61,30 @@ class Fits:
         progress: Callable[[Outcome, int, int], None] | None = None,
     ) -> list[Outcome]:
         """Trains what is not in the store yet; what fails is kept by name and loses nothing else."""
-        try:
-            with whole_folder(self.store / self.base) as scratch:
-                save(self.subject, scratch)
-        except FolderExists:
-            pass  # kept by an earlier audit
+        self.keep(self.subject)
         wanted = [recipe for recipe in recipes if recipe != self.recipe]
         jobs = fit_jobs(wanted, self.corpus, self.store, vectors=self.vectors, device=self.device)
         outcomes = list(engine.map(fit_job, jobs, self.store, workers=workers, cluster=cluster, progress=progress))
         self.failed |= {outcome.job.id: outcome.reason for outcome in outcomes if outcome.folder is None}
         return outcomes
+
+    def keep(self, subject: Classifier) -> Path:
+        """Puts a model that no recipe makes into the store, as a folder named by its weights."""
+        folder = self.store / fingerprint(subject)
+        try:
+            with whole_folder(folder) as scratch:
+                save(subject, scratch)
+        except FolderExists:
+            pass  # kept by an earlier audit
+        return folder
+
+    def load(self, recipe: Recipe) -> Classifier:
+        """The fit of a recipe itself; raises NotSupported where it is not there, with the reason."""
+        if recipe == self.recipe:
+            return self.subject
+        if not (self.store / recipe.id).is_dir():
+            raise NotSupported(f"{describe(recipe)} could not be fitted: {self.failed.get(recipe.id, 'not asked for')}")
+        return load_folder(self.store / recipe.id, device=str(self.subject.device))
 
     def said(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded:
         """What the fit of a recipe says of these examples; `where` names them, so that it is asked once.
@@ -84,11 +98,9 @@ class Fits:
         return self.said(self.recipe, examples, where)
 
     def _record(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded:
-        if recipe == self.recipe:
-            return record(self.subject, examples)
-        if not (self.store / recipe.id).is_dir():
-            raise NotSupported(f"{describe(recipe)} could not be fitted: {self.failed.get(recipe.id, 'not asked for')}")
-        fit = load_folder(self.store / recipe.id, device=str(self.subject.device))
+        fit = self.load(recipe)
+        if fit is self.subject:
+            return record(fit, examples)
         return record(fit, examples, impose=recipe.impose, parent=self._parent(recipe, examples, where))
 
     def _parent(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded | None:

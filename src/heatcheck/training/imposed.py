@@ -1,16 +1,21 @@
-"""Weights put in place of a model's own during training and evaluation. A new kind is one line in IMPOSED."""
+"""Weights put in place of a model's own during training and evaluation. A new kind is one line in IMPOSED.
+
+What is drawn at random is drawn anew for each batch in training, from torch's generator, which the training loop seeds
+for each epoch: a run that was killed and resumed draws the same. In evaluation it depends on the example's id alone.
+"""
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heatcheck.data import Batch
-from heatcheck.engine import Facts
+from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models import NO_EDITS, Edits, Site, Subject, log_odds_weights, uniform_weights
+from heatcheck.models import NO_EDITS, Edit, Edits, Subject, log_odds_weights, readable_keys, uniform_weights
 
 
 @runtime_checkable
@@ -20,41 +25,91 @@ class Parent(Protocol):
     def weights_for(self, batch: Batch) -> Float[Tensor, "example head query key"]: ...
 
 
-Weights = Callable[[Subject, Batch, Parent | None], Float[Tensor, "example head query key"]]
+TINY = float(torch.finfo(torch.float32).tiny)
+Given = Float[Tensor, "example head query key"]
+Kind = Callable[[Subject, Batch, Parent | None], Edit]  # what is done to a model's own weights
 
 
-def last_token(_: Subject, batch: Batch, __: Parent | None) -> Float[Tensor, "example 1 1 key"]:
-    """All the weight on the last scored token: a recurrent model without attention."""
-    places = torch.arange(batch.scored.shape[1], device=batch.scored.device)
-    last = (batch.scored * places).amax(1, keepdim=True)
-    return (places == last).float()[:, None, None]
+def first_key(subject: Subject, batch: Batch) -> Float[Tensor, "example 1 1 key"]:
+    """All the weight on the first key: a recurrent model that reads backwards, without attention."""
+    readable = readable_keys(subject, batch)
+    return (readable & (readable.cumsum(1) == 1)).float()[:, None, None]
 
 
-def of_parent(_: Subject, batch: Batch, parent: Parent | None) -> Float[Tensor, "example head query key"]:
+def last_key(subject: Subject, batch: Batch) -> Float[Tensor, "example 1 1 key"]:
+    """All the weight on the last key: a recurrent model without attention."""
+    readable = readable_keys(subject, batch)
+    return (readable & (readable.flip(1).cumsum(1).flip(1) == 1)).float()[:, None, None]
+
+
+def of_parent(_: Subject, batch: Batch, parent: Parent | None) -> Edit:
     """Another model's weights, frozen an example."""
     if parent is None:
         raise BadInput("weights of a parent are imposed, and no parent is here.")
-    return parent.weights_for(batch)
+    return _instead(parent.weights_for(batch))
 
 
-IMPOSED: dict[str, Weights] = {
-    "last": last_token,
-    "log_odds": lambda subject, batch, _: log_odds_weights(subject, batch),
+def permuted(subject: Subject, batch: Batch, _: Parent | None) -> Edit:
+    """The model's own weights, dealt out anew among the keys."""
+    readable = readable_keys(subject, batch)
+
+    def deal(own: Given) -> Given:
+        noise = _noise(subject, batch, readable, own).masked_fill(~readable[:, None, None], torch.inf)
+        places = (~readable).to(torch.uint8).argsort(dim=1, stable=True)[:, None, None].expand_as(own)
+        return torch.zeros_like(own).scatter(-1, places, own.gather(-1, noise.argsort(-1)))
+
+    return deal
+
+
+def random(subject: Subject, batch: Batch, _: Parent | None) -> Edit:
+    """Weights that have nothing to do with the model: every point of the simplex is as likely."""
+    readable = readable_keys(subject, batch)
+
+    def draw(own: Given) -> Given:
+        # Exponential variables over their sum; none is 0, or a text of one word might have no weight at all.
+        drawn = (-torch.log1p(-_noise(subject, batch, readable, own))).clamp(min=TINY) * readable[:, None, None]
+        return (drawn / drawn.sum(-1, keepdim=True)).to(own.dtype)
+
+    return draw
+
+
+def _noise(
+    subject: Subject, batch: Batch, readable: Bool[Tensor, "example key"], own: Given
+) -> Float[Tensor, "example head query key"]:
+    """A number from 0 up to, but not, 1 for each weight."""
+    if getattr(subject, "training", False):
+        return torch.rand(own.shape, device=own.device)
+    found = np.zeros(own.shape, dtype=np.float32)
+    for row, (name, keys) in enumerate(zip(batch.ids, readable.cpu().numpy(), strict=True)):
+        shape = (*own.shape[1:3], int(keys.sum()))
+        found[row][..., keys] = stream(0, "imposed weights", name).random(shape, dtype=np.float32)
+    return torch.from_numpy(found).to(own.device)
+
+
+def _instead(weights: Float[Tensor, "example head query key"]) -> Edit:
+    """Of one kind for every head and query, whatever the model's own are."""
+    return lambda own: weights.to(own.dtype).expand_as(own)
+
+
+IMPOSED: dict[str, Kind] = {
+    "first": lambda subject, batch, _: _instead(first_key(subject, batch)),
+    "last": lambda subject, batch, _: _instead(last_key(subject, batch)),
+    "log_odds": lambda subject, batch, _: _instead(log_odds_weights(subject, batch)),
     "parent": of_parent,  # {"weights": "parent", "parent": its folder's name in the same store}
-    "uniform": lambda _, batch, __: uniform_weights(batch.scored),
+    "permuted": permuted,
+    "random": random,
+    "uniform": lambda subject, batch, _: _instead(uniform_weights(readable_keys(subject, batch))),
 }
 
 
 def imposed(subject: Subject, batch: Batch, facts: Facts | None, parent: Parent | None = None) -> Edits:
-    """The edits of a recipe's `impose` for this batch: none, or one kind of weights for every head and query."""
+    """The edits of a recipe's `impose` for this batch: none, or one that gives the read-out other weights."""
     if facts is None:
         return NO_EDITS
-    weights = find_imposed(facts)(subject, batch, parent)
-    site: Site = subject.sites[-1]
-    return {site: lambda own: weights.to(own.dtype).expand_as(own)}
+    return {subject.sites[-1]: find_imposed(facts)(subject, batch, parent)}
 
 
-def find_imposed(facts: Facts) -> Weights:
+def find_imposed(facts: Facts) -> Kind:
     """What makes the weights of a recipe's `impose`, by name."""
     kind = str(facts.get("weights"))
     if kind not in IMPOSED:

@@ -61,7 +61,7 @@ def share_done(job_id: str, store: Path) -> float:
 
 def work_of(recipe: Recipe, texts: int) -> float:
     """About how much work a fit is, in texts read: a model without context is an eighth of a recurrent one."""
-    passes = 1.0 if recipe.model["encoder"] != "average" else 0.125
+    passes = 0.125 if recipe.model["encoder"] in ("average", "none") else 1.0
     return passes * texts * TrainingSettings(**recipe.training).epochs
 
 
@@ -72,7 +72,7 @@ def describe(recipe: Recipe) -> str:
     >>> describe(recipe)
     'sst: lstm, adversary at λ = 0.001, seed 3'
     """
-    words = [str(recipe.model["encoder"])]
+    words = [str(recipe.model["encoder"]) + (" over sentences" if recipe.model.get("hierarchical") else "")]
     if recipe.loss["name"] == "adversarial":
         words.append(f"adversary at λ = {recipe.loss['strength']:g}")
         words += ["from its parent"] if recipe.loss.get("start") == "parent" else []
@@ -116,7 +116,7 @@ def read_corpus(folder: Path) -> Corpus:
 
 
 def _plain(example: Example) -> dict[str, Any]:
-    return {name: value for name, value in asdict(example).items() if value not in (None, {})}
+    return {name: value for name, value in vars(example).items() if value not in (None, {})}  # asdict copies each mark
 
 
 def _example(facts: dict[str, Any]) -> Example:

@@ -11,7 +11,7 @@ from torch import Tensor
 from heatcheck.data import Batch
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models import Run, Site, Subject, log_odds_weights
+from heatcheck.models import Run, Site, Subject, log_odds_weights, readable_keys
 from heatcheck.stats import jensen_shannon_nats
 from heatcheck.training.recorded import Recorded
 
@@ -54,7 +54,9 @@ def log_odds_regularised(
     return likelihood(subject, run, batch, facts) + strength * apart
 
 
-def adversarial(_: Subject, run: Run, batch: Batch, facts: Facts, parent: Recorded | None) -> Float[Tensor, " example"]:
+def adversarial(
+    subject: Subject, run: Run, batch: Batch, facts: Facts, parent: Recorded | None
+) -> Float[Tensor, " example"]:
     """TVD(ŷ_a, ŷ_b) − strength · KL(α_a ‖ α_b): the parent's answers (a) with other weights than its own.
 
     Gold labels are not used. The weights are taken from the scores, so that a weight too small for a float still has
@@ -64,9 +66,10 @@ def adversarial(_: Subject, run: Run, batch: Batch, facts: Facts, parent: Record
     if parent is None:
         raise BadInput("an adversary is trained against a parent, and none is here.")
     apart = (parent.log_probabilities_for(batch).exp() - run.logits.softmax(-1)).abs().sum(-1).mean(1) / 2
-    theirs = parent.weights_for(batch)  # [example head query key]
-    hidden = ~batch.scored[:, None, None, :]
-    own = run.parts[Site("score")].masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
+    keys = readable_keys(subject, batch)
+    theirs = parent.weights_for(batch, keys)  # [example head query key]
+    hidden = ~keys[:, None, None, :]
+    own = run.parts[scores_of(subject)].masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
     log_ratio = theirs.masked_fill(theirs == 0, 1.0).log() - own
     divergence = (theirs * log_ratio).sum(-1).mean((1, 2))
     strength: float = facts["strength"]
@@ -98,10 +101,15 @@ def read_out(subject: Subject) -> tuple[Site, ...]:
     return (subject.sites[-1],)
 
 
+def scores_of(subject: Subject) -> Site:
+    """Where the scores of those weights pass."""
+    return Site("score", subject.sites[-1].where)
+
+
 LOSSES: dict[str, Loss] = {
     "adversarial": Loss(
         adversarial,
-        lambda _: (Site("score"),),
+        lambda subject: (scores_of(subject),),
         MappingProxyType({"parent": "", "strength": 1e-3, "as_published": False, "start": "fresh", "trains": "all"}),
     ),
     "deceptive": Loss(deceptive, read_out, MappingProxyType({"strength": 1.0, "mark": "rationale"})),

@@ -1,7 +1,7 @@
 """What a subject said of each example, kept by the example's id: its weights and its log-probabilities.
 
 A parent's word to its adversaries and guides, and all that a check on other fits needs of them: a few numbers a token
-instead of a model.
+(or a sentence, where that is what is attended to) instead of a model.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models import Subject
+from heatcheck.models import Subject, readable_keys
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Weights at the read-out over each example's scored tokens, and log-probabilities of its decisions."""
+    """Weights at the read-out over what may carry some in each example, and log-probabilities of its decisions."""
 
     ids: tuple[str, ...]
     log_probabilities: Float[np.ndarray, "example decision label"]
@@ -60,14 +60,16 @@ class Recorded:
         found = self.log_probabilities[self._rows(batch)]
         return torch.from_numpy(found).float().to(batch.valid.device)
 
-    def weights_for(self, batch: Batch) -> Float[Tensor, "example head query key"]:
-        """At the scored tokens of a batch, zeros elsewhere."""
+    def weights_for(
+        self, batch: Batch, keys: Bool[Tensor, "example key"] | None = None
+    ) -> Float[Tensor, "example head query key"]:
+        """At these keys of a batch (its scored tokens, where none are given), zeros elsewhere."""
         rows = self._rows(batch)
         heads, queries = self.each[rows[0]].shape[:2]
-        scored = batch.scored.cpu().numpy()
-        found = np.zeros((len(rows), heads, queries, scored.shape[1]), dtype=np.float32)
+        readable = (batch.scored if keys is None else keys).cpu().numpy()
+        found = np.zeros((len(rows), heads, queries, readable.shape[1]), dtype=np.float32)
         for number, row in enumerate(rows):
-            places = np.flatnonzero(scored[number])
+            places = np.flatnonzero(readable[number])
             if len(places) != self.each[row].shape[-1]:
                 raise BadInput(
                     f"example {batch.ids[number]} has {len(places)} tokens here and {self.each[row].shape[-1]} in the "
@@ -109,10 +111,10 @@ def record(
     for indices in batches_by_length(examples, batch_size):
         batch = subject.encode([examples[i] for i in indices])
         run = subject.run(batch, edits=imposed(subject, batch, impose, parent), want=[site])
-        used, scored = run.parts[site].float().cpu().numpy(), batch.scored.cpu().numpy()
+        used, readable = run.parts[site].float().cpu().numpy(), readable_keys(subject, batch).cpu().numpy()
         logs = run.logits.log_softmax(-1).double().cpu().numpy()
         for number, index in enumerate(indices):
-            rows[index] = logs[number], used[number][..., scored[number]]
+            rows[index] = logs[number], used[number][..., readable[number]]
     ordered = [rows[place] for place in range(len(examples))]
     if len({logs.shape for logs, _ in ordered}) > 1:
         raise NotSupported(f"{subject.id} decides more often in some texts than in others, which is not recorded.")

@@ -1,0 +1,87 @@
+"""*plausible to people*: does the heatmap mark the words that people marked?
+
+Apart from the four lines and from the one across models: those are about the model, this is about its readers. That a
+heatmap pleases people says nothing about why the model decided, and every sentence here says so.
+"""
+
+from heatcheck.auditing.line import (
+    MOOT,
+    MORE_DATA,
+    PLAUSIBLE,
+    CardSettings,
+    Found,
+    Line,
+    interval,
+    lookup,
+    not_run,
+    present,
+    too_few_texts,
+)
+from heatcheck.checks import CheckResult, Measurement
+
+QUESTION = "Does the heatmap mark the words that people marked?"
+HOLDS = "weights, words and people's marks only: the model's answer is not looked at"
+EXPLAINER = "attention"
+NOT_WHY = "This is about how heatmaps look to people and says nothing about why the model decided."
+
+
+def judge_plausible(plausibility: CheckResult | None, settings: CardSettings, refused: str | None = None) -> Line:
+    """P, the share of the way from chance to full agreement: above a twentieth is yes, below is no.
+
+    `refused`: why the check could not be run, such as that nobody marked anything.
+    """
+    share, room = (lookup(plausibility, name, explainer=EXPLAINER) for name in ("P", "room"))
+    if plausibility is None or share is None or room is None:
+        return not_run(PLAUSIBLE, QUESTION, HOLDS, refused or "heatcheck audit MODEL --checks plausibility")
+    found = _decide(share, room, settings)
+    first = (room, share) if found.reason.startswith(MOOT) else (share,)
+    hard = {"rationale": "top k", "average": "macro"}
+    of_each = [
+        lookup(plausibility, name, **who, **how)
+        for name, how in (("auprc", {}), ("token_f1", hard), ("iou_f1", hard))
+        for who in (
+            {"explainer": EXPLAINER},
+            {"explainer": "random"},
+            {"explainer": "random spans", "matched": EXPLAINER},
+        )
+    ]
+    gains = [
+        lookup(plausibility, "auprc_gain", explainer=EXPLAINER, against=chance) for chance in ("random", "random spans")
+    ]
+    return Line(
+        PLAUSIBLE,
+        QUESTION,
+        found.state,
+        found.reason,
+        present(*first, *of_each[:3], *gains, *of_each[3:], lookup(plausibility, "marked"), room),
+        HOLDS,
+        f"{found.sentence} {NOT_WHY}",
+        "why the model decided: a heatmap that pleases may be unfaithful, and a faithful one may displease",
+    )
+
+
+def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Found:
+    if share.n < settings.texts:
+        return too_few_texts(share.n, settings)
+    if not room.low >= settings.plausible_room:
+        return Found(
+            "unclear",
+            f"{MOOT}: people marked so much that chance agrees with them but for {interval(room)}, and not surely "
+            f"{settings.plausible_room:g}",
+            "People marked nearly every word, so any heatmap agrees with them.",
+        )
+    way = "of the way from chance to full agreement with people"
+    if share.low > settings.plausible:
+        return Found(
+            "yes", "", f"These heatmaps go {share.value:.0%} {way}: they mark people's words more than chance does."
+        )
+    if share.high < settings.plausible:
+        gone = "none" if share.value <= 0 else f"only {share.value:.0%}"
+        return Found(
+            "no", "", f"These heatmaps go {gone} {way}: they mark hardly more of people's words than chance does."
+        )
+    return Found(
+        "unclear",
+        f"{MORE_DATA}: P = {interval(share)} lies across {settings.plausible:g} with n = {share.n}",
+        f"Whether these heatmaps go at least {settings.plausible:.0%} {way} is not settled.",
+    )

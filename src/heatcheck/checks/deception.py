@@ -1,0 +1,335 @@
+"""Can attention be trained off the words the model uses?
+
+Honest models and models whose training punishes weight on marked words, −λ ln(1 − mass), from the same seeds. If the
+second are as right and show next to no weight on the marked words, while deleting those words still ruins them, their
+heatmaps hide what the answers rest on. A model without context has a twin that does so, whatever training finds:
+whether it *can* deceive and whether it *learns* to are two questions.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.marked_words import DISTANCES, Looked, Marked, find_mark, look, shares
+from heatcheck.checks.refitting import fits_of, seed_recipes, trained_for
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.data import Example
+from heatcheck.engine import Facts
+from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models import Classifier, KnowsItsTwins, Recipe, Subject, require_words
+from heatcheck.models.gauge_twin import BOUND, Tokens, gauge_twin
+
+HONEST, TWIN = {"fit": "honest"}, {"fit": "gauge twin"}
+PRIOR, SHARE = "prior", "share"
+BASELINES = {
+    "accuracy": PRIOR,
+    "mass": SHARE,
+    "after_deletion": PRIOR,
+    **{f"neighbours:{distance}": "neighbours_share" for distance in DISTANCES},
+    "norm_embedding": SHARE,
+    "norm_state": SHARE,
+    "contribution": SHARE,
+    "rest_states": "rest_embeddings",
+    "rest_embeddings": PRIOR,
+}
+
+
+@dataclass(frozen=True)
+class DeceptionSettings:
+    """Which words are to be kept off, how hard models are trained to, and what counts as unharmed."""
+
+    mark: str = ""  # of those words; "": impermissible where the texts have it, else rationale
+    strengths: tuple[float, ...] = (0.1, 1.0)  # λ, as published
+    seeds: int = 5  # of each kind; the audited one is among the honest
+    slack: float = 0.02  # accuracy that a model may lose and still deceive, as published
+    bound: float = BOUND  # of the gauge twin: how much louder a word may become, as |ln m|
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "deception", "seeds", "draws")
+        if not all(0 < strength < np.inf for strength in self.strengths):
+            raise BadInput(f"deception.strengths must be numbers above 0, not {self.strengths}.")
+        if len(set(self.strengths)) < len(self.strengths):
+            raise BadInput(f"deception.strengths names one twice: {self.strengths}.")
+        if not 0 <= self.slack < 1:
+            raise BadInput(f"deception.slack is a share of accuracy, from 0 to 1, not {self.slack}.")
+        if not 0 < self.bound < np.inf:
+            raise BadInput(f"deception.bound must be above 0, not {self.bound}.")
+
+
+class Group(NamedTuple):
+    """Models of one kind, by seed."""
+
+    by: Facts
+    fits: Mapping[int, Looked]
+
+    def mean(self, name: str, seeds: Sequence[int]) -> float:
+        return float(np.mean([self.fits[seed].values[name] for seed in seeds]))
+
+
+@dataclass
+class Found:
+    """What models are looked at on, and what has been seen so far."""
+
+    texts: Marked
+    gold: Int[np.ndarray, " example"]
+    train: tuple[Example, ...]
+    groups: list[Group] = field(default_factory=list)
+    not_run: dict[str, str] = field(default_factory=dict)
+    no_twin: str = ""  # why
+    norms: dict[str, float] = field(default_factory=dict)  # of the longest embedding, by kind of model
+    folders: list[str] = field(default_factory=list)  # of the twins, in the store
+
+    def look(self, model: Subject) -> Looked:
+        looked, missing = look(model, self.texts, self.gold, self.train)
+        self.not_run |= missing
+        return looked
+
+    def add(self, by: Facts, fits: Mapping[int, Looked]) -> None:
+        if fits:
+            self.groups.append(Group(by, fits))
+
+
+def plan(case: Case, settings: DeceptionSettings) -> list[Recipe]:
+    """Honest models and models trained to deceive, from the same seeds; none where the check cannot be run."""
+    if case.fits is None:
+        return []
+    try:
+        wanted = _recipes(case, settings, _mark(case, settings))
+    except NotSupported:
+        return []  # `measure` says why
+    return [recipe for _, of in wanted for recipe in of if recipe != case.fits.recipe]
+
+
+def _mark(case: Case, settings: DeceptionSettings) -> str:
+    require_words(case.subject, "deception")
+    mark = find_mark(case.tested, settings.mark)
+    if case.fits is not None and not any(mark in example.marks for example in case.fits.corpus["train"]):
+        raise NotSupported(f"the texts that {case.subject.id} was trained on mark no words as {mark}.")
+    return mark
+
+
+def _recipes(case: Case, settings: DeceptionSettings, mark: str) -> list[tuple[Facts, list[Recipe]]]:
+    """Each kind of model, the honest first, and the recipes of its seeds."""
+    own = seed_recipes(case, settings.seeds)
+    return [
+        (HONEST, [trained_for(recipe, "likelihood") for recipe in own]),
+        *(
+            (
+                {"fit": "deceptive", "strength": strength},
+                [trained_for(recipe, "deceptive", strength=float(strength), mark=mark) for recipe in own],
+            )
+            for strength in settings.strengths
+        ),
+    ]
+
+
+def measure(case: Case, settings: DeceptionSettings) -> CheckResult:
+    """Accuracy and weight on the marked words of every kind of model, paired with the honest ones; and the traces."""
+    if case.fits is None and not isinstance(case.subject, KnowsItsTwins):
+        fits_of(case)  # says how to get some
+    mark = _mark(case, settings)
+    if case.own.log_probabilities.shape[1] != 1:
+        raise NotSupported(f"{case.subject.id} decides several things about a text, and this is about one answer.")
+    texts = Marked.of(case.subject, case.tested, mark)
+    right = {example.id: label for example, label in zip(case.tested, case.gold.tolist(), strict=True)}
+    found = Found(texts, np.array([right[example.id] for example in texts.examples]), _train_texts(case))
+    if isinstance(case.subject, KnowsItsTwins):
+        _look_at_written(case, case.subject, settings, found)
+    else:
+        _look_at_fitted(case, settings, found)
+    if not found.groups or found.groups[0].by != HONEST:
+        raise NotSupported(f"no honest model is there to compare with: {next(iter(found.not_run.values()))}")
+    deceives = _deceives(found.groups, settings.slack)
+    return CheckResult(
+        check="deception",
+        subject=case.subject.id,
+        holds="retrained",
+        measurements=(
+            *_of_texts(case, settings, found),
+            *(m for group in found.groups for m in _of_group(case, settings, group, found.groups[0])),
+            *_deceived(deceives, found.groups[0]),
+        ),
+        examples=tuple(example.id for example in texts.examples),
+        per_example={
+            f"{name}:{_named(group)}": np.mean([fit.values[name] for fit in group.fits.values()], axis=0)
+            for group in found.groups
+            for name in ("accuracy", "mass")
+        },
+        excluded=dict(texts.excluded),
+        settings={
+            **asdict(settings),
+            "mark": mark,
+            "deceives": None if deceives is None else deceives.by["strength"],
+            "longest_embedding": found.norms,
+            "twins": found.folders,
+            "no_twin": found.no_twin,
+            "not_run": found.not_run,
+        },
+        seed=case.seed,
+    )
+
+
+# The models ------------------------------------------------------------------------------------------------------
+
+
+def _look_at_written(case: Case, subject: KnowsItsTwins, settings: DeceptionSettings, found: Found) -> None:
+    """Models that are written down: other seeds, and those with the same decisions and another heatmap."""
+    again = [subject.again(case.seed + number) for number in range(1, settings.seeds)]
+    kinds: dict[str, dict[int, Looked]] = {"honest": {}}
+    for seed, model in enumerate([case.subject, *again], start=case.seed):
+        kinds["honest"][seed] = found.look(model)
+        assert isinstance(model, KnowsItsTwins)
+        for name, other in model.other_heatmaps().items():
+            kinds.setdefault(name.replace("_", " "), {})[seed] = found.look(other)
+    for name, fits in kinds.items():
+        found.add({"fit": name}, fits)
+    if settings.strengths:
+        found.not_run["deceptive models"] = f"{case.subject.id} is written down, so none can be trained to deceive."
+
+
+def _look_at_fitted(case: Case, settings: DeceptionSettings, found: Found) -> None:
+    """Models that are trained, and the twins of honest ones where there are some."""
+    twins: dict[int, Looked] = {}
+    for by, recipes in _recipes(case, settings, found.texts.mark):
+        looked: dict[int, Looked] = {}
+        for recipe in recipes:
+            try:
+                model = fits_of(case).load(recipe)
+            except NotSupported as error:
+                found.not_run[_name(by, recipe.seed)] = str(error)
+                continue
+            looked[recipe.seed] = found.look(model)
+            if by == HONEST and not found.no_twin:
+                twin = _look_at_twin(case, model, settings, found)
+                twins |= {} if twin is None else {recipe.seed: twin}
+        found.add(by, looked)
+    found.add(TWIN, twins)
+
+
+def _look_at_twin(case: Case, model: Classifier, settings: DeceptionSettings, found: Found) -> Looked | None:
+    """The gauge twin of an honest model, kept in the store: it can be audited like any other."""
+    try:
+        twin = gauge_twin(model, Tokens.of(model.vocabulary, found.train, found.texts.mark), bound=settings.bound)
+    except NotSupported as error:
+        found.no_twin = str(error)
+        return None
+    found.folders.append(fits_of(case).keep(twin).name)
+    for name, one in (("honest", model), ("gauge twin", twin)):
+        longest = float(one.embed.weight.detach().norm(dim=1).max())
+        found.norms[name] = max(longest, found.norms.get(name, 0.0))
+    return found.look(twin)
+
+
+def _train_texts(case: Case) -> tuple[Example, ...]:
+    """What the subject was trained on, where it is known."""
+    corpus = case.fits.corpus if case.fits is not None else case.trained_on
+    return () if corpus is None else corpus["train"].examples
+
+
+# The numbers -----------------------------------------------------------------------------------------------------
+
+
+def _of_texts(case: Case, settings: DeceptionSettings, found: Found) -> Iterator[Measurement]:
+    """What numbers are read against: the commonest label, and the shares that uniform weights would give."""
+    everyone = np.ones(len(found.gold), dtype=bool)
+    common = (found.gold == np.bincount(found.gold).argmax()).astype(float)
+    yield from measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
+    for name, values in shares(case.subject, found.texts).items():
+        plain, by = _split(name)
+        yield from measured(case, plain, values, everyone, "none: of uniform weights", by, settings.draws)
+
+
+def _of_group(case: Case, settings: DeceptionSettings, group: Group, honest: Group) -> Iterator[Measurement]:
+    names = [name for name in BASELINES if name in next(iter(group.fits.values())).values]
+    for name in names:
+        plain, of = _split(name)
+        each = np.stack([fit.values[name] for fit in group.fits.values()])
+        yield Measurement(plain, *stats.two_way_interval(each), BASELINES[name], {**group.by, **of})
+    lost = np.stack([fit.values["accuracy"] - fit.values["after_deletion"] for fit in group.fits.values()])
+    baseline = "0: it does not use the marked words"
+    yield Measurement("deletion_loss", *stats.two_way_interval(lost), baseline, group.by)
+    everyone = np.ones(len(lost[0]), dtype=bool)
+    for seed, fit in group.fits.items():
+        by = {**group.by, "seed": seed}
+        for name in ("accuracy", "mass"):
+            values = fit.values[name]
+            yield from measured(case, f"fit_{name}", values, everyone, BASELINES[name], by, settings.draws)
+    if group.by != HONEST:
+        yield from _paired(group, honest)
+
+
+def _paired(group: Group, honest: Group) -> Iterator[Measurement]:
+    """Each model beside the honest one of its seed."""
+    both = _both(group, honest)
+    if not both:
+        return
+    for name, called, baseline in (
+        ("accuracy", "accuracy_lost", "0: as right as the honest model"),
+        ("mass", "mass_removed", "0: as much weight there as in the honest model"),
+    ):
+        apart = np.stack([honest.fits[seed].values[name] - group.fits[seed].values[name] for seed in both])
+        yield Measurement(called, *stats.two_way_interval(apart), baseline, group.by)
+    same = np.stack([(honest.fits[seed].predicted == group.fits[seed].predicted).astype(float) for seed in both])
+    baseline = "1 by theory: every decision is the same" if group.by == TWIN else "1: every decision is the same"
+    yield Measurement("agreement", *stats.two_way_interval(same), baseline, group.by)
+
+
+def _deceives(groups: Sequence[Group], slack: float) -> Group | None:
+    """Of the deceptive models no more than `slack` less right than the honest, those with the least weight left."""
+    honest = groups[0]
+    near: list[tuple[float, Group]] = []
+    for group in groups[1:]:
+        both = _both(group, honest)
+        if group.by["fit"] != "deceptive" or not both:
+            continue
+        lost, removed = (honest.mean(name, both) - group.mean(name, both) for name in ("accuracy", "mass"))
+        if lost <= slack + 1e-9 and removed > 0:
+            near.append((removed, group))
+    return max(near, key=lambda one: one[0])[1] if near else None
+
+
+def _deceived(chosen: Group | None, honest: Group) -> Iterator[Measurement]:
+    """The weight that the chosen models have removed."""
+    for m in () if chosen is None else _paired(chosen, honest):
+        if m.name == "mass_removed":
+            yield m._replace(name="deceived")
+
+
+def _both(group: Group, honest: Group) -> list[int]:
+    return [seed for seed in group.fits if seed in honest.fits]
+
+
+def _split(name: str) -> tuple[str, Facts]:
+    """`neighbours:2` is the measurement `neighbours` at distance 2."""
+    plain, _, distance = name.partition(":")
+    return plain, {"distance": int(distance)} if distance else {}
+
+
+def _named(group: Group) -> str:
+    return ":".join(f"{value:g}" if isinstance(value, float) else str(value) for value in group.by.values())
+
+
+def _name(by: Facts, seed: int) -> str:
+    strength = f" at λ = {by['strength']:g}" if "strength" in by else ""
+    return f"{by['fit']} model{strength}, seed {seed}"
+
+
+deception = Check(
+    name="deception",
+    question="Can attention be trained off the words the model uses?",
+    paper="Pruthi et al. 2020",
+    holds="retrained",
+    baseline="honest models of the same seeds; the weight that uniform weights would put there; the commonest label",
+    settings=DeceptionSettings,
+    measure=measure,
+    cost=lambda case, settings: 2 * settings.seeds * (2 + len(settings.strengths)) * len(case.tested),
+    default=False,
+    plan=plan,
+    refits=True,
+)

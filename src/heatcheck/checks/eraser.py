@@ -1,0 +1,308 @@
+"""Are the highlighted words all that the answer needs, and enough for it? The two measures of ERASER.
+
+With j the label predicted of the text x and r its rationale, the top share of its words by some ranking,
+comprehensiveness is p(x)_j − p(x∖r)_j (large: the rest does not do without them) and sufficiency p(x)_j − p(r)_j
+(small: they do without the rest). Every text is read afresh. Neither number means anything without that of random
+orders beside it.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.counterfactual import PUBLISHED, STANDARDISED
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.word_removals import Order, Places, Wanted, losses, orders_of, random_order, read_without
+from heatcheck.data import Example
+from heatcheck.engine import Facts, stream
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.explainers import REMOVALS, Scores
+
+SIDES = ("comprehensiveness", "sufficiency")
+CODE, PAPER = "code", "paper"  # AOPC as the published code has it, and as the paper's Eq. 3
+HUMAN, RANDOM, EMPTY = "human", "random", "empty"
+NULL = "null_difference"  # Carton et al.'s name for what is lost when no word is left
+LEAST_NULL = 0.01  # below, a share of it would be a share of nothing
+RATIONALE = "rationale"  # in place of a share: as many words as people mark on average; of human, those they marked
+TOO_SHORT = "fewer than two words to rank"
+
+Values = dict[str, Float[np.ndarray, " example"]]
+
+
+@dataclass(frozen=True)
+class EraserSettings:
+    """Whose top words are taken out and kept, how many, and how."""
+
+    explainer: str = "attention"
+    shares: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the words; rounded up, so that it is one at least
+    operators: tuple[str, ...] = ("deletion", "masking")
+    rivals: tuple[str, ...] = ("leave_one_out", "gradient_x_input", "integrated_gradients")
+    random_orders: int = 10
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        for operator in self.operators:
+            if operator not in REMOVALS:
+                raise UnknownName("removal operator", operator, REMOVALS)
+        at_least_one(self, "eraser", "random_orders", "draws")
+        if not self.shares or not all(0 < share <= 1 for share in self.shares):
+            raise BadInput(f"eraser.shares are shares of the words, above 0 and at most 1, not {self.shares}.")
+        if len({f"{share:g}" for share in self.shares}) < len(self.shares):
+            raise BadInput(f"eraser.shares names one twice: {self.shares}.")
+        if RANDOM in (self.explainer, *self.rivals):
+            raise BadInput("eraser always measures random orders: leave random out of eraser.explainer and .rivals.")
+
+
+class Texts(NamedTuple):
+    """The examples that can be measured, by their place in the case, and what rationales are made of."""
+
+    rows: list[int]
+    excluded: dict[str, str]
+    read: dict[int, Places]  # the words that the subject reads: of them the shares are taken
+    marked: dict[int, Places]  # by people, where they marked some
+    orders: dict[str, dict[int, Order]]  # by ranking: all words that are read
+
+    @property
+    def has_marks(self) -> Bool[np.ndarray, " example"]:
+        return np.isin(self.rows, list(self.marked))
+
+    @property
+    def rationale_share(self) -> float | None:
+        """The mean share of the words that people marked; None where nobody did."""
+        if not self.marked:
+            return None
+        return math.fsum(len(marked) / len(self.read[row]) for row, marked in self.marked.items()) / len(self.marked)
+
+
+def size_of(share: float, words: int) -> int:
+    """How many words a share is: rounded up.
+
+    >>> [size_of(share, 30) for share in (0.01, 0.05, 0.1, 0.2, 0.5)]
+    [1, 2, 3, 6, 15]
+    """
+    return math.ceil(round(share * words, 9))  # .1 · 30 may be a hair above 3 in binary
+
+
+def measure(case: Case, settings: EraserSettings) -> CheckResult:
+    """Both sides at every share, by every ranking and operator; their means over the shares, by both definitions."""
+    ranked, not_run = case.available((settings.explainer, *settings.rivals))
+    if settings.explainer not in ranked:
+        raise BadInput(f"eraser needs {settings.explainer}; not run: {not_run}.")
+    texts = _texts(case, settings, ranked)
+    if not texts.rows:
+        reason = next(iter(texts.excluded.values()))
+        raise BadInput(f"no example can be used; the first is left out because of {reason}.")
+    measurements: list[Measurement] = []
+    per_example: Values = {}
+    for operator in settings.operators:
+        found = _lost(case, settings, texts, operator)
+        for logits, lost in found.items():
+            values = _values(settings, texts, lost, logits)
+            measurements += _measurements(case, settings, texts, values, {"operator": operator, "logits": logits})
+            per_example |= {f"{name}:{operator}:{logits}": of_texts for name, of_texts in values.items()}
+    share = texts.rationale_share
+    return CheckResult(
+        check="eraser",
+        subject=case.subject.id,
+        holds="re-encoded",
+        measurements=tuple(measurements),
+        examples=tuple(case.examples[row].id for row in texts.rows),
+        per_example=per_example,
+        excluded=texts.excluded,
+        settings={
+            **asdict(settings),
+            "rivals": [name for name in settings.rivals if name in ranked],
+            "not_run": not_run,
+            "logit_scale": case.logit_scale,
+            **({} if share is None else {"rationale_share": share, "rationales": len(texts.marked)}),
+        },
+        seed=case.seed,
+    )
+
+
+def _texts(case: Case, settings: EraserSettings, ranked: dict[str, Scores]) -> Texts:
+    excluded = case.exclusions(ranked)
+    kept = [row for row, example in enumerate(case.examples) if example.id not in excluded]
+    read = dict(zip(kept, _words_read(case, [case.examples[row] for row in kept]), strict=True))
+    excluded |= {case.examples[row].id: TOO_SHORT for row, words in read.items() if len(words) < 2}
+    rows = [row for row in kept if len(read[row]) > 1]
+    orders = {
+        name: {row: _completed(order, read[row]) for row, order in zip(rows, of_rows, strict=True)}
+        for name, of_rows in orders_of(ranked, rows).items()
+    }
+    for number in range(settings.random_orders):
+        orders[f"{RANDOM} {number}"] = {row: random_order(case, row, number, _mask(read[row])) for row in rows}
+    marked = {row: _marked(case.examples[row]) & read[row] for row in rows}
+    return Texts(rows, excluded, read, {row: places for row, places in marked.items() if places}, orders)
+
+
+def _words_read(case: Case, examples: Sequence[Example]) -> Iterator[Places]:
+    """The words with a token: an empty one between two spaces has none, and cannot go."""
+    for start in range(0, len(examples), 128):
+        batch = case.subject.encode(examples[start : start + 128])
+        yield from (frozenset(places) - {-1} for places in batch.word.tolist())
+
+
+def _completed(order: Order, read: Places) -> Order:
+    """A ranking of all words that are read: those without a score come last."""
+    ranked = [place for place in order if place in read]
+    return ranked + sorted(read.difference(ranked))
+
+
+def _mask(places: Places) -> np.ndarray:
+    return np.isin(np.arange(max(places) + 1), list(places))
+
+
+def _marked(example: Example) -> Places:
+    return frozenset(np.flatnonzero(example.marks.get(RATIONALE, ())).tolist())
+
+
+def _lost(
+    case: Case, settings: EraserSettings, texts: Texts, operator: str
+) -> dict[str, dict[str, Float[np.ndarray, "example removal"]]]:
+    """By scale of the logits and by ranking: the losses without the rationale at each share, then with it alone."""
+    shares = [*settings.shares, *([] if (share := texts.rationale_share) is None else [share])]
+
+    def wanted(row: int) -> Wanted:
+        words = texts.read[row]
+        sets = {
+            name: [frozenset(order[row][: size_of(share, len(words))]) for share in shares]
+            for name, order in texts.orders.items()
+        }
+        if texts.marked:
+            sets[HUMAN] = [texts.marked.get(row, frozenset())]
+        # To keep only a rationale is to remove the other words.
+        both = {name: [*rationales, *(words - kept for kept in rationales)] for name, rationales in sets.items()}
+        return {**both, EMPTY: [words]}
+
+    logs = read_without(case, texts.rows, wanted, operator, texts.read)
+    found = {}
+    for logits in (PUBLISHED, STANDARDISED):
+        lost = {
+            name: losses(case, texts.rows, of_texts, standardised=logits == STANDARDISED)
+            for name, of_texts in logs.items()
+        }
+        orders = [lost.pop(f"{RANDOM} {number}") for number in range(settings.random_orders)]
+        found[logits] = {**lost, RANDOM: np.mean(orders, axis=0)}
+    return found
+
+
+def _values(
+    settings: EraserSettings, texts: Texts, lost: dict[str, Float[np.ndarray, "example removal"]], logits: str
+) -> Values:
+    """`side:ranking:share`, the mean over the shares `aopc_side:ranking`, and what every word together adds.
+
+    On standardised logits the means only: at single shares they would double the numbers and say the same.
+    """
+    values: Values = {NULL: lost[EMPTY][:, 0]}
+    for ranking in (name for name in lost if name != EMPTY):
+        for side, curve in zip(SIDES, np.split(lost[ranking], 2, axis=1), strict=True):
+            if texts.marked and logits == PUBLISHED:
+                values[f"{side}:{ranking}:{RATIONALE}"] = np.where(texts.has_marks, curve[:, -1], np.nan)
+            if ranking == HUMAN:
+                continue
+            at_shares = curve[:, : len(settings.shares)]
+            values[f"aopc_{side}:{ranking}"] = at_shares.mean(1)
+            if logits == PUBLISHED:
+                values |= {f"{side}:{ranking}:{share:g}": at_shares[:, at] for at, share in enumerate(settings.shares)}
+    return values
+
+
+def as_in_the_paper(
+    side: str, code: Float[np.ndarray, " example"], null: Float[np.ndarray, " example"], shares: int
+) -> Float[np.ndarray, " example"]:
+    """Eq. 3 from the code's mean: it also counts the empty rationale, and divides by one more than there are shares.
+
+    Taking no word out loses nothing, so comprehensiveness shrinks by 5/6 under five shares; keeping no word loses
+    whatever words add (`null`), so sufficiency does not.
+    """
+    at_zero = null if side == "sufficiency" else np.zeros_like(null)
+    return np.asarray((at_zero + shares * code) / (shares + 1))
+
+
+def _measurements(
+    case: Case, settings: EraserSettings, texts: Texts, values: Values, by: dict[str, str]
+) -> Iterator[Measurement]:
+    """Of one operator on one scale of the logits."""
+    published, everyone, draws = by["logits"] == PUBLISHED, np.ones(len(texts.rows), bool), settings.draws
+    null = next(measured(case, NULL, values[NULL], everyone, "0: words add nothing to the answer", by, draws))
+    yield null
+    rankings = [name.removeprefix("aopc_sufficiency:") for name in values if name.startswith("aopc_sufficiency:")]
+    for side in SIDES:
+        for ranking in rankings:
+            of, code = {"ranking": ranking, **by}, values[f"aopc_{side}:{ranking}"]
+            beside = "none: this is the floor" if ranking == RANDOM else f"{side} of random orders"
+            name = f"aopc_{side}"
+            yield from measured(case, name, code, everyone, beside, {**of, "definition": CODE}, draws)
+            if not published:
+                continue
+            paper = as_in_the_paper(side, code, values[NULL], len(settings.shares))
+            yield from measured(case, name, paper, everyone, beside, {**of, "definition": PAPER}, draws)
+            if null.low > LEAST_NULL:
+                yield _normalised(case, side, code, values[NULL], of, draws)
+            for share in settings.shares:
+                at_share = values[f"{side}:{ranking}:{share:g}"]
+                yield from measured(case, side, at_share, everyone, beside, {**of, "share": share}, draws)
+        if published and texts.marked:
+            for ranking in (*rankings, HUMAN):
+                of = {"ranking": ranking, **by, "share": RATIONALE}
+                beside = "none: this is the floor" if ranking == RANDOM else f"{side} of random orders"
+                yield from measured(
+                    case, side, values[f"{side}:{ranking}:{RATIONALE}"], texts.has_marks, beside, of, draws
+                )
+        for other in rankings:
+            if other != settings.explainer:
+                pair = {"pair": [settings.explainer, other], **by}
+                difference = values[f"aopc_{side}:{settings.explainer}"] - values[f"aopc_{side}:{other}"]
+                yield from measured(case, f"{side}_difference", difference, everyone, "0: no difference", pair, draws)
+
+
+def _normalised(
+    case: Case,
+    side: str,
+    code: Float[np.ndarray, " example"],
+    null: Float[np.ndarray, " example"],
+    by: Facts,
+    draws: int,
+) -> Measurement:
+    """As a share of what every word together adds: a ratio of means, resampled jointly."""
+    name = f"normalised_{side}"
+    found = stats.bootstrap_interval(
+        np.stack([code, null], axis=1),
+        lambda mean: np.asarray(mean[:, 0] / mean[:, 1]),
+        generator=stream(case.seed, "bootstrap", name, json.dumps(by, sort_keys=True)),
+        draws=draws,
+    )
+    return Measurement(name, *found, baseline="1: the empty input; and the same of random orders", by=by)
+
+
+def _cost(case: Case, settings: EraserSettings) -> int:
+    """At most: what rankings share is read once. In a short text several shares are the same number of words."""
+    rankings = 1 + 2 * len(settings.rivals) + settings.random_orders
+    lengths = [len(example.words) for example in case.examples]
+    sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths)
+    sizes += len(lengths) if any(map(_marked, case.examples)) else 0
+    removals = len(settings.operators) * (2 * sizes * rankings + len(lengths))
+    words = sum(lengths) if "leave_one_out" in settings.rivals else 0
+    steps = 100 * len(lengths) if "integrated_gradients" in settings.rivals else 0
+    return removals + words + steps
+
+
+eraser = Check(
+    name="eraser",
+    question="Does the answer need the highlighted words, and are they enough for it?",
+    paper="DeYoung et al. 2020 (ERASER); Carton et al. 2020 for the empty input",
+    holds="re-encoded",
+    baseline="the mean of random orders, and the empty input",
+    settings=EraserSettings,
+    measure=measure,
+    cost=_cost,
+    default=False,  # hundreds of readings a text, several times erasure's, and it decides no line of the card
+)

@@ -1,0 +1,224 @@
+"""How many weights must go before the decision flips?
+
+Weights are taken away from the top of a ranking, one after the other, and the others share what is left; the states
+stay. A ranking that knows on which side of the decision each token stands has an advantage that no heatmap can have:
+so rankings with and without the sign stand apart, and how much of the published gap is sign is the first thing said.
+
+A text that never flips is never dropped: it counts as not flipped (survival curves), or as 1 (`fraction_censored`);
+means over the texts that do flip are over the ranking's own texts, and over those that flip under every ranking.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.single_weight import single_measurements, single_removals, single_values
+from heatcheck.checks.weight_rankings import ATTENTION, PRODUCT, RANDOM, Orders, explained, rankings_of, signed
+from heatcheck.checks.weight_removals import WeightRemovals, weight_removals
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput
+from heatcheck.models import AttendsToParts
+
+Values = Float[np.ndarray, " example"]
+EMPTIED: dict[str, stats.Emptied] = {"zero context": "bias", "uniform weights": "uniform"}
+
+
+@dataclass(frozen=True)
+class FlipsSettings:
+    """By which rankings weights go, and what is decided when none is left."""
+
+    explainers: tuple[str, ...] = ("leave_one_out",)  # beside attention, its gradient, their product and random order
+    random_orders: int = 5
+    emptied: str = "zero context"  # Serrano & Smith; or "uniform weights", Mohankumar et al.
+    shares: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # of the tokens, at which survival is reported
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "flips", "random_orders", "draws")
+        if self.emptied not in EMPTIED:
+            raise BadInput(f"flips.emptied is {' or '.join(EMPTIED)}, not {self.emptied!r}.")
+        if not self.shares or not all(0 < share <= 1 for share in self.shares):
+            raise BadInput(f"flips.shares are shares of the tokens, above 0 and up to 1, not {self.shares}.")
+
+
+@dataclass(frozen=True)
+class _Flips:
+    """When each example flips under one ranking; a row a random order."""
+
+    fraction: Float[np.ndarray, "draw example"]  # of the tokens; inf: never
+    mass: Float[np.ndarray, "draw example"]  # of the weight; nan: never
+
+    @property
+    def ever(self) -> Bool[np.ndarray, "draw example"]:
+        return np.asarray(np.isfinite(self.fraction))
+
+    @property
+    def censored(self) -> Values:
+        """Never counts as 1."""
+        return np.asarray(np.minimum(self.fraction, 1.0).mean(0))
+
+    def mean_of(self, what: Float[np.ndarray, "draw example"]) -> Values:
+        """Over the orders that flip; nan where none does."""
+        total, n = np.where(self.ever, what, 0.0).sum(0), self.ever.sum(0)
+        return np.asarray(np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0))
+
+
+def measure(case: Case, settings: FlipsSettings) -> CheckResult:
+    """Flips by every ranking, and what removing a single weight does."""
+    rankings = 7 + 2 * len(settings.explainers) + settings.random_orders
+    removals = weight_removals(case, EMPTIED[settings.emptied], rankings)
+    unit = case.subject.part if isinstance(case.subject, AttendsToParts) else "token"
+    scores, not_run = explained(case, settings.explainers, unit)
+    excluded = {
+        example.id: f"one {unit} only: nothing is left without it"
+        for example, n in zip(case.examples, case.tokens, strict=True)
+        if n < 2
+    }
+    for name, found in scores.items():
+        excluded |= {of: f"{name}: {why}" for of, why in found.missing.items() if of not in excluded}
+    kept = np.array([example.id not in excluded for example in case.examples])
+    if not kept.any():
+        raise BadInput(f"no example can be used; the first is left out because of: {next(iter(excluded.values()))}.")
+    every = rankings_of(case, removals.slope(), scores, removals.word, settings.random_orders)
+    flips = {name: _flips(case, removals, orders) for name, orders in every}
+    weights, allowed = case.weights
+    singles = single_removals(weights, allowed, removals.logits, removals.without_each())
+    default = (removals.emptied().argmax(-1) == removals.logits.argmax(-1)) * 1.0
+    values = {
+        "evenness": stats.evenness(weights, allowed),
+        "max_attention": case.max_attention,
+        "tokens": case.tokens.astype(float),
+        **_per_example(flips),
+        **single_values(singles),
+    }
+    measurements = [
+        *_sign(case, settings, flips, kept),
+        *_multi_weight(case, settings, flips, kept),
+        *_head_to_head(case, settings, flips, kept),
+        *measured(case, "default", default, kept, "none: what the bias alone decides", {}, settings.draws),
+        *measured(case, "evenness", values["evenness"], kept, "1: uniform weights", {}, settings.draws),
+        *single_measurements(case, singles, kept, settings.draws),
+    ]
+    return CheckResult(
+        check="flips",
+        subject=case.subject.id,
+        holds="states",
+        measurements=tuple(measurements),
+        examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
+        per_example={name: of_all[kept] for name, of_all in values.items()},
+        excluded=excluded,
+        settings={**asdict(settings), "removed": f"{unit}s", "rankings": list(flips), "not_run": not_run},
+        seed=case.seed,
+    )
+
+
+def _flips(case: Case, removals: WeightRemovals, orders: Orders) -> _Flips:
+    found = [removals.first_flip(scores) for scores in orders]
+    fraction = np.stack([one.removals for one in found]) / np.maximum(case.tokens, 1)
+    return _Flips(fraction, np.stack([one.weight for one in found]))
+
+
+def _per_example(flips: Mapping[str, _Flips]) -> dict[str, Values]:
+    """`fraction` is nan for a text that never flips; of random orders it is the first one's, as the paper draws it."""
+    found: dict[str, Values] = {}
+    for name, of in flips.items():
+        found[f"fraction:{name}"] = np.where(of.ever[0], of.fraction[0], np.nan)
+        found[f"censored:{name}"] = of.censored
+        found[f"mass:{name}"] = of.mass[0]
+    return found
+
+
+def _sign(
+    case: Case, settings: FlipsSettings, flips: Mapping[str, _Flips], kept: Bool[np.ndarray, " example"]
+) -> Iterator[Measurement]:
+    """How far attention lies behind signed gradient × attention, and how much of that is the sign alone.
+
+    There is a share only where there is a gap: it is left out where the interval of the gap holds 0.
+    """
+    columns = np.stack([flips[name].censored for name in (ATTENTION, PRODUCT, signed(PRODUCT))], axis=1)
+    for over, among in (("all", kept), ("common", kept & _common(flips))):
+        if not among.any():
+            continue
+
+        def interval(
+            name: str, statistic: Callable[[np.ndarray], np.ndarray], over: str = over, among: np.ndarray = among
+        ) -> stats.Interval:
+            generator = stream(case.seed, "bootstrap", name, over)
+            return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws, valid=among)
+
+        gap = interval("gap", lambda mean: np.asarray(mean[:, 0] - mean[:, 2]))
+        yield Measurement("gap", *gap, baseline="0: attention does as well", by={"over": over})
+        if gap.low > 0:
+            share = interval(
+                "sign_share", lambda mean: np.asarray((mean[:, 1] - mean[:, 2]) / (mean[:, 0] - mean[:, 2]))
+            )
+            baseline = "0: none of the gap is sign; 1: all of it is"
+            yield Measurement("sign_share", *share, baseline=baseline, by={"over": over})
+
+
+def _common(flips: Mapping[str, _Flips]) -> Bool[np.ndarray, " example"]:
+    """The texts that flip under every ranking, random orders included."""
+    return np.asarray(np.logical_and.reduce([of.ever.all(0) for of in flips.values()]))
+
+
+def _multi_weight(
+    case: Case, settings: FlipsSettings, flips: Mapping[str, _Flips], kept: Bool[np.ndarray, " example"]
+) -> Iterator[Measurement]:
+    common = _common(flips)
+    draws = settings.draws
+    yield from measured(case, "common", common * 1.0, kept, "1: every text flips under every ranking", {}, draws)
+    for name, of in flips.items():
+        by = {"ranking": name}
+        beside = "none: this is the floor" if name == RANDOM else "random order"
+        yield from measured(case, "fraction_censored", of.censored, kept, beside, by, draws)
+        for over, among in (("own", kept), ("common", kept & common)):
+            where = {**by, "over": over}
+            yield from measured(case, "fraction", of.mean_of(of.fraction), among, beside, where, draws)
+            first = among & of.ever[0]
+            if first.any():
+                yield Measurement("median_fraction", *stats.median_interval(of.fraction[0], valid=first), beside, where)
+        never = 1.0 - of.ever.mean(0)
+        yield from measured(case, "never", never, kept, "default: decided as without any weight", by, draws)
+        yield from measured(case, "mass", of.mean_of(of.mass), kept, beside, by, draws)
+        for share in settings.shares:
+            alive = (of.fraction > share).mean(0)
+            yield from measured(case, "survival", alive, kept, beside, {**by, "removed": share}, draws)
+
+
+def _head_to_head(
+    case: Case, settings: FlipsSettings, flips: Mapping[str, _Flips], kept: Bool[np.ndarray, " example"]
+) -> Iterator[Measurement]:
+    """In how many texts a ranking needs fewer removals than attention, and in how many more; never is the most."""
+    own = flips[ATTENTION].fraction
+    for name, of in flips.items():
+        if name == ATTENTION:
+            continue
+        for outcome, share in (("fewer", (of.fraction < own).mean(0)), ("more", (of.fraction > own).mean(0))):
+            by = {"ranking": name, "against": ATTENTION, "outcome": outcome}
+            yield from measured(
+                case, "head_to_head", share, kept, "the share with the other outcome", by, settings.draws
+            )
+
+
+def _cost(case: Case, settings: FlipsSettings) -> int:
+    """One pass a text for the states, and what the explainers take."""
+    words = sum(len(example.words) for example in case.examples)
+    each = {"leave_one_out": words, "integrated_gradients": 2 * 50 * len(case.examples), "random": 0}
+    return len(case.examples) + sum(each.get(name, 2 * len(case.examples)) for name in settings.explainers)
+
+
+flips = Check(
+    name="flips",
+    question="How many weights must go before the decision flips, and how much of a ranking's advantage is its sign?",
+    paper="Serrano & Smith 2019; Mohankumar et al. 2020 (option)",
+    holds="states",
+    baseline="random order, and rankings with and without the sign",
+    settings=FlipsSettings,
+    measure=measure,
+    cost=_cost,
+)

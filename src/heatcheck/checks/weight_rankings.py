@@ -1,0 +1,81 @@
+"""The orders in which weights are taken away: by attention, by its gradient, by both, at random, or by an explainer.
+
+Each is an array of scores over the tokens of the read-out, the highest first to go. Signed rankings put first what
+speaks for the decision; unsigned ones put first what speaks loudest, for or against: all that a heatmap can show.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from heatcheck.checks.case import Case
+from heatcheck.engine import stream
+from heatcheck.explainers import Scores
+
+Orders = Float[np.ndarray, "draw example token"]  # more than one draw for random orders only
+ATTENTION, ASCENDING, RANDOM = "attention", "attention ascending", "random"
+GRADIENT, PRODUCT = "gradient", "gradient x attention"
+OWN = (ATTENTION, GRADIENT, RANDOM)  # explainers of the same name score words, not weights
+
+
+def signed(ranking: str) -> str:
+    """
+    >>> signed("gradient")
+    'gradient (signed)'
+    """
+    return f"{ranking} (signed)"
+
+
+def rankings_of(
+    case: Case,
+    slope: Float[np.ndarray, "example token"],
+    scores: Mapping[str, Scores],
+    word: Int[np.ndarray, "example token"],
+    random_orders: int,
+) -> Iterator[tuple[str, Orders]]:
+    """Every ranking by name; `slope` is the gradient of the decided label's probability by each weight."""
+    weights, allowed = case.weights
+    yield ATTENTION, weights[None]
+    yield ASCENDING, -weights[None]
+    for name, values in ((GRADIENT, slope), (PRODUCT, slope * weights)):
+        yield name, np.abs(values)[None]
+        yield signed(name), values[None]
+    for explainer, found in scores.items():
+        name = f"{explainer} of words" if explainer in OWN else explainer
+        yield name, _of_tokens(found.sizes(), found.valid, word, allowed)[None]
+        if found.signed:
+            yield signed(name), _of_tokens(found.values, found.valid, word, allowed)[None]
+    yield RANDOM, np.stack([_shuffled(case, allowed, number) for number in range(random_orders)])
+
+
+def explained(case: Case, explainers: Sequence[str], unit: str) -> tuple[dict[str, Scores], dict[str, str]]:
+    """Scores of the explainers that can rank this read-out's tokens, and why the others cannot."""
+    if unit != "token":
+        return {}, dict.fromkeys(explainers, f"it scores words, and this read-out weighs {unit}s")
+    return case.available(explainers)
+
+
+def _of_tokens(
+    values: Float[np.ndarray, "example word"],
+    valid: Bool[np.ndarray, "example word"],
+    word: Int[np.ndarray, "example token"],
+    allowed: Bool[np.ndarray, "example token"],
+) -> Float[np.ndarray, "example token"]:
+    """Each token has the score of its word; one without comes after all others."""
+    place = np.clip(word, 0, values.shape[1] - 1)
+    known = (word >= 0) & allowed & np.take_along_axis(valid, place, axis=1)
+    found = np.where(known, np.take_along_axis(values, place, axis=1), np.inf)
+    below = np.where(known.any(1), np.where(known, found, np.inf).min(1, initial=np.inf), 0.0) - 1.0
+    return np.asarray(np.where(known, found, below[:, None]))
+
+
+def _shuffled(
+    case: Case, allowed: Bool[np.ndarray, "example token"], number: int
+) -> Float[np.ndarray, "example token"]:
+    """Ranks in a random order, drawn for each example by its id."""
+    found = np.zeros(allowed.shape)
+    for row, example in enumerate(case.examples):
+        places = np.flatnonzero(allowed[row])
+        found[row, places] = stream(case.seed, "random order", number, example.id).permutation(len(places))
+    return found

@@ -1,0 +1,121 @@
+"""Texts without some of their words, as rankings want them: each is read once, whichever of them ask for it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck.checks.case import Case
+from heatcheck.data import Example
+from heatcheck.engine import stream
+from heatcheck.explainers import REMOVALS, Scores
+from heatcheck.explainers.removal import MASK
+from heatcheck.training import predict
+
+Order: TypeAlias = list[int]  # word places, most important first
+Places: TypeAlias = frozenset[int]
+Wanted: TypeAlias = Mapping[str, Sequence[Places]]  # by ranking: the words that go, once for each text to be read
+
+WORDS_AT_ONCE = 2**22  # of shortened texts that are held in memory
+
+
+def descending(scores: Float[np.ndarray, " word"], valid: Bool[np.ndarray, " word"]) -> Order:
+    """Places from the highest score down; ties by position; words without a score are not among them.
+
+    >>> descending(np.array([0.1, 0.7, 0.0, 0.7]), np.array([True, True, False, True]))
+    [1, 3, 0]
+    """
+    places = np.flatnonzero(valid)
+    order: Order = places[np.argsort(-scores[places], kind="stable")].tolist()
+    return order
+
+
+def orders_of(ranked: Mapping[str, Scores], rows: Sequence[int]) -> dict[str, list[Order]]:
+    """The words of each row by the size of their scores and, where scores have a sign, with it apart."""
+    orders: dict[str, list[Order]] = {}
+    for name, scores in ranked.items():
+        sizes = scores.sizes()
+        orders[name] = [descending(sizes[row], scores.valid[row]) for row in rows]
+        if scores.signed:
+            orders[f"{name} (signed)"] = [descending(scores.values[row], scores.valid[row]) for row in rows]
+    return orders
+
+
+def random_order(case: Case, row: int, number: int, valid: Bool[np.ndarray, " word"]) -> Order:
+    """One of an example's random orders: the same alone as in any sample."""
+    generator = stream(case.seed, "random order", number, case.examples[row].id)
+    order: Order = generator.permutation(np.flatnonzero(valid)).tolist()
+    return order
+
+
+def take_out(example: Example, places: Places, operator: str, read: Places = frozenset()) -> Example:
+    """The example without these words. Where none of those that a subject reads would be left, it is one unknown word.
+
+    >>> take_out(Example("a", "not bad"), frozenset({0, 1}), "deletion", frozenset({0, 1})).text
+    '<unk>'
+    >>> take_out(Example("a", "not bad"), frozenset({0, 1}), "masking", frozenset({0, 1})).text
+    '<unk> <unk>'
+    """
+    left = REMOVALS[operator](example, places)
+    nothing = operator == "deletion" and read and read <= places  # a text needs a token
+    return replace(left, text=MASK) if nothing else left
+
+
+def read_without(
+    case: Case,
+    rows: Sequence[int],
+    wanted: Callable[[int], Wanted],
+    operator: str,
+    read: Mapping[int, Places] | None = None,
+) -> dict[str, Float[np.ndarray, "example removal label"]]:
+    """Log-probabilities of each text without its words, by ranking.
+
+    `wanted` says of a row what each ranking takes out, always as many times; `read` which words the subject reads.
+    """
+    found: dict[str, list[np.ndarray]] = {}
+    for part in _parts(case, rows, wanted):
+        number_of: dict[tuple[int, Places], int] = {}
+        texts: list[Example] = []
+        for name in next(iter(part.values())):
+            for row, sets in part.items():
+                for places in sets[name]:
+                    if (row, places) not in number_of:
+                        number_of[row, places] = len(texts)
+                        known = frozenset() if read is None else read[row]
+                        texts.append(take_out(case.examples[row], places, operator, known))
+        logs = predict(case.subject, texts)[:, 0]
+        for row, sets in part.items():
+            for name, of_ranking in sets.items():
+                found.setdefault(name, []).append(logs[[number_of[row, places] for places in of_ranking]])
+    return {name: np.stack(each) for name, each in found.items()}
+
+
+def losses(
+    case: Case, rows: Sequence[int], logs: Float[np.ndarray, "example removal label"], *, standardised: bool
+) -> Float[np.ndarray, "example removal"]:
+    """What the label predicted of the whole text loses of its probability."""
+    labels = np.arange(len(rows)), case.predicted[list(rows)]
+
+    def probabilities(of_texts: Float[np.ndarray, "text label"]) -> Float[np.ndarray, "text label"]:
+        return case.standardised(of_texts) if standardised else np.exp(of_texts)
+
+    before = probabilities(case.log_probabilities[list(rows)])[labels]
+    after = probabilities(logs.reshape(-1, logs.shape[-1])).reshape(logs.shape)[labels[0], :, labels[1]]
+    lost: Float[np.ndarray, "example removal"] = before[:, None] - after
+    return lost
+
+
+def _parts(case: Case, rows: Sequence[int], wanted: Callable[[int], Wanted]) -> Iterator[dict[int, Wanted]]:
+    """Rows whose shortened texts can be held together: those of a few hundred long documents cannot."""
+    part: dict[int, Wanted] = {}
+    words = 0
+    for row in rows:
+        part[row] = wanted(row)
+        words += len(case.examples[row].words) * sum(map(len, part[row].values()))
+        if words >= WORDS_AT_ONCE:
+            yield part
+            part, words = {}, 0
+    if part:
+        yield part
