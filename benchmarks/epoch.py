@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.engine import stream
-from heatcheck.models import Classifier, Encoder
+from heatcheck.models import Classifier, Encoder, FlatClassifier
 from heatcheck.training import TrainingSettings, build, epoch_batches, make_optimizer, plan_recipe
 from heatcheck.training.losses import likelihood
 
@@ -31,7 +31,7 @@ class PackedBiLSTM(Encoder):
 
 def packed_twin(subject: Classifier) -> Classifier:
     """The same classifier with the same weights and a packed encoder."""
-    twin = Classifier(subject.vocabulary, subject.labels, subject.settings)
+    twin = FlatClassifier(subject.vocabulary, subject.labels, subject.settings)
     twin.encoder = PackedBiLSTM(subject.settings.embedding, subject.settings.hidden)
     weights = subject.state_dict()
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")

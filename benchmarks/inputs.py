@@ -17,7 +17,7 @@ import torch
 from heatcheck.data import Batch, Example, Vocabulary
 from heatcheck.data.vocabulary import SPECIAL
 from heatcheck.engine import stream
-from heatcheck.models import Classifier, ClassifierSettings
+from heatcheck.models import Classifier, ClassifierSettings, FlatClassifier
 from heatcheck.training import TrainingSettings, epoch_batches, make_optimizer
 
 BATCH = 32
@@ -75,7 +75,7 @@ def trained(encoder: str, *, toy: bool = False, seed: int = 0) -> Classifier:
     train = make_texts(SST._replace(texts=short), "train") + make_texts(IMDB._replace(texts=long), "train")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # dropout too
-        subject = Classifier(vocabulary, LABELS, settings)
+        subject = FlatClassifier(vocabulary, LABELS, settings)
         optimizer = make_optimizer(subject, chosen)
         for epoch in range(chosen.epochs):
             for examples in epoch_batches(train, chosen, stream(seed, "benchmark", "batches", epoch)):

@@ -16,10 +16,18 @@ from heatcheck.models import (
     Run,
     Site,
     Tap,
+    make_classifier,
     masked_softmax,
 )
 
 TEXTS = ("not so bad", "a film", "dull", "the plot is a bit thin but the acting is very good indeed", "good good bad")
+STORIES = (
+    "Not so bad. A film !",
+    "dull",
+    "The plot is thin ? But the acting is very good indeed ! Good. Not so bad, isn't it ?",
+    "good good bad .",
+    "Bad. Good. Bad. The plot, the plot, the plot.",
+)
 SINGLE = tuple(Example(f"e{n}", text, label=n % 2) for n, text in enumerate(TEXTS))
 THREE = tuple(Example(f"e{n}", text, label=n % 3) for n, text in enumerate(TEXTS))
 PAIRS = tuple(Example(f"e{n}", text, TEXTS[-n], label=n % 3) for n, text in enumerate(TEXTS))
@@ -28,6 +36,10 @@ CHOICES = tuple(
     for n, text in enumerate(TEXTS)
 )
 SETS = tuple(Example(f"e{n}", text, label=((), (0,), (1, 2))[n % 3]) for n, text in enumerate(TEXTS))
+SEVERAL = tuple(Example(f"e{n}", text, label=n % 2) for n, text in enumerate(STORIES))
+SEVERAL_THREE = tuple(
+    Example(f"e{n}", text, label=n % 3, options=((0, 2), None)[n % 2]) for n, text in enumerate(STORIES)
+)
 
 
 def classifier(examples: Sequence[Example], labels: Sequence[str] = ("no", "yes"), **settings: object) -> Classifier:
@@ -35,7 +47,7 @@ def classifier(examples: Sequence[Example], labels: Sequence[str] = ("no", "yes"
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         shape = ClassifierSettings(embedding=8, embedding_scale=1.0, hidden=8, **settings)
-        return Classifier(vocabulary, labels, shape).eval()
+        return make_classifier(vocabulary, labels, shape).eval()
 
 
 class Seq2Seq(nn.Module):
@@ -87,7 +99,11 @@ SUBJECTS = {
     "lstm": (classifier(SINGLE), SINGLE),
     "lstm dot": (classifier(SINGLE, attention="dot"), SINGLE),
     "cnn": (classifier(SINGLE, encoder="cnn"), SINGLE),
+    "conv": (classifier(SINGLE, encoder="conv"), SINGLE),
+    "gru": (classifier(SINGLE, encoder="gru"), SINGLE),
     "average": (classifier(SINGLE, encoder="average"), SINGLE),
+    "none linear": (classifier(SINGLE, encoder="none", attention="linear"), SINGLE),
+    "lstm linear": (classifier(SINGLE, attention="linear"), SINGLE),
     "average three labels": (classifier(THREE, ("a", "b", "c"), encoder="average"), THREE),
     "pair merge": (classifier(PAIRS, ("a", "b", "c"), segments=2, decoder="merge"), PAIRS),
     "pair dot": (classifier(PAIRS, ("a", "b", "c"), segments=2, attention="dot", encoder="cnn"), PAIRS),
@@ -97,6 +113,14 @@ SUBJECTS = {
     "options": (classifier(CHOICES, "abcd", segments=2), CHOICES),
     "options merge": (classifier(CHOICES, "abcd", segments=2, decoder="merge", encoder="cnn"), CHOICES),
     "seq2seq": (seq2seq(PAIRS), PAIRS),
+}
+# Their read-out attends to sentences.
+HIERARCHICAL = {
+    "han gru": (classifier(SEVERAL, encoder="gru", hierarchical=True), SEVERAL),
+    "han conv": (classifier(SEVERAL, encoder="conv", attention="dot", hierarchical=True), SEVERAL),
+    "han none": (classifier(SEVERAL, encoder="none", hierarchical=True), SEVERAL),
+    "han lstm linear": (classifier(SEVERAL, attention="linear", hierarchical=True), SEVERAL),
+    "han options": (classifier(SEVERAL_THREE, "abc", encoder="average", hierarchical=True), SEVERAL_THREE),
 }
 for name, kind in KNOWN_ANSWERS.items():
     for task in kind.tasks:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import heatcheck
 from heatcheck import train
+from heatcheck.data.planted import planted
 from heatcheck.models import ENCODERS
 
 ROOT = Path(__file__).parents[1]
@@ -17,8 +18,8 @@ def test_the_encoder_of_the_guide_works(monkeypatch):
     exec(code, file)
     (line,) = re.findall(r'^\+    "(\w+)": (\w+),$', guide, flags=re.MULTILINE)
     monkeypatch.setitem(ENCODERS, line[0], file[line[1]])
-    small = {"hidden": 16, "embedding": 32, "epochs": 3, "learning_rate": 0.01, "dropout": 0.0}
-    fit = train("planted_keyword", encoder=line[0], progress=False, **small)
+    small = {"hidden": 16, "embedding": 32, "epochs": 4, "learning_rate": 0.02, "dropout": 0.0}
+    fit = train(planted("planted_keyword", sizes=(500, 50, 300)), encoder=line[0], progress=False, **small)
     assert fit.test.accuracy > 0.95
 
 

@@ -68,8 +68,15 @@ def test_make_targets_named_in_the_docs_exist():
 
 
 def test_python_of_the_readme_runs():
+    """At the size of a test: fewer texts, one rival of attention, a small model."""
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    exec(code.replace("epochs=3)", "epochs=1, hidden=8, embedding=8, progress=False)"), {})
+    for shown, smaller in (
+        ("examples=100)", 'examples=20, settings={"erasure.rivals": "leave_one_out"})'),
+        ('"reviews", epochs=3)', '"planted_keyword", encoder="average", hidden=8, epochs=1, progress=False)'),
+    ):
+        assert code.count(shown) == 1
+        code = code.replace(shown, smaller)
+    exec(code, {})
 
 
 def test_links_lead_somewhere():

@@ -23,7 +23,8 @@ def test_docstring_examples(name):
 
 
 def test_some_examples_are_found():
-    assert sum(doctest.testmod(importlib.import_module(name)).attempted for name in MODULES) > 20
+    found = [test for name in MODULES for test in doctest.DocTestFinder().find(importlib.import_module(name))]
+    assert sum(len(test.examples) for test in found) > 20
 
 
 def test_axes_come_from_one_vocabulary():
@@ -36,10 +37,21 @@ def test_axes_come_from_one_vocabulary():
     assert not unknown
 
 
-def test_shapes_are_enforced_under_pytest():
+def test_shapes_and_types_are_enforced_under_pytest(monkeypatch):
+    """Of arrays and of arrays beside each other, where there is no array, of dataclasses, and of what comes back."""
     import torch
 
+    from heatcheck.data import TOKENIZERS, Example, tokenize
     from heatcheck.models import uniform_weights
+    from heatcheck.models.kernels import tanh_dot
 
-    with pytest.raises(Exception, match=r"scored|type-check"):
-        uniform_weights(torch.ones(2, 3))
+    monkeypatch.setitem(TOKENIZERS, "numbers", lambda word: [len(word)])
+    for wrong in (
+        lambda: uniform_weights(torch.ones(2, 3)),
+        lambda: tanh_dot(torch.ones(1, 1, 2), torch.ones(1, 3)),
+        lambda: tokenize("a film", 3),
+        lambda: Example("a", 3),
+        lambda: tokenize("a film", "numbers"),
+    ):
+        with pytest.raises(Exception, match=r"Type-check error|violates type hint"):
+            wrong()

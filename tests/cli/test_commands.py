@@ -2,9 +2,9 @@
 
 import json
 import re
+import resource
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -25,13 +25,19 @@ def reviews(tmp_path):
 
 
 def test_help_is_quick_and_names_every_command():
+    """By the time that the processor works on it: the machine may have much else to do."""
+
+    def worked():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        before = worked()
         done = subprocess.run([sys.executable, "-m", "heatcheck", "--help"], capture_output=True, text=True, check=True)
-        times.append(time.perf_counter() - start)
+        times.append(worked() - before)
     assert all(name in done.stdout for name in COMMANDS)
-    assert min(times) < 0.5
+    assert 0 < min(times) < 0.5
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -90,25 +96,33 @@ def test_published_presets_say_that_they_select_on_test(heatcheck, reviews, tmp_
 
 @pytest.fixture
 def small_demo(monkeypatch):
-    """The demo's path at the size of a test; its accuracy is `make demo`'s to show."""
+    """The demo's path at the size of a test; its accuracy is `make demo`'s to show. Each model is audited once."""
     from heatcheck import auditing, training
 
-    asked = []
-    train, plan_audit = training.train, auditing.plan_audit
+    demo = sys.modules["heatcheck.cli.demo"]  # heatcheck.cli.demo is the command
+    asked, audited = [], {}
+    train, plan_audit, run = training.train, auditing.plan_audit, demo.run
+    whole = load_task("planted_keyword")
+    sizes = {"train": 400, "dev": 50, "test": 60}
+    corpus = replace(whole, splits={name: Split(name, whole[name].examples[:n]) for name, n in sizes.items()})
 
     def small_train(task, **options):
         asked.append(task)
-        return train("planted_keyword", epochs=1, hidden=8, embedding=8, **options)
+        return train(corpus, epochs=1, hidden=8, embedding=8, **options)
 
     def small_plan(subject, _, *, examples):
-        corpus = load_task("planted_keyword")
-        few = {**corpus.splits, "test": Split("test", corpus["test"].examples[:60])}
         settings = {"erasure.rivals": "leave_one_out", "erasure.draws": 100, "agreement.draws": 50}
         settings |= {"adversarial_model.epsilons": "0.05"} if isinstance(subject, KnowsItsTwins) else {}
-        return plan_audit(subject, replace(corpus, splits=few), examples=min(examples, 40), settings=settings)
+        return plan_audit(subject, corpus, examples=min(examples, 40), settings=settings)
+
+    def run_once(plan, **options):
+        if plan.name not in audited:
+            audited[plan.name] = run(plan, **options)
+        return audited[plan.name]
 
     monkeypatch.setattr(training, "train", small_train)
     monkeypatch.setattr(auditing, "plan_audit", small_plan)
+    monkeypatch.setattr(demo, "run", run_once)
     return asked
 
 
@@ -172,7 +186,8 @@ def test_several_models_are_seeds(heatcheck):
     code, out, _ = heatcheck("audit", *names, *FAST, *CHECKS)
     assert code == 0
     assert "95% t interval" in out
-    assert len(json.loads(heatcheck("audit", *names, *FAST, "--checks", "erasure", "--json")[1])) == 2
+    quick = ["--checks", "permutation", "--examples", "30"]
+    assert len(json.loads(heatcheck("audit", *names, *quick, "--json")[1])) == 2
 
 
 def test_a_plan_runs_nothing(heatcheck, tmp_path):
@@ -210,10 +225,14 @@ def test_listings(heatcheck, listing):
 
 def test_checks_say_which_fit_the_model_again(heatcheck):
     fits = {row["name"]: row["fits_again"] for row in json.loads(heatcheck("checks", "--json")[1])}
-    assert {name for name, again in fits.items() if again == "always"} == {"seed_variance", "adversarial_model"}
+    assert {name for name, again in fits.items() if again == "always"} == {
+        "adversarial_model",
+        "deception",
+        "seed_variance",
+    }
     assert {name for name, again in fits.items() if again == "if asked"} == {"necessity", "guide"}
     out = " ".join(heatcheck("checks")[1].split())
-    assert out.count("fits the model again: only with --refit") == 2
+    assert out.count("fits the model again: only with --refit") == 3
     assert out.count("with --refit it also fits the model again") == 2
 
 
@@ -258,7 +277,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["audit", "READER", "--examples", "0"], "at least one example, not 0"),
         (["audit", "READER", "--split", "holdout"], "has no split 'holdout'"),
         (["audit", "READER", "--out", "there"], "output folder there exists"),
-        (["audit", "READER", "--examples", "5", "--out", "mine.jsonl/a"], "cannot write"),
+        (["audit", "READER", "--examples", "5", "--checks", "permutation", "--out", "mine.jsonl/a"], "cannot write"),
         (["audit", "READER", "--tables", "xlsx"], "--tables takes csv, parquet, json, not 'xlsx'"),
         (["audit", "READER", "READER", "--out", "a"], "--out names one audit's folder"),
         (["audit", "READER", "--fail-if", "necessary"], "--fail-if takes LINE=STATE, such as 'necessary=no'"),

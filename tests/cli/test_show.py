@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from heatcheck.auditing import CardSettings, judge_across, judge_necessary, judge_out_of_context
-from heatcheck.cli import show
+from heatcheck.cli import fail_if, show
 from report import audits
 
 
@@ -142,3 +142,30 @@ def test_texts_left_out_are_counted_among_those_that_a_check_looked_at(shown, ju
     few = replace(judged.results["gauge"], examples=("a", "b"), excluded={"c": "one word only"})
     out = shown(show.card, replace(judged, results={"gauge": few}))
     assert "gauge: 2 of 3 examples; 1 left out." in out
+
+
+def test_what_people_marked_stands_apart(shown, judged):
+    out = shown(show.card, judged)
+    apart = out.index("And about people, whatever the model does:")
+    assert out.index("across models:") < apart < out.index("plausible to people:")
+    assert "says nothing about why the model decided." in " ".join(out.split())
+    assert "P = 0.15 [0.12, 0.18], n = 180 (random)" in out
+    assert "AUPRC: attention 0.42 [0.40, 0.44], random 0.31 [0.29, 0.33], random spans 0.32 [0.30, 0.34]" in out
+    assert "AUPRC beyond random 0.10 [0.09, 0.11], random spans 0.10 [0.09, 0.11]" in out
+    facts = show.audit_facts(judged)
+    assert facts["plausibility"]["state"] == "yes"
+    assert facts["plausibility"]["evidence"][0]["name"] == "P"
+    assert facts["plausibility"]["name"] not in [line["name"] for line in facts["card"]]
+    assert (
+        fail_if.holding(fail_if.conditions(["plausible=yes"]), [judged]) == "plausible to people is yes (bilstm-tanh)"
+    )
+    assert not fail_if.holding(fail_if.conditions(["plausible=no"]), [judged])
+
+
+def test_where_nobody_marked_anything_one_line_says_so(shown):
+    why = "nobody marked a rationale in these texts."
+    audit = replace(audits.nothing_run(), not_run={"plausibility": why, "guide": "name the texts."})
+    out = shown(show.card, audit)
+    assert len(re.findall("plausib", out)) == len(re.findall(why, out)) == 1
+    assert re.search(rf"^not run +plausible to people \({why}\)", out, flags=re.MULTILINE)
+    assert "not run: guide (name the texts.)" in out

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatcheck.auditing import Audit, Card, Line, Looked
+from heatcheck.auditing import Audit, Card, CardSettings, Line, Looked, judge_plausible
 from heatcheck.checks import CheckResult, Measurement
 
 NAN = float("nan")
@@ -147,7 +147,7 @@ def retrained(name, value, half=0.02, **by):
 
 def necessity(examples):
     ids = tuple(e.id for e in examples)
-    swapped = {"own": 0.81, "uniform": 0.79, "permuted": 0.74, "random": 0.72}
+    swapped = {"own": 0.81, "uniform": 0.79, "permuted": 0.74, "random": 0.72, "first": 0.61, "last": 0.66}
     rows = [measured("prior", 0.5, len(ids), 0.02)]
     rows += [measured("accuracy", v, len(ids), 0.02, fit="swapped", weights=w) for w, v in swapped.items()]
     rows += [measured("change", 0.06, len(ids), 0.01, weights=w) for w in ("uniform", "permuted", "random")]
@@ -159,6 +159,8 @@ def necessity(examples):
                  for name in ("accuracy", "f1")]  # fmt: skip
     rows += [retrained("headroom", 0.309, against="retrained")]
     rows += [retrained("difference", 0.005, free="uniform"), retrained("difference", 0.014, free="last")]
+    rows += [retrained("index", 0.006, 0.01, against="retrained", free="uniform")]
+    rows += [measured("evenness", 0.71, len(ids) - 2, 0.03, undefined=2)]
     rows += [retrained("N", 0.016, 0.05, against="retrained", free="uniform")]
     settings = {"seeds": SEEDS, "family": "lstm encoder (128 hidden), tanh attention, linear decoder; at most 8 epochs",
                 "not_run": {"seed 3, uniform weights": "no memory left"}}  # fmt: skip
@@ -269,6 +271,36 @@ def across():
     )  # fmt: skip
 
 
+def plausibility(examples):
+    ids = tuple(e.id for e in examples)
+    explainers = {"attention": 0.42, "gradient_x_input": 0.385}
+    rows = [measured("marked", 0.31, len(ids), 0.02)]
+    for name, area in explainers.items():
+        rows += [measured("P", (area - 0.32) / 0.68, len(ids), 0.03, explainer=name),
+                 measured("room", 0.68, len(ids), 0.02, explainer=name)]  # fmt: skip
+        rows += [measured("auprc_gain", area - 0.32, len(ids), 0.01, explainer=name, against=against)
+                 for against in ("random", "random spans")]  # fmt: skip
+    who = [({"explainer": name}, area) for name, area in explainers.items()]
+    who += [({"explainer": "random"}, 0.31)]
+    who += [({"explainer": "random spans", "matched": name}, 0.32 + n / 100) for n, name in enumerate(explainers)]
+    for by, area in who:
+        rows += [
+            measured("auprc", area, len(ids), 0.02, **by),
+            measured("average_precision", area + 0.003, len(ids), **by),
+        ]
+        for kind in ("top k", "window"):
+            hard = {**by, "rationale": kind}
+            rows += [measured("token_f1", area - 0.05, len(ids), 0.01, **hard, average=a) for a in ("micro", "macro")]
+            rows += [measured("iou_f1", area / 10 + n / 100, len(ids), 0.01, **hard, average=average)
+                     for n, average in enumerate(("macro", "micro", "macro as published"))]  # fmt: skip
+    settings = {"explainers": list(explainers), "share": "audited", "share_of_words": 0.31, "not_run": {}}
+    return CheckResult("plausibility", "bilstm-tanh", "states", tuple(rows), ids, {}, {}, settings, 0)
+
+
+def plausible():
+    return judge_plausible(plausibility(many(180)), CardSettings())
+
+
 def card():
     k = measured("K", 0.84, half=0.07, operator="deletion")
     return Card(
@@ -321,6 +353,7 @@ def card():
             ),
         ),
         across(),
+        plausible(),
         2.31,
     )
 
@@ -350,7 +383,8 @@ def nothing_run():
     """Every line not run, no results, no texts."""
     lines = tuple(line._replace(state="not run", reason="heatcheck audit", evidence=()) for line in card().lines)
     apart = across()._replace(state="not run", reason="heatcheck audit MODEL --refit", evidence=())
-    return replace(full(0), card=Card(lines, apart, 1.0), results={}, examples=[], accuracy=NAN)
+    unmarked = judge_plausible(None, CardSettings(), "nobody marked a rationale in these texts.")
+    return replace(full(0), card=Card(lines, apart, unmarked, 1.0), results={}, examples=[], accuracy=NAN)
 
 
 def no_numbers():

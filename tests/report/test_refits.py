@@ -185,6 +185,18 @@ def test_what_is_lost_stands_beside_what_there_is_to_lose(audit, page):
     assert ["its own weights", "put into this model", "0.810", "[0.790, 0.830]", "–", "60"] in accuracies
     assert accuracies[-1][:3] == ["always the commonest label", "–", "0.500"]
     assert ["the last state only", "trained again", "0.795"] in [row[:3] for row in accuracies]
+    assert ["the first state only", "put into this model", "0.610"] in [row[:3] for row in accuracies]
+
+
+def test_the_index_and_the_evenness_stand_beside(page):
+    columns, *rows = rows_of(page, "The accuracy lost without learned attention")
+    assert columns[3] == "as a share of all accuracy"
+    assert [(row[0], row[3]) for row in rows] == [
+        ("with uniform weights", "0.006 [−0.004, 0.016]"),
+        ("on the last state only", "–"),
+    ]
+    _, row = rows_of(page, "How evenly this model spreads its weights")
+    assert row == ["0.710", "[0.680, 0.740]", "58", "2"]
 
 
 def test_the_family_and_what_could_not_be_fitted_are_said(page):

@@ -47,8 +47,8 @@ def test_tables_round_trip(tmp_path, suffix):
     assert [row["value"] in (None, "") for row in taus] == [False, False, True, False, False, False]
     assert float(taus[0]["value"]) == agreement.per_example["tau:attention|gradient"][0]
 
-    assert [row["state"] for row in card] == ["not run", "yes", "no", "unclear", "no"]
-    assert card[-1]["name"] == "across models"
+    assert [row["state"] for row in card] == ["not run", "yes", "no", "unclear", "no", "yes"]
+    assert [row["name"] for row in card[-2:]] == ["across models", "plausible to people"]
     assert float(card[1]["value"]) == audit.card.lines[1].evidence[0].value
     assert card[0]["value"] in (None, "")
 

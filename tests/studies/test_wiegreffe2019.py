@@ -20,11 +20,12 @@ from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.stats import Interval, t_interval
-from heatcheck.studies import STUDIES, compare, read_published
+from heatcheck.studies import STUDIES, cells, compare, read_published
+from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.kept import EXAMPLES, keep_results, read_results
 from heatcheck.studies.study import statement
-from heatcheck.studies.wiegreffe2019_numbers import FAR, Found, best_of, gather
+from heatcheck.studies.wiegreffe2019_numbers import FAR, best_of, gather
 
 study = importlib.import_module("heatcheck.studies.wiegreffe2019")  # the package's name of it is the Study
 SMALL = replace(study.QUICK, tasks=("sst",))
@@ -146,8 +147,8 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, share
         calls.append([job.name for job in jobs])
         return real(function, jobs, *arguments, **options)
 
-    monkeypatch.setattr(study, "fit_job", no_memory)
-    monkeypatch.setattr(study.engine, "map", counted)
+    monkeypatch.setattr(cells, "fit_job", no_memory)
+    monkeypatch.setattr(engine, "map", counted)
     found = study.run(SMALL, folder, data_dir=shared_data, device="cpu")
     ((name, reason),) = found.failed.items()
     assert name.startswith("sst: ")
@@ -168,15 +169,16 @@ def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, shared_da
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(study, "fit_job", no_memory)
-    with pytest.raises(BadInput, match="no task could be done; the first: its base: no memory left"):
+    monkeypatch.setattr(cells, "fit_job", no_memory)
+    with pytest.raises(BadInput, match="no model could be measured; the first: its base: no memory left"):
         study.run(SMALL, tmp_path, data_dir=shared_data, device="cpu")
 
 
 def planned(task, **changes):
     corpus = load_task("planted_lookup" if task == "babi_1" else "planted_keyword")
-    where = {"data_dir": None, "device": "cpu"}
-    return [study.plan_job(study.Settings(**changes), cell, corpus, where) for cell in study.cells_of(task)]
+    where = {"texts": None, "data_dir": None, "device": "cpu"}
+    wanted = study.cells_of(study.Settings(**changes), task)
+    return [cells.plan_job("wiegreffe2019", study.VERSION, cell, corpus, where) for cell in wanted]
 
 
 def test_choices_of_a_task():
@@ -240,7 +242,7 @@ def test_the_best_far_adversary_is_chosen_by_f1():
 def cell_of(points, published="sst"):
     """A cell with nothing but the points of its frontier."""
     about = {"published": published, "not_comparable": "", "differs": "", "labels": ["bad", "good"]}
-    facts = {"name": "sst", "encoder": "lstm", "attention": "tanh", "about": about, "predicted": {}}
+    cell = Cell("sst", "sst:jw-release", "lstm", "tanh", {}, ("adversarial_model",), {})
     f1 = [{key: p[key] for key in ("strength", "start", "trains", "restart", "f1")} for p in points]
     by = [{key: p[key] for key in ("model", "strength", "start", "trains", "restart")} for p in points]
     measured = tuple(
@@ -249,7 +251,7 @@ def cell_of(points, published="sst"):
         for name in ("jsd", "tvd")
     )
     result = CheckResult("adversarial_model", "x", "retrained", measured, (), {}, {}, {"seeds": 5}, 0)
-    return Found({**facts, "f1": f1}, {"adversarial_model": result}, "sst-0")
+    return Measured(cell, about, 0.8, {}, {"adversarial_model": result}, {"f1": f1}, "sst-0")
 
 
 def test_table_4_is_in_the_published_unit_and_says_of_how_many_fits_it_is():
@@ -273,8 +275,8 @@ def test_answers_stand_beside_the_values_of_the_same_texts():
     cell = cell_of([adversary(1e-3, 0.2, 0.8)])
     values = {"jsd": np.array([0.1, 0.2, 0.3])}
     seeds = CheckResult("seed_variance", "x", "retrained", (), ("b", "c", "a"), values, {"d": "empty"}, {"seeds": 5}, 0)
-    facts = {**cell.facts, "predicted": {"a": 0, "b": 1, "c": 0, "d": 1}}
-    found = gather([Found(facts, {**cell.results, "seed_variance": seeds}, "sst-0")], {}, {}, smoke=False)
+    cell = cell._replace(predicted={"a": 0, "b": 1, "c": 0, "d": 1}, results={**cell.results, "seed_variance": seeds})
+    found = gather([cell], {}, {}, smoke=False)
     assert found.models[0].examples["predicted"].tolist() == [1.0, 0.0, 0.0]
 
 

@@ -19,7 +19,7 @@ Said = tuple[Measurement, str]  # the first number of a sentence, and the senten
 
 def in_words(measurements: Sequence[Measurement]) -> list[str]:
     """What a terminal shows of a line's evidence, in its order; the report has the rest."""
-    groups = (_of_necessary, _of_points, _of_hard, _out_of_context, _across)
+    groups = (_of_necessary, _of_points, _of_hard, _out_of_context, _across, _plausible)
     said = [one for group in groups for one in group(measurements)]
     place = {id(m): number for number, m in enumerate(measurements)}
     return [text for m, text in sorted(said, key=lambda one: place[id(one[0])])]
@@ -118,6 +118,22 @@ def _across(measurements: Sequence[Measurement]) -> Iterator[Said]:
     if "jsd" in twin and "agreement" in twin:
         equal = f"{twin['agreement'].value:.0%} of {twin['agreement'].n:,} decisions equal"
         yield twin["jsd"], f"the twin with reversed weights: {equal}, heatmaps {interval(twin['jsd'])} nats apart"
+
+
+def _plausible(measurements: Sequence[Measurement]) -> Iterator[Said]:
+    for m in measurements:
+        if m.name == "P":
+            yield m, f"P = {interval(m)}, n = {m.n:,} ({m.baseline})"
+        elif m.name == "marked":
+            yield m, f"people marked {interval(m)} of the words"
+    words = {"auprc": "AUPRC", "token_f1": "F1 of words, top k", "iou_f1": "F1 of spans, top k"}
+    for name, told in words.items():
+        found = [m for m in measurements if m.name == name]
+        if found:
+            yield found[0], f"{told}: {_each(found, 'explainer')}"
+    gains = [m for m in measurements if m.name == "auprc_gain"]
+    if gains:
+        yield gains[0], f"AUPRC beyond {_each(gains, 'against')}"
 
 
 def _each(measurements: Sequence[Measurement], key: str) -> str:

@@ -19,8 +19,8 @@ class Condition(NamedTuple):
 def conditions(texts: Iterable[str] | None) -> list[Condition]:
     """Each `LINE=STATE`, with the line by its name or in short; what no card can say is refused.
 
-    >>> conditions(["necessary=no", "context=not run"])
-    [Condition(line='necessary', state='no'), Condition(line='works out of context', state='not run')]
+    >>> conditions(["context=not run", "plausible=no"])
+    [Condition(line='works out of context', state='not run'), Condition(line='plausible to people', state='no')]
     """
     from heatcheck.auditing import SHORT, STATES
 

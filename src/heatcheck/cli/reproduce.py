@@ -18,10 +18,17 @@ def reproduce(
     study: Annotated[str, typer.Argument(help="A study's name; see `heatcheck studies`.")],
     tasks: Annotated[str | None, typer.Option(help="Comma-separated.", show_default="all that are here")] = None,
     encoders: Annotated[
-        str | None, typer.Option(help="Comma-separated; jain2019 only.", show_default="average,cnn,lstm")
+        str | None,
+        typer.Option(
+            help="Comma-separated; for jain2019, serrano2019 and pruthi2020.", show_default="all that the study has"
+        ),
     ] = None,
     attentions: Annotated[
-        str | None, typer.Option(help="Comma-separated; jain2019 only.", show_default="tanh,dot")
+        str | None, typer.Option(help="Comma-separated; for jain2019.", show_default="tanh,dot")
+    ] = None,
+    shapes: Annotated[
+        str | None,
+        typer.Option(help="Flat or hierarchical models, comma-separated; for serrano2019.", show_default="flan,han"),
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(help="Models of each kind.", show_default="3 or 5, and more for sst")
@@ -33,7 +40,7 @@ def reproduce(
         str | None,
         typer.Option(
             help="How models are trained: jw-release chooses the epoch on dev, jw-paper and wp on test.",
-            show_default="jw-release; for wiegreffe2019 wp",
+            show_default="the study's",
         ),
     ] = None,
     vectors: Annotated[
@@ -45,13 +52,16 @@ def reproduce(
     ] = None,
     strengths: Annotated[
         str | None,
-        typer.Option(help="λ of the adversaries, comma-separated; wiegreffe2019 only.", show_default="seven or eight"),
+        typer.Option(
+            help="λ, comma-separated: of the adversaries of wiegreffe2019, of the penalty of pruthi2020.",
+            show_default="the study's",
+        ),
     ] = None,
     adversary_epochs: Annotated[
-        int | None, typer.Option(help="Of each adversary, at most; wiegreffe2019 only.", show_default="80")
+        int | None, typer.Option(help="Of each adversary, at most; for wiegreffe2019.", show_default="80")
     ] = None,
     restarts: Annotated[
-        int | None, typer.Option(help="Adversaries of each λ; wiegreffe2019 only.", show_default="1")
+        int | None, typer.Option(help="Adversaries of each λ; for wiegreffe2019.", show_default="1")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A smoke run: few texts, one epoch, few seeds.")] = False,
     workers: Annotated[int, typer.Option(help="Models at once, each in a process of its own; 0: one here.")] = 0,
@@ -74,6 +84,8 @@ def reproduce(
     heatcheck reproduce jain2019 --tasks sst --encoders lstm,average --vectors glove.6B.300d.txt
 
     heatcheck reproduce wiegreffe2019 --tasks sst --vectors glove.6B.300d.txt
+
+    heatcheck reproduce vashishth2019 --vectors glove.6B.300d.txt --workers 8
 
     heatcheck reproduce jain2019 --quick
 
@@ -108,6 +120,7 @@ def reproduce(
         "tasks": _listed(tasks),
         "encoders": _listed(encoders),
         "attentions": _listed(attentions),
+        "shapes": _listed(shapes),
         "preset": preset,
         "vectors": None if vectors is None else str(vectors.absolute()),
         "patience": patience,

@@ -83,6 +83,7 @@ def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str,
         "logit_scale": audit.card.logit_scale,
         "card": [line_facts(line) for line in audit.card.lines],
         "across": line_facts(audit.card.across),
+        "plausibility": line_facts(audit.card.plausibility),
         "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
         "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
         "not_run": dict(audit.not_run),
@@ -99,13 +100,14 @@ def line_facts(line: "Line") -> dict[str, Any]:
 
 
 def card(audit: "Audit") -> None:
-    """The four lines with their evidence, the one about other models apart, then what agreement found."""
+    """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split})\n", style="dim")
     console.print(_lines(audit.card.lines))
     console.print("\nApart from these, about other models:\n", style="dim")
     console.print(_lines([audit.card.across]))
+    _plausibility(audit.card.plausibility)
     if "agreement" in audit.results:
         _agreement(audit)
     for name, found in audit.results.items():
@@ -113,11 +115,22 @@ def card(audit: "Audit") -> None:
             counted = len(found.examples) + len(found.excluded)
             console.print(f"{name}: {len(found.examples)} of {counted} examples; {len(found.excluded)} left out.")
     failed = [name.removeprefix(FIT) for name in audit.not_run if name.startswith(FIT)]
+    said = ("plausibility", *(f": {fit}" for fit in failed))  # by its line; by the name of the fit that is lacking
     for name, reason in audit.not_run.items():
         if name.startswith(FIT):
             console.print(f"could not be fitted: {name.removeprefix(FIT)}: {reason}")
-        elif not name.endswith(tuple(f": {fit}" for fit in failed)):  # what lacks a failed fit is said by its name
+        elif not name.endswith(said):
             console.print(f"not run: {name} ({reason})")
+
+
+def _plausibility(line: "Line") -> None:
+    """About people: one quiet line where they marked nothing."""
+    console = _console()
+    if line.state == "not run":
+        console.print(f"\n{line.state}    {line.name} ({line.reason})", style="dim")
+        return
+    console.print("\nAnd about people, whatever the model does:\n", style="dim")
+    console.print(_lines([line]))
 
 
 def _lines(lines: Sequence["Line"]) -> "Table":
@@ -198,6 +211,7 @@ def _across_models(m: "Measurement") -> str | None:
         "q": "q, shuffles that keep the answer",
         "U": "U, ε = {epsilon}, {logits} logits",
         "U_null": "U, relevances shuffled",
+        "P": "P, {explainer} and people",
     }
     by = dict(m.by)
     if m.name not in names or by.keys() & {"class", "bin"} or by.get("pair", ["attention"])[0] != "attention":

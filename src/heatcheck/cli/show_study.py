@@ -28,6 +28,13 @@ SHOWN = {
     "best:f1": "its F1",
     "best:tvd": "its TVD to the model",
     "best:jsd": "its JSD to the model",
+    "accuracy_at:removed": "accuracy, trained without the marked words",
+    "accuracy_at:0": "accuracy, honest",
+    "mass_at:0": "weight on the marked words, honest",
+    "accuracy_at:0.1": "accuracy, λ = 0.1",
+    "mass_at:0.1": "weight on the marked words, λ = 0.1",
+    "accuracy_at:1": "accuracy, λ = 1",
+    "mass_at:1": "weight on the marked words, λ = 1",
 }
 # Shown although nobody published them: what the study is about.
 UNPUBLISHED = {
@@ -39,6 +46,20 @@ UNPUBLISHED = {
     "jsd:seeds": "JSD between seeds",
     "tvd:seeds": "TVD between seeds",
     "J_excess": "JSD of an adversary no worse than a seed, above seeds",
+    "trained:learned": "accuracy",
+    "trained:uniform": "accuracy, trained with uniform weights",
+    "trained:permuted": "accuracy, trained with its weights shuffled",
+    "trained:last": "accuracy, trained with the last state only",
+    "put_in:uniform": "accuracy, uniform weights put in",
+    "put_in:permuted": "accuracy, its weights shuffled at test time",
+    "evenness": "evenness of its weights (1 is uniform)",
+    "censored:attention": "share removed until the flip, by attention",
+    "censored:gradient x attention": "by gradient × attention",
+    "censored:gradient x attention (signed)": "by gradient × attention with its sign",
+    "censored:random": "in random order",
+    "accuracy_at:twin": "accuracy, gauge twin",
+    "mass_at:twin": "weight on the marked words, gauge twin",
+    "sign_share:all": "share of the signed one's lead over attention that is sign",
 }
 
 
@@ -56,10 +77,17 @@ def study_facts(found: "StudyResult") -> dict[str, Any]:
 
 def study(found: "StudyResult") -> None:
     """The numbers that were published, each beside ours, and the few others to know; the page has the rest."""
+    from heatcheck.report.study_wording import AUTHORS, RERUNS
+
+    rerun = RERUNS.get(found.name, AUTHORS)
+    # Where nothing of the paper can be set beside ours, another's run of it may be all there is.
+    of_paper = any(row.paper is not None for row in found.rows) or not any(row.rerun is not None for row in found.rows)
+    beside = [row for row in found.rows if (row.paper if of_paper else row.rerun) is not None]
+    compared = {id(row): row.statement if of_paper else row.rerun_statement for row in beside}
     shown = [
         row
         for row in found.rows
-        if (row.paper is not None and row.quantity in SHOWN)
+        if (id(row) in compared and row.quantity in SHOWN)
         or (row.quantity in UNPUBLISHED and not row.of_class and not row.bin)
     ]
     rows = [
@@ -69,18 +97,22 @@ def study(found: "StudyResult") -> None:
             f"{_number(row.value)} [{_number(row.low)}, {_number(row.high)}]" if row.seeds > 1 else _number(row.value),
             _number(row.paper),
             _number(row.rerun),
-            row.statement,
+            compared.get(id(row), ""),
         ]
         for row in shown
     ]
     seeds = sorted({row.seeds for row in shown if row.seeds > 1})
     over = f"the mean over {' or '.join(map(str, seeds))} seeds with its 95% interval" if seeds else "one seed"
     title = f"{found.paper}: ours is {over}"
-    show.table(["model", "quantity, class", "ours", "paper", "rerun", "the paper's number"], rows, title)
-    said = Counter(row.statement.partition(":")[0].partition(" (")[0] for row in found.rows if row.paper is not None)
-    of_paper = sum(row.paper is not None for row in shown)
-    typer.echo(f"{of_paper} of the numbers that were published; {sum(said.values()) - of_paper} more are in the table.")
-    typer.echo("Of all: " + ", ".join(f"{count} {what}" for what, count in said.most_common()) + ".")
+    whose = f"the {'paper' if of_paper else rerun.word}'s number"
+    show.table(["model", "quantity, class", "ours", "paper", rerun.word, whose], rows, title)
+    said = Counter(statement.partition(":")[0].partition(" (")[0] for statement in compared.values())
+    if said:
+        here = sum(id(row) in compared for row in shown)
+        typer.echo(f"{here} of the numbers that were published; {said.total() - here} more are in the table.")
+        typer.echo("Of all: " + ", ".join(f"{count} {what}" for what, count in said.most_common()) + ".")
+    else:
+        typer.echo("No published number is about these models.")
     typer.echo(found.notes[0] if found.notes else "")
     for name, reason in found.failed.items():
         typer.echo(f"not run: {name} ({reason})")
@@ -92,7 +124,7 @@ def _number(value: float | None) -> str:
     >>> _number(0.8125), _number(0.000525), _number(None)
     ('0.81', '0.000525', '')
     """
-    return "" if value is None else f"{value:.2f}" if abs(value) >= 0.005 or value == 0 else f"{value:.3g}"
+    return "" if value is None else f"{value + 0.0:.2f}" if abs(value) >= 0.005 or value == 0 else f"{value:.3g}"
 
 
 @contextmanager

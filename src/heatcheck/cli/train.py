@@ -11,9 +11,11 @@ from heatcheck.errors import BadInput
 
 def train(
     task: Annotated[str, typer.Argument(help="A task's name (see `heatcheck tasks`) or your own file.")],
-    encoder: Annotated[str | None, typer.Option(help="average, cnn or lstm.", show_default="lstm")] = None,
-    attention: Annotated[str | None, typer.Option(help="tanh or dot.", show_default="tanh")] = None,
-    preset: Annotated[str, typer.Option(help="default, jw-paper, jw-release or wp.")] = "default",
+    encoder: Annotated[
+        str | None, typer.Option(help="average, cnn, conv, gru, lstm or none.", show_default="lstm")
+    ] = None,
+    attention: Annotated[str | None, typer.Option(help="tanh, dot or linear.", show_default="tanh")] = None,
+    preset: Annotated[str, typer.Option(help="default, jw-paper, jw-release, pruthi, serrano or wp.")] = "default",
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     vectors: Annotated[
         Path | None,

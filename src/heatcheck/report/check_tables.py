@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.deception_tables import deception_tables
+from heatcheck.report.eraser_tables import eraser_tables
+from heatcheck.report.flips_tables import flips_tables
 from heatcheck.report.lexicon import BY
+from heatcheck.report.plausibility_tables import plausibility_tables
 from heatcheck.report.refit_tables import (
     adversarial_model_tables,
     gauge_tables,
@@ -35,13 +39,17 @@ def tables_of(result: CheckResult) -> list[Table]:
     makers: dict[str, Callable[[CheckResult], list[Table]]] = {
         "agreement": _agreement,
         "erasure": _erasure,
+        "eraser": eraser_tables,
+        "flips": flips_tables,
         "permutation": _permutation,
         "counterfactual": _counterfactual,
         "gauge": gauge_tables,
         "necessity": necessity_tables,
         "seed_variance": seed_variance_tables,
         "adversarial_model": adversarial_model_tables,
+        "deception": deception_tables,
         "guide": guide_tables,
+        "plausibility": plausibility_tables,
     }
     return [table for table in makers[result.check](result) if table.rows] if result.check in makers else []
 

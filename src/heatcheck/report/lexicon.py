@@ -7,14 +7,18 @@ SIGNS = {"yes": "✓", "no": "✕", "unclear": "?", "not run": "○", "not found
 TITLES = {
     "agreement": "Agreement with rival explanations",
     "erasure": "Removing the highlighted words",
+    "eraser": "Removing the highlighted words, and keeping nothing else",
+    "flips": "Taking weights away until the decision flips",
     "permutation": "Shuffling the weights",
     "counterfactual": "Different weights, same answer",
     "gauge": "A twin with another heatmap and the same decisions",
     "necessity": "Doing without learned attention",
     "seed_variance": "The same recipe, other seeds",
     "adversarial_model": "Models trained to answer alike with other weights",
+    "deception": "Models trained to keep weight off words they use",
     "guide": "The weights outside the model",
     "log_odds": "Weights and words of a bag of words",
+    "plausibility": "What people marked",
 }
 
 HELD = {
@@ -25,9 +29,11 @@ HELD = {
 
 # Checks that hold different things in their different parts.
 HELD_BY = {
+    "deception": "the recipe but for what is punished; in the gauge twin every decision, and nothing is trained",
     "gauge": "every decision; the weight of each word and what it says change together",
     "necessity": "where other weights are put in, all but the weights; where a model is trained again, the recipe",
     "guide": "for the log-odds guide the weights, the words and the labels; where a guide is trained, the recipe",
+    "plausibility": "scores, words and people's marks; the model's answer is not looked at",
 }
 
 QUANTITIES = {
@@ -42,10 +48,31 @@ QUANTITIES = {
     "K_signed": "K against the best rival that knows the sign",
     "effect": "mean change of the probability",
     "room": "best rival minus random",
+    "comprehensiveness": "probability lost without the ranking's words (comprehensiveness)",
+    "sufficiency": "probability lost with nothing but the ranking's words (sufficiency)",
+    "aopc_comprehensiveness": "comprehensiveness, mean over the shares (AOPC)",
+    "aopc_sufficiency": "sufficiency, mean over the shares (AOPC)",
+    "normalised_comprehensiveness": "comprehensiveness (AOPC) as a share of what all words add",
+    "normalised_sufficiency": "sufficiency (AOPC) as a share of what all words add",
+    "comprehensiveness_difference": "comprehensiveness (AOPC), the first minus the second",
+    "sufficiency_difference": "sufficiency (AOPC), the first minus the second",
+    "null_difference": "probability lost without any word: what all words add",
     "delta": "median change of the output when weights are shuffled",
     "q": "share of shuffles that keep the answer (q)",
     "flips": "share of shuffles that change the decision",
     "evenness": "evenness of the weights (1 is uniform)",
+    "fraction": "share removed until the decision flips",
+    "fraction_censored": "share removed until the decision flips, never = 1",
+    "median_fraction": "median share removed until the decision flips",
+    "survival": "share of decisions that still stand",
+    "single": "share of texts by whose removal flips the decision",
+    "pair": "share of texts by which of two weights flips the decision",
+    "pair_difference": "first only minus second only",
+    "delta_js": "JSD without the heaviest weight minus that without a random one",
+    "delta_js_negative": "share of draws in which the random weight moves the output more",
+    "same_place": "share of draws in which the published sampler takes the heaviest itself",
+    "head_to_head": "share of texts in which a ranking needs so many removals",
+    "sign_share": "share of the gap between attention and signed gradient × attention that is sign",
     "jsd": "largest JSD at which the answer stays",
     "upper": "upper bound on that JSD",
     "floor": "JSD that every model reaches (floor)",
@@ -63,6 +90,7 @@ QUANTITIES = {
     "N": "share of the accuracy above the commonest label that is lost (N)",
     "headroom": "accuracy above always saying the commonest label",
     "difference": "accuracy lost without learned attention",
+    "index": "share of all accuracy that is lost without learned attention",
     "tvd": "mean change of the probabilities (TVD)",
     "tvd_tempered": "TVD after one temperature for all texts",
     "agreement": "share of texts with the same decision",
@@ -80,6 +108,30 @@ QUANTITIES = {
     "base_accuracy": "accuracy of the audited model",
     "carries": "what the words alone say of the label: accuracy above the commonest",
     "jsd_contributions": "JSD of the contributions (weight × what the word says)",
+    "P": "share of the way from chance to full agreement with people (P)",
+    "auprc": "AUPRC (area under the precision-recall curve)",
+    "average_precision": "average precision (the same area by steps)",
+    "token_f1": "F1 of words",
+    "iou_f1": "F1 of spans that overlap by half",
+    "auprc_gain": "AUPRC beyond chance",
+    "token_f1_gain": "F1 of words beyond chance",
+    "iou_f1_gain": "F1 of spans beyond chance",
+    "marked": "share of the words that people marked",
+    "share": "share of the words that are marked, which is their weight if all words have the same",
+    "after_deletion": "accuracy once the marked words are deleted",
+    "deletion_loss": "accuracy lost when the marked words are deleted",
+    "accuracy_lost": "accuracy lost against the honest model of the same seed",
+    "mass_removed": "weight taken off the marked words, against the honest model of the same seed",
+    "deceived": "weight taken off the marked words by the models that deceive",
+    "fit_accuracy": "accuracy of one model",
+    "fit_mass": "weight on the marked words, one model",
+    "neighbours": "weight on the words so far from a marked one",
+    "neighbours_share": "share of the words that are so far from a marked one",
+    "norm_embedding": "the marked words’ share of the length of all embeddings",
+    "norm_state": "the marked words’ share of the length of all states",
+    "contribution": "the marked words’ share of what all words add (weight × what the state says)",
+    "rest_states": "accuracy of a linear read-out of the other words’ states",
+    "rest_embeddings": "accuracy of a linear read-out of the other words’ embeddings",
 }
 
 # The same names mean other things in some checks.
@@ -89,16 +141,34 @@ OF_CHECK = {
     ("adversarial_model", "jsd"): _FROM_SUBJECT,
     ("gauge", "jsd"): _FROM_SUBJECT,
     ("guide", "headroom"): "room: accuracy of the audited model minus that of the uniform guide",
+    ("flips", "gap"): "attention minus signed gradient × attention, share removed until the decision flips",
+    ("deception", "mass"): "weight on the marked words",
+    ("deception", "agreement"): "share of texts with the honest model’s decision",
+    ("flips", "mass"): "share of all weight that is gone when the decision flips",
+    ("flips", "never"): "share of texts that never flip",
+    ("flips", "common"): "share of texts that flip under every ranking",
+    ("flips", "default"): "share of texts already decided as when no weight is left",
     ("log_odds", "jsd"): "JSD of the weights from these",
     ("log_odds", "change"): "mean change of the probability",
     ("log_odds", "flips"): "share of texts whose decision changes",
+    ("plausibility", "room"): "what chance lacks of full agreement",
 }
 
 # How to read a check's numbers, where they are easily misread.
 READING = {
+    "eraser": "A rationale is the top share of a text's words by some ranking. Comprehensiveness is what the predicted "
+    "label loses of its probability without it, sufficiency what it loses with nothing else left: an explanation that "
+    "holds the reasons has much of the first and little of the second. Half a text is no text the model was trained "
+    "on, so part of any loss is mere surprise; random orders suffer it too, and the difference to them is what counts. "
+    "A negative sufficiency says that the other words spoke against the answer.",
     "permutation": "The weights are dealt out anew among the words of a text while everything else in the model stays. "
     "An answer that hardly moves did not depend on which word had which weight. Flat weights cannot move anything, so "
     "look at the texts with a large weight.",
+    "flips": "Weights are taken away from the top of a ranking, the others share what is left, and everything else in "
+    "the model stays. Signed gradients put first what speaks for the decision: they know the side of each token, which "
+    "a heatmap cannot show. So most of what they gain on attention may be the sign: read attention against gradient × "
+    "attention without it. Means over the texts that flip are over different texts for each ranking; the curves and "
+    "the column with never = 1 are over all.",
     "counterfactual": "A large JSD alone says nothing. In every model that reads its states out linearly, a heatmap on "
     "two words only (with more than two labels: on as many words as there are labels) gives exactly the same answer, "
     "so there are always other weights that give it. Read the JSD against what the same weights give when the "
@@ -121,10 +191,21 @@ READING = {
     "heatmaps. How close two models' answers are when nobody cheats, the honest seeds say. Adversarial weights for one "
     "text at a time are no model and count for nothing here. A search that finds no such model proves nothing: there "
     "may be one.",
+    "deception": "The same recipe is trained again with a punishment for weight on the marked words. Models that stay "
+    "as right while that weight is gone, and that fail once these words are deleted, use words that their heatmap does "
+    "not show. If they fail as soon as the weight is gone, nobody was deceived: the weight was needed where it was. "
+    "That training finds no such model does not mean that there is none: where words are read one by one, the gauge "
+    "twin is one, made without training. What a word adds, its weight times what its state says, is the same share in "
+    "the twin as in the honest model.",
     "guide": "The weights are taken out of the model and laid on the bare words. In the log-odds guide every word "
     "votes for a label as the training texts have it, with its weight; nothing is fitted to the weights, so weights "
     "that merely spell the label gain nothing. The refitted guide trains a model without context under the weights: it "
     "can learn such a code, and is shown beside it for that reason.",
+    "plausibility": "People marked the words that would make them decide so. This asks whether a heatmap marks them "
+    "too, and nothing else: a heatmap can please people and have no part in the answer, or be a true account and "
+    "please nobody. Read every number against both kinds of chance. Random scores say what guessing finds; random "
+    "spans take the heatmap's own runs of words and put them elsewhere, so that long runs are worth nothing by "
+    "themselves.",
 }
 
 # What the counterfactual check can promise, by how it was computed.
@@ -162,6 +243,8 @@ ADVICE = {
 # Values of a `by` that say more than their key and themselves.
 BY = {
     ("fit", "swapped"): "put into this model",
+    ("fit", "honest"): "honest models",
+    ("fit", "deceptive"): "trained to deceive",
     ("fit", "retrained"): "trained again",
     ("fit", "closed form"): "in closed form",
     ("against", "swap"): "this model under uniform weights",
@@ -170,8 +253,34 @@ BY = {
     ("guide", "log_odds"): "log-odds guide",
     ("guide", "refitted"): "refitted guide",
     ("free", "uniform"): "with uniform weights",
+    ("free", "first"): "on the first state only",
     ("free", "last"): "on the last state only",
+    ("free", "permuted"): "with their weights shuffled",
+    ("free", "random"): "with random weights",
+    ("definition", "code"): "as in the published code",
+    ("definition", "paper"): "as in the paper's Eq. 3",
+    ("ranking", "human"): "the words people marked",
+    ("share", "rationale"): "as many words as people mark",
     ("correction", "none"): "uncorrected",
+    ("over", "own"): "texts that flip under it",
+    ("over", "common"): "texts that flip under every ranking",
+    ("over", "all"): "all texts",
+    ("against", "attention"): "against attention",
+    ("outcome", "fewer"): "fewer removals",
+    ("outcome", "more"): "more removals",
+    ("sampler", "correct"): "any other token",
+    ("sampler", "as published"): "the published sampler",
+    ("cell", "both"): "both flip it",
+    ("cell", "top only"): "only the heaviest",
+    ("cell", "random only"): "only the random one",
+    ("cell", "first only"): "only the first",
+    ("cell", "second only"): "only the second",
+    ("cell", "neither"): "neither flips it",
+    ("bin", "Δα 0.0–0.2"): "Δα 0.0–0.2",
+    ("bin", "Δα 0.2–0.4"): "Δα 0.2–0.4",
+    ("bin", "Δα 0.4–0.6"): "Δα 0.4–0.6",
+    ("bin", "Δα 0.6–0.8"): "Δα 0.6–0.8",
+    ("bin", "Δα 0.8–1.0"): "Δα 0.8–1.0",
     ("logits", "published"): "logits as they are",
     ("logits", "standardised"): "standardised logits",
 }
@@ -181,6 +290,7 @@ WEIGHTS = {
     "own": "its own weights",
     "learned": "learned weights",
     "uniform": "uniform weights",
+    "first": "the first state only",
     "last": "the last state only",
     "permuted": "its weights shuffled",
     "random": "random weights",

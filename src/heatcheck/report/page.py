@@ -27,6 +27,7 @@ def write_report(audit: Audit, path: Path | str) -> Path:
         "facts": _facts(audit),
         "card": [card_line(line) for line in audit.card.lines],
         "across": card_line(audit.card.across),
+        "plausibility": card_line(audit.card.plausibility),
         "lead": lead,
         "advice": advice,
         "sections": sections(audit, figures),

@@ -25,8 +25,11 @@ def necessity_tables(result: CheckResult) -> list[Table]:
         ),
         Table(
             "The accuracy lost without learned attention, seed by seed",
-            ("trained again", "accuracy lost", "95% interval", "n"),
-            [(grouping(m), number(m.value), interval(m), counted(m)) for m in _named(found, "difference")],
+            ("trained again", "accuracy lost", "95% interval", "as a share of all accuracy", "n"),
+            [
+                (grouping(m), number(m.value), interval(m), _beside(found, "index", "free", m), counted(m))
+                for m in _named(found, "difference")
+            ],
         ),
         Table(
             "Accuracy under each kind of weights",
@@ -55,6 +58,14 @@ def necessity_tables(result: CheckResult) -> list[Table]:
                     counted(m),
                 )
                 for m in _named(found, "change")
+            ],
+        ),
+        Table(
+            "How evenly this model spreads its weights: shuffling even ones would change nothing",
+            ("entropy over that of uniform weights", "95% interval", "n", "texts of one token, left out"),
+            [
+                (number(m.value), interval(m), counted(m), str(m.by.get("undefined", 0)))
+                for m in _named(found, "evenness")
             ],
         ),
     ]

@@ -66,7 +66,12 @@ class Section(NamedTuple):
 
 
 _ELSEWHERE = {"family", "not_run", "witness"}  # settings that the section says in words
-_CHECKS = {"necessary": "necessity", "across models": "adversarial_model", "works out of context": "guide"}
+_CHECKS = {
+    "necessary": "necessity",
+    "across models": "adversarial_model",
+    "works out of context": "guide",
+    "plausible to people": "plausibility",
+}
 
 
 def card_line(line: Line) -> CardLine:

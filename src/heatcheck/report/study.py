@@ -14,8 +14,10 @@ from heatcheck.report.study_tables import tables_of_study
 from heatcheck.report.study_wording import (
     ABOUT_PUBLISHED,
     ATTENTIONS,
+    AUTHORS,
     DONE,
     ENCODERS,
+    RERUNS,
     counted,
     fitted,
     method_of,
@@ -66,15 +68,18 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
     figures = draw_study(found)
     tasks = of_tasks(found)
     beside = [row for task in tasks for model in task.published for row in model.rows]
+    rerun = RERUNS.get(found.name, AUTHORS)
     facts = {
         "floors": any(row.floor != NOTHING for row in beside),
+        "papers": any(row.paper != NOTHING for row in beside),
         "reruns": any(row.rerun != NOTHING for row in beside),
         "study": found,
         "facts": _facts(found),
         "settings": _settings(found),
         "about_tasks": _about_tasks(found),
-        "in_short": in_short(found.rows),
-        "summaries": [table for table in summaries(found.rows) if table.rows],
+        "in_short": in_short(found.rows, rerun),
+        "summaries": [table for table in summaries(found.rows, rerun) if table.rows],
+        "rerun": rerun.word,
         "not_met": not_met(found),
         "tasks": tasks,
         "chapters": _chapters(figures, tables_of_study(found, models_in_order(found))),
@@ -100,9 +105,11 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
     attentions = [name for key, name in ATTENTIONS.items() if any(model.attention == key for model in found.models)]
     each = sorted({model.seeds for model in found.models})
     examples = found.settings.get("examples")
-    texts = ("texts audited", f"{examples:,} a model", "or all of a smaller test set")
-    if _refits(found):
-        texts = ("texts audited", "all of each test set", f"{examples:,} for weights made one text at a time")
+    texts = ("texts audited", "all of each test set", "")
+    if examples and _refits(found):
+        texts = (*texts[:2], f"{examples:,} for weights made one text at a time")
+    elif examples:
+        texts = (texts[0], f"{examples:,} a model", "or all of a smaller test set")
     return [
         (
             "models trained",
@@ -111,7 +118,7 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
         ),
         ("kinds", str(len(kinds)), f"{', '.join(encoders)} with {' or '.join(attentions)}"),
         ("tasks", str(len({model.task for model in found.models})), ""),
-        *([texts] if examples else []),
+        texts,
         ("failed", str(len(found.failed)), "named below" if found.failed else ""),
     ]
 
@@ -151,7 +158,7 @@ def _about_tasks(found: StudyResult) -> Table:
                 str(sum(fitted(model, found.rows) for model in models)),
                 _SLASH.join(f"{sizes[name]:,}" if name in sizes else NOTHING for name in splits),
                 counted(about.get("left_out", {})) or "nothing",
-                f"{'' if published == task else f'beside {published}: '}{about.get('differs', '')}",
+                f"{'' if published == task.partition(',')[0] else f'beside {published}: '}{about.get('differs', '')}",
                 f"no: {reason}" if reason else "yes",
             )
         )

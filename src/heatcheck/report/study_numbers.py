@@ -6,8 +6,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from heatcheck.report.study_deception import deception_in_short
+from heatcheck.report.study_flips import flips_in_short
+from heatcheck.report.study_tasks import tasks_in_short
 from heatcheck.report.study_wording import (
+    AUTHORS,
     STATES,
+    Rerun,
     class_name,
     in_brief,
     method_of,
@@ -36,7 +41,10 @@ KINDS = {
     "median change, weights shuffled": "permutation",
     "JSD that the search finds": "searched:",
     "F1, attention learned or not": "f1:",
+    "accuracy, attention learned or not": "trained:",
     "F1 of a guide": "guide_f1:",
+    "accuracy, honest and trained to deceive": "accuracy_at:",
+    "weight on the marked words": "mass_at:",
     "best adversary": "best:",
 }
 
@@ -137,33 +145,42 @@ def of_tasks(found: StudyResult) -> list[OfTask]:
     return told
 
 
-def summaries(rows: Iterable[Row]) -> list[Table]:
-    """How many published numbers are where, one table for the paper and one for the authors' rerun."""
+def summaries(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> list[Table]:
+    """How many published numbers are where, one table for the paper and one for those of another run."""
     rows = list(rows)
     paper = [(r, r.paper, r.statement) for r in rows if r.paper is not None and state_of(r.statement)]
     rerun = [(r, r.rerun, r.rerun_statement) for r in rows if r.rerun is not None and state_of(r.rerun_statement)]
-    return [_summary("The paper's numbers", paper), _summary("The authors' rerun", rerun)]
+    return [_summary("The paper's numbers", paper), _summary(f"{rerun_by.whose[0].upper()}{rerun_by.whose[1:]}", rerun)]
 
 
-def in_short(rows: Iterable[Row]) -> str:
-    """The summary as a sentence."""
+def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
+    """What was found, and the summary as a sentence."""
+    rows = list(rows)
+    found = [part for part in (flips_in_short(rows), tasks_in_short(rows), deception_in_short(rows)) if part]
     # What was chosen and not found, such as a λ, is compared with nothing.
     states = Counter(state_of(row.statement) for row in rows if row.paper is not None and state_of(row.statement))
+    whose = "the paper"
     if not states:
-        return "No published number is about these models."
+        states = Counter(state for row in rows if row.rerun is not None and (state := state_of(row.rerun_statement)))
+        whose = rerun_by.whose
+    if not states:
+        return " ".join([*found, "No published number is about these models."])
     parts = [f"{states[state]} {_SAID[state]}" for state in STATES if states[state]]
-    return f"Of {states.total()} numbers of the paper that are about these models, {', '.join(parts)}."
+    about = f"Of {states.total()} numbers of {whose} that are about these models, {', '.join(parts)}."
+    return " ".join([*found, about])
 
 
 def not_met(found: StudyResult) -> list[str]:
     """Published numbers that none of our models answers, by task."""
     if found.name not in STUDIES:
         return []
-    ours = {about["published"]: task for task, about in found.tasks.items() if "published" in about}
-    met = Counter(row.task for row in found.rows if row.paper is not None or row.rerun is not None)
+    published = {task: str(about["published"]) for task, about in found.tasks.items() if "published" in about}
+    beside = [row for row in found.rows if row.paper is not None or row.rerun is not None]
+    met = Counter(published[row.task] for row in beside if row.task in published)
+    ours = set(published.values())
     told = []
     for task, count in Counter(row["task"] for row in read_published(found.name)).items():
-        missing = count - met[ours[task]] if task in ours else count
+        missing = count - met[task]
         if missing > 0:
             why = (
                 "no text of ours falls there, or no such model was run"
@@ -185,7 +202,7 @@ _METHODS = {
 _SAID = {
     STATES[0]: "lie inside the interval of one further seed of ours",
     STATES[1]: "lie outside",
-    STATES[2]: "are not comparable (less or other data)",
+    STATES[2]: "are not comparable (another model, or less or other data)",
     STATES[3]: "stand beside a single seed",
 }
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.report.study_wording import ours, theirs
+from heatcheck.report.study_deception import tables_of_deception
+from heatcheck.report.study_flips import FLIPS
+from heatcheck.report.study_tasks import tables_of_tasks
+from heatcheck.report.study_wording import model_name, ours, theirs
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING
 from heatcheck.studies import Model, Row, StudyResult
@@ -58,6 +61,7 @@ TABLES: dict[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
             },
         ),
     ),
+    "flips": FLIPS,
     "guide": (
         (
             "Table 3: F1 of a model without context under the weights of another",
@@ -88,15 +92,17 @@ def tables_of_study(found: StudyResult, models: Sequence[Model]) -> dict[str, li
     for check, wanted in TABLES.items():
         tables = [_table(caption, columns, rows, models) for caption, columns in wanted]
         told[check] = [table for table in tables if table.rows]
+    told["necessity"] = [*tables_of_tasks(found, models), *told["necessity"]]
+    told["deception"] = tables_of_deception(found, models)
     return {check: tables for check, tables in told.items() if tables}
 
 
 def _table(
-    caption: str, columns: Mapping[str, str], rows: Mapping[tuple[str, str, str, str], Row], models: Iterable[Model]
+    caption: str, columns: Mapping[str, str], rows: Mapping[tuple[str, str, str, str], Row], models: Sequence[Model]
 ) -> Table:
     """Columns that have nothing in them are left out."""
     first = next(iter(columns))
-    found = {model.task: _of_model(model, columns, rows) for model in models}
+    found = {_named(model, models): _of_model(model, columns, rows) for model in models}
     found = {task: cells for task, cells in found.items() if first in cells}
     used = [quantity for quantity in columns if any(quantity in cells for cells in found.values())]
     beside = {quantity for cells in found.values() for quantity, row in cells.items() if row.paper is not None}
@@ -113,6 +119,12 @@ def _table(
                 line.append(NOTHING if row is None else theirs(row.quantity, row.paper))
         body.append((*line, str(max(row.seeds for row in cells.values()))))
     return Table(caption, ("task", *heads, "seeds"), body, dense=True)
+
+
+def _named(model: Model, models: Sequence[Model]) -> str:
+    """Its task, and its kind where there are several of one task."""
+    alone = sum(other.task == model.task for other in models) == 1
+    return model.task if alone else f"{model.task}, {model_name(model.encoder, model.attention)}"
 
 
 def _of_model(model: Model, columns: Iterable[str], rows: Mapping[tuple[str, str, str, str], Row]) -> dict[str, Row]:

@@ -2,15 +2,28 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from heatcheck.report.deception_tables import fine
 from heatcheck.report.lexicon import WEIGHTS
 from heatcheck.report.wording import MINUS, NOTHING, number, spaced
 from heatcheck.studies import Model, Row, StudyResult
 
-ENCODERS = {"average": "average", "cnn": "CNN", "lstm": "BiLSTM"}
-ATTENTIONS = {"tanh": "tanh", "dot": "dot"}
+ENCODERS = {
+    "none": "embedding",
+    "average": "average",
+    "cnn": "CNN",
+    "lstm": "BiLSTM",
+    "flan gru": "FLAN rnn",
+    "flan conv": "FLAN conv",
+    "flan none": "FLAN noenc",
+    "han gru": "HAN rnn",
+    "han conv": "HAN conv",
+    "han none": "HAN noenc",
+}
+ATTENTIONS = {"tanh": "tanh", "dot": "dot", "linear": "linear"}
 
 # What a statement about a published number begins with, in the order of a summary.
 STATES = ("inside the seed interval", "outside", "not comparable", "one seed only")
@@ -20,9 +33,27 @@ _PREFIXES = {
     "significant": "significant τ({})",
     "searched": "JSD found, ε = {}",
     "f1": "F1, {}",
+    "trained": "accuracy, trained with {}",
     "guide_f1": "F1 of a guide, {}",
+    "accuracy_at": "accuracy, {}",
+    "mass_at": "weight on the marked words, {}",
 }
+_AT = {"removed": "trained without the marked words", "0": "honest", "twin": "gauge twin"}
 _BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "jsd": "JSD"}
+
+
+class Rerun(NamedTuple):
+    """Whose the numbers are that stand beside the paper's own."""
+
+    word: str  # at the head of a column
+    whose: str
+
+
+AUTHORS = Rerun("rerun", "the authors' rerun")
+RERUNS = {
+    "pruthi2020": Rerun("reproduction", "the reproduction by Caulfield et al. 2021"),
+    "vashishth2019": Rerun("reproduction", "the reproduction by Bouwman et al. 2021"),
+}
 
 # What to know about the published numbers, where some begin so; "": always.
 ABOUT_PUBLISHED = (
@@ -63,6 +94,22 @@ DONE = (
         "leave the answer as it is.",
     ),
     (
+        "sign_share:",
+        "Each model was trained on its task; then, in a sample of its test texts, its weights were taken away, one by "
+        "one, by each ranking, until the decision flipped, with everything under the last attention held fixed.",
+    ),
+    (
+        "put_in:",
+        "Each model was trained with its own weights, and other weights were put in their place at test time; then it "
+        "was trained again, with the same seeds, under each kind of these weights from the start.",
+    ),
+    (
+        "mass_at:",
+        "Each model was trained honestly, and with the same seeds once more for each λ with a punishment for weight on "
+        "the marked words; its controls were trained on the same texts without those words. Of each honest embedding "
+        "model a twin was made, without training, that decides alike and keeps its weight off those words.",
+    ),
+    (
         ("f1:", "accuracy:"),
         "One model of each task, the base, was trained and then trained again, with other seeds, with uniform weights "
         "and with all the weight on the last state.",
@@ -80,9 +127,11 @@ DONE = (
 
 def model_name(encoder: str, attention: str) -> str:
     """
-    >>> model_name("lstm", "tanh")
-    'BiLSTM, tanh'
+    >>> model_name("lstm", "tanh"), model_name("han gru", "tanh")
+    ('BiLSTM, tanh', 'HAN rnn')
     """
+    if encoder.startswith(("flan ", "han ")):  # named for their shape; all of one study have the same attention
+        return ENCODERS.get(encoder, encoder)
     return f"{ENCODERS.get(encoder, spaced(encoder))}, {ATTENTIONS.get(attention, spaced(attention))}"
 
 
@@ -103,7 +152,8 @@ def models_in_order(found: StudyResult) -> list[Model]:
 def fitted(model: Model, rows: Iterable[Row]) -> int:
     """How many models of a kind were trained: its seeds, and what was trained beside them."""
     of_model = [r for r in rows if (r.task, r.encoder, r.attention) == (model.task, model.encoder, model.attention)]
-    again = sum(r.seeds for r in of_model if r.quantity.startswith(("accuracy:", "guide_accuracy:")))
+    trained = ("accuracy:", "guide_accuracy:", "trained:", "accuracy_at:")
+    again = sum(r.seeds for r in of_model if r.quantity.startswith(trained) and not r.quantity.endswith(":twin"))
     return (again or model.seeds) + len([point for point in model.points if point["model"] == "adversary"])
 
 
@@ -119,7 +169,9 @@ def quantity_name(row: Row, labels: Sequence[str]) -> str:
     kind, _, of = row.quantity.partition(":")
     if kind == "best" and of in _BEST:
         return f"best adversary, {_BEST[of]}"
-    if kind in ("f1", "guide_f1"):
+    if kind in ("accuracy_at", "mass_at"):
+        return _PREFIXES[kind].format(_AT.get(of, f"λ = {of}"))
+    if kind in ("f1", "guide_f1", "trained"):
         return _PREFIXES[kind].format(WEIGHTS.get(of, of))
     if kind in _PREFIXES and of:
         return _PREFIXES[kind].format(spaced(of).replace("|", ", "))
@@ -177,9 +229,20 @@ def with_interval(row: Row) -> str:
     >>> with_interval(Row("sst", "lstm", "tanh", "score", "", "", 0.8, 0.78, 0.82, 3, None, None, "", ""))
     '0.800 [0.780, 0.820]'
     """
+    shown = _fine if row.quantity.startswith("delta_js:") else fine if row.quantity.startswith("mass_at:") else number
     if not (math.isfinite(row.low) and math.isfinite(row.high)):
-        return number(row.value)
-    return f"{number(row.value)} [{number(row.low)}, {number(row.high)}]"
+        return shown(row.value)
+    return f"{shown(row.value)} [{shown(row.low)}, {shown(row.high)}]"
+
+
+def _fine(value: float) -> str:
+    """What a single weight does to an output is small.
+
+    >>> _fine(-0.00021), _fine(-0.00001)
+    ('−0.0002', '0.0000')
+    """
+    text = f"{value:.4f}"
+    return text.replace("-", MINUS) if float(text) else text.lstrip("-")
 
 
 def ours(row: Row) -> str:
@@ -195,7 +258,7 @@ def theirs(quantity: str, value: float | None) -> str:
     """A published number, or that there is none; a λ has few digits before its first."""
     if value is None:
         return NOTHING
-    return f"{value:g}" if quantity == "best:lambda" else number(value)
+    return f"{value:g}" if quantity == "best:lambda" else (fine if quantity.startswith("mass_at:") else number)(value)
 
 
 def said_of(rows: Iterable[Row], sentences: Iterable[tuple[str | tuple[str, ...], str]]) -> str:

@@ -56,7 +56,7 @@ def _card(audit: Audit) -> Columns:
     words = ("name", "state", "question", "sentence", "reason", "holds", "cannot_see")
     numbers = ("value", "low", "high", "n")
     columns: Columns = {key: [] for key in (*words, "statistic", *numbers)}
-    for line in (*audit.card.lines, audit.card.across):
+    for line in audit.card.every_line:
         for key in words:
             columns[key].append(getattr(line, key))
         statistic = line.evidence[0] if line.evidence else None

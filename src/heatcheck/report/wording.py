@@ -10,7 +10,8 @@ from heatcheck.report.model_names import KEYS, name_of
 
 MINUS, NOTHING, SEEDS = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NO-BREAK SPACE}seeds"
 
-_PLAIN_KEYS = {"operator", "ranking", "kind", "correction"}  # their values say what they are
+# Their values say what they are.
+_PLAIN_KEYS = {"operator", "ranking", "kind", "correction", "explainer", "rationale", "average"}
 
 _SAID_KEYS = {
     "epsilon": "ε = {}",
@@ -21,9 +22,12 @@ _SAID_KEYS = {
     "words": "{} words",
     "places": "{} places",
     "twin": "{} twin",
+    "strength": "λ = {}",
+    "matched": "as {} has them",
 }
 
 _PAIRS = {"jsd_pairs", "tvd_pairs", "tvd_pairs_tempered", "agreement_pairs"}
+_REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
 _OF_SEEDS = {"difference", "J_seed", "J_excess", *_PAIRS}  # their n counts seeds
 
 
@@ -55,8 +59,8 @@ def counted(measurement: Measurement) -> str:
     >>> counted(m), counted(m._replace(n=1200, by={"fit": "swapped", "weights": "own"}))
     ('5\xa0seeds', '1,200')
     """
-    refitted = {"retrained", "refitted"} & {str(value) for value in measurement.by.values()}
-    of_seeds = refitted or measurement.name in _OF_SEEDS
+    refitted = _REFITTED & {str(value) for value in measurement.by.values()}
+    of_seeds = (refitted and "seed" not in measurement.by) or measurement.name in _OF_SEEDS
     return f"{measurement.n:,}{SEEDS if of_seeds else ''}"
 
 

@@ -1,9 +1,18 @@
 """Papers done again, one a file: tasks × models × checks, with the published numbers beside ours."""
 
 from heatcheck.studies.jain2019 import jain2019
+from heatcheck.studies.pruthi2020 import pruthi2020
+from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.study import Model, Row, Study, StudyResult, compare, read_published
+from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 
 __all__ = ["STUDIES", "Model", "Row", "Study", "StudyResult", "compare", "read_published"]
 
-STUDIES: dict[str, Study] = {"jain2019": jain2019, "wiegreffe2019": wiegreffe2019}
+STUDIES: dict[str, Study] = {
+    "jain2019": jain2019,
+    "pruthi2020": pruthi2020,
+    "serrano2019": serrano2019,
+    "vashishth2019": vashishth2019,
+    "wiegreffe2019": wiegreffe2019,
+}

@@ -1,13 +1,14 @@
 """The corpora that studies share, and how each differs from the published one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heatcheck.data import Corpus, Split, load_task
+from heatcheck.data import PREPARATIONS, Corpus, Split, load_task, name_parts
+from heatcheck.data.planted import planted
 from heatcheck.engine import stream
-from heatcheck.errors import HeatcheckError
+from heatcheck.errors import BadInput, HeatcheckError
 
 # task -> the published data set, whether its numbers are of the same task at the same size, and what differs anyway
 DATA: dict[str, tuple[str, str, str]] = {
@@ -16,16 +17,37 @@ DATA: dict[str, tuple[str, str, str]] = {
     "20news_sports": ("20news_sports", "", "another random split of the same posts, a little smaller"),
     "ag_news": ("ag_news", "less data", "a twelfth of the train texts, the same test texts"),
     "ade": ("adr_tweets", "other data", "case reports in place of tweets, which may not be passed on"),
+    "ag_news_topics": ("ag_news_topics", "", "all four topics; a twelfth of the train texts, the same test texts"),
     "babi_1": ("babi_1", "", "the same stories; answers are the six places, not every word"),
     "babi_2": ("babi_2", "", "the same stories; answers are the six places, not every word"),
     "babi_3": ("babi_3", "less data", "a fifth of the train stories"),
+    "eraser_movies": ("eraser_movies", "", "the same 1,600 train and 199 test reviews"),
+    "imdb_ratings": ("imdb_ratings", "other data", "other IMDB reviews, far fewer, none of them rated 5 or 6"),
+    "planted_lookup": ("planted_lookup", "", "generated: the value of the asked key decides"),
+    "pronoun": ("pronoun", "", "the authors' own 9,017 train and 1,127 test texts"),
+    "pronoun_neutral": ("pronoun_neutral", "", "the authors' own texts, with neutral pronouns"),
     "snli": ("snli", "less data", "a twenty-seventh of the train pairs, the same test pairs"),
+    "sst_wiki": ("sst_wiki", "", "the authors' own 6,920 train and 1,821 test texts"),
+    "wiki_only": ("wiki_only", "", "the authors' own texts, without the reviews"),
 }
+# From the 2,000 texts of the task itself a BiLSTM learns those texts, not to look up.
+LARGER = {"planted_lookup": (20_000, 500, 1_000)}
+
+
+def as_released(task: str) -> str:
+    """The name of a task as the release of Jain & Wallace prepares it; what is generated needs no preparation.
+
+    >>> as_released("sst"), as_released("planted_lookup")
+    ('sst:jw-release', 'planted_lookup')
+    """
+    return f"{task}:jw-release" if task in PREPARATIONS["jw-release"] else task
 
 
 def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
-    """The task as the release of Jain & Wallace prepares it; only some texts of each split for a quick run."""
-    corpus = load_task(f"{task}:jw-release", data_dir=data_dir)
+    """A task by the name that `load_task` takes; only some texts of each split for a quick run."""
+    if texts is None and task in LARGER:
+        return planted(task, sizes=LARGER[task])
+    corpus = load_task(task, data_dir=data_dir)
     if texts is None:
         return corpus
     splits = {}
@@ -36,22 +58,24 @@ def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
 
 
 def load_all(
-    tasks: Iterable[str], texts: int | None, data_dir: Path | str | None
+    tasks: Mapping[str, str], texts: int | None, data_dir: Path | str | None
 ) -> tuple[dict[str, Corpus], dict[str, str]]:
-    """The tasks that are here, and why the others are not."""
+    """The tasks that are here, and why the others are not, under the names that the study has for them."""
     found: dict[str, Corpus] = {}
     missing: dict[str, str] = {}
-    for task in tasks:
+    for name, task in tasks.items():
         try:
-            found[task] = load(task, texts, data_dir)
+            found[name] = load(task, texts, data_dir)
         except HeatcheckError as error:
-            missing[task] = str(error)
+            missing[name] = str(error)
+    if not found:
+        raise BadInput(f"none of the tasks is here; the first: {next(iter(missing.values()))}")
     return found, missing
 
 
 def about(task: str, corpus: Corpus, *, smoke: bool) -> dict[str, Any]:
     """What a page says of a task."""
-    published, not_comparable, differs = DATA[task]
+    published, not_comparable, differs = DATA[name_parts(task)[0]]
     if smoke:
         not_comparable, differs = "a smoke run", "a few of the texts"
     return {
@@ -59,11 +83,14 @@ def about(task: str, corpus: Corpus, *, smoke: bool) -> dict[str, Any]:
         "not_comparable": not_comparable,
         "differs": differs,
         "labels": list(corpus.labels),
+        "segments": corpus.segments,
         "sizes": {name: len(split) for name, split in corpus.splits.items()},
         "left_out": dict(corpus.dropped),
     }
 
 
-def file_name(path: str | None) -> str | None:
-    """Of word vectors: where they lie is nobody's business."""
-    return None if path is None else Path(path).name
+def shown_settings(settings: Any, tasks: Iterable[str]) -> dict[str, Any]:
+    """What a page says of the settings of a run: the tasks that were there; where word vectors lie is nobody's
+    business."""
+    vectors = None if settings.vectors is None else Path(settings.vectors).name
+    return {**settings.__dict__, "tasks": list(tasks), "vectors": vectors}

@@ -19,12 +19,22 @@ from heatcheck.auditing import Audit, audit
 from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.data import Corpus
 from heatcheck.engine import Job, Outcome, content_id, read_json, write_json
-from heatcheck.errors import BadInput, BrokenFolder, UnknownName
-from heatcheck.studies.corpora import DATA, about, file_name, load, load_all
-from heatcheck.studies.study import Model, Row, Study, StudyResult, read_published, row_of
-from heatcheck.training import Fit, pick_device, plan_recipe, train
+from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.studies.corpora import DATA, about, as_released, load, load_all, shown_settings
+from heatcheck.studies.study import (
+    Model,
+    Row,
+    Study,
+    StudyResult,
+    check_names,
+    check_place,
+    read_published,
+    row_of,
+)
+from heatcheck.training import Fit, plan_recipe, train
 
 VERSION = 2  # raised by hand when a job's results change
+TASKS = ("sst", "imdb_small", "20news_sports", "ag_news", "ade", "babi_1", "babi_2", "babi_3", "snli")
 STATES = ("jw-paper", "jw-release")  # of the authors' code
 ENCODERS, ATTENTIONS = ("average", "cnn", "lstm"), ("tanh", "dot")
 PAIRS = (
@@ -44,7 +54,7 @@ SEEDS, MORE_SEEDS = 3, {"sst": 5}
 class Settings:
     """What is run. Every choice is a field of the jobs' ids, but for where they run."""
 
-    tasks: tuple[str, ...] = tuple(DATA)
+    tasks: tuple[str, ...] = TASKS
     encoders: tuple[str, ...] = ENCODERS
     attentions: tuple[str, ...] = ATTENTIONS
     seeds: int | None = None  # None: 3, and 5 for sst
@@ -70,22 +80,12 @@ def run(
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
     """Trains and audits what is missing under `folder`, then gathers every number beside the published one."""
-    for kind, given, known in (
-        ("task of jain2019", settings.tasks, DATA),
-        ("encoder", settings.encoders, ENCODERS),
-        ("attention", settings.attentions, ATTENTIONS),
-    ):
-        for name in given:
-            if name not in known:
-                raise UnknownName(kind, name, known)
-    if settings.preset not in STATES:
-        raise UnknownName("preset of jain2019", settings.preset, STATES)
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file, not a folder for the study.")
-    pick_device(device)  # a wrong name is said once, not once a model
-    corpora, missing = load_all(settings.tasks, settings.texts, data_dir)
-    if not corpora:
-        raise BadInput(f"none of the tasks is here; the first: {next(iter(missing.values()))}")
+    check_names("task of jain2019", settings.tasks, TASKS)
+    check_names("encoder", settings.encoders, ENCODERS)
+    check_names("attention", settings.attentions, ATTENTIONS)
+    check_names("preset of jain2019", [settings.preset], STATES)
+    check_place(folder, device)
+    corpora, missing = load_all({task: as_released(task) for task in settings.tasks}, settings.texts, data_dir)
     jobs = [
         job
         for task, corpus in corpora.items()
@@ -134,7 +134,7 @@ def plan_jobs(settings: Settings, task: str, corpus: Corpus, where: Mapping[str,
 
 def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
     """Trains one model (or finds it trained) and audits it; the sample of texts is the same for every seed."""
-    corpus = load(argument["task"], argument["texts"], argument["data_dir"])
+    corpus = load(as_released(argument["task"]), argument["texts"], argument["data_dir"])
     fit = train(
         corpus,
         seed=argument["seed"],
@@ -265,7 +265,7 @@ def gather(
         tasks={task: about(task, corpus, smoke=settings.texts is not None) for task, corpus in corpora.items()},
         notes=(SMOKE, *NOTES) if settings.texts else NOTES,
         failed=failed,
-        settings={**settings.__dict__, "tasks": list(corpora), "vectors": file_name(settings.vectors)},
+        settings=shown_settings(settings, corpora),
     )
 
 
@@ -346,5 +346,5 @@ NOTES = (
 )
 
 jain2019 = Study(
-    "jain2019", PAPER, "gradients, leave-one-out, permuted and adversarial weights", tuple(DATA), run, Settings, QUICK
+    "jain2019", PAPER, "gradients, leave-one-out, permuted and adversarial weights", TASKS, run, Settings, QUICK
 )

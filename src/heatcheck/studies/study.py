@@ -1,15 +1,18 @@
 """What a study is: one paper done again, every number beside the published one, and a plain statement about each."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from heatcheck import stats
 from heatcheck.engine import Facts
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.training import pick_device
 
 INSIDE = "inside the seed interval"
 OUTSIDE = "outside"
@@ -72,6 +75,20 @@ class Study(NamedTuple):
     run: Callable[..., StudyResult]
     settings: type  # a frozen dataclass; its defaults are the study's
     quick: Any  # the settings of a smoke run
+
+
+def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Of what a study is asked for: the first that it does not have is said before anything runs."""
+    for name in given:
+        if name not in known:
+            raise UnknownName(kind, name, known)
+
+
+def check_place(folder: Path, device: str) -> None:
+    """Whether a study can be run here; a wrong device is said once, not once a model."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file, not a folder for the study.")
+    pick_device(device)
 
 
 def read_published(study: str) -> list[dict[str, str]]:

@@ -2,18 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from heatcheck.checks import CheckResult, Measurement
-from heatcheck.engine import Facts, read_json
+from heatcheck.checks import Measurement
+from heatcheck.engine import Facts
 from heatcheck.stats import Interval
-from heatcheck.studies.kept import read_results
+from heatcheck.studies.cells import Measured, not_fitted
 from heatcheck.studies.study import Model, Row, StudyResult, read_published, row_from
 
-CELL = "cell.json"
 MEASURED = ("jsd", "tvd", "tvd_tempered", "agreement", "accuracy")  # of each point of the frontier
 TRAINED = ("strength", "start", "trains", "restart")  # what tells adversaries apart
 FAR = 0.4  # mean JSD that an adversary of Table 4 exceeds
@@ -67,61 +65,42 @@ def _taken() -> dict[str, Taken]:
 TAKEN = _taken()  # quantity of a row -> where it comes from
 
 
-class Found(NamedTuple):
-    """What was kept of one audited model."""
-
-    facts: Facts
-    results: Mapping[str, CheckResult]
-    folder: str
-
-
-def read_cell(folder: Path) -> Found:
-    """A folder of results."""
-    return Found(read_json(folder / CELL), read_results(folder), folder.name)
-
-
-def gather(cells: Sequence[Found], failed: Mapping[str, str], settings: Facts, *, smoke: bool) -> StudyResult:
+def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts, *, smoke: bool) -> StudyResult:
     """All tasks as one result."""
     published = {(row["task"], row["quantity"]): row for row in read_published("wiegreffe2019")}
     rows: list[Row] = []
     models: list[Model] = []
     notes = [SMOKE, *NOTES] if smoke else [*NOTES]
-    lost = dict(failed)
-    for cell in cells:
-        name, points = cell.facts["name"], points_of(cell)
-        rows += _rows(cell, points, published)
-        models.append(_model(cell, points))
-        lost |= {
-            f"{name}: {fit}": f"{reason} (to try again: delete results/{cell.folder})"
-            for result in cell.results.values()
-            for fit, reason in result.settings.get("not_run", {}).items()
-        }
+    for measured in cells:
+        points = points_of(measured)
+        rows += _rows(measured, points, published)
+        models.append(_model(measured, points))
         if points and best_of(points) is None:
-            notes.append(_none_far(name, points))
+            notes.append(_none_far(measured.cell.name, points))
     return StudyResult(
         name="wiegreffe2019",
         title="Attention is not not Explanation, again",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
-        tasks={cell.facts["name"]: cell.facts["about"] for cell in cells},
+        tasks={measured.cell.name: measured.about for measured in cells},
         notes=tuple(notes),
-        failed=lost,
+        failed={**failed, **not_fitted(cells)},
         settings=settings,
     )
 
 
-def points_of(cell: Found) -> list[dict[str, Any]]:
+def points_of(measured: Measured) -> list[dict[str, Any]]:
     """Other models on the axes of the frontier: a dict each of what they are and how far they are from the base."""
-    if "adversarial_model" not in cell.results:
+    if "adversarial_model" not in measured.results:
         return []
     found: dict[str, dict[str, Any]] = {}
-    for m in cell.results["adversarial_model"].measurements:
+    for m in measured.results["adversarial_model"].measurements:
         if m.name in MEASURED and "model" in m.by:
             by = {key: value for key, value in m.by.items() if key != "undefined"}
             point = found.setdefault(json.dumps(by, sort_keys=True), by)
             point |= {m.name: m.value, f"{m.name}_low": m.low, f"{m.name}_high": m.high}
-    scores = {tuple(one[key] for key in TRAINED): one["f1"] for one in cell.facts["f1"]}
+    scores = {tuple(one[key] for key in TRAINED): one["f1"] for one in measured.facts["f1"]}
     for point in found.values():
         if point["model"] == "adversary":
             point["f1"] = scores[tuple(point[key] for key in TRAINED)]
@@ -149,17 +128,15 @@ def _adversaries(points: Sequence[Facts]) -> list[Facts]:
 
 
 def _rows(
-    cell: Found, points: Sequence[Facts], published: Mapping[tuple[str, str], Mapping[str, str]]
+    measured: Measured, points: Sequence[Facts], published: Mapping[tuple[str, str], Mapping[str, str]]
 ) -> Iterator[Row]:
-    facts = cell.facts
-    not_comparable = facts["about"]["not_comparable"]
-    model = (facts["name"], facts["encoder"], facts["attention"])
-    beside = facts["about"]["published"]
+    model = (measured.cell.name, measured.cell.encoder, measured.cell.attention)
+    not_comparable, beside = measured.about["not_comparable"], measured.about["published"]
     for quantity, taken in TAKEN.items():
-        for m in _measurements(cell, taken):
-            place = (_class_name(facts["about"]["labels"], m.by.get("class", "")), str(m.by.get("bin", "")))
+        for m in _measurements(measured, taken):
+            place = (_class_name(measured.about["labels"], m.by.get("class", "")), str(m.by.get("bin", "")))
             wanted = published.get((beside, quantity)) if place == ("", "") else None
-            found = Interval(m.value, m.low, m.high, _fits(cell, taken, m))
+            found = Interval(m.value, m.low, m.high, _fits(measured, taken, m))
             yield row_from((*model, quantity, *place), found, wanted, not_comparable)
     best = best_of(points)
     if best is not None:
@@ -173,11 +150,11 @@ def _rows(
             )
 
 
-def _measurements(cell: Found, taken: Taken) -> Iterator[Measurement]:
+def _measurements(measured: Measured, taken: Taken) -> Iterator[Measurement]:
     """Those of this name; of what comes by class or bin too, all."""
-    if taken.check not in cell.results:
+    if taken.check not in measured.results:
         return
-    for m in cell.results[taken.check].measurements:
+    for m in measured.results[taken.check].measurements:
         if m.name == taken.name and all(m.by.get(key) == value for key, value in taken.by.items()):
             yield m
 
@@ -187,26 +164,26 @@ def _class_name(labels: Sequence[str], label: str) -> str:
     return str(labels.index(label)) if label and len(labels) == 2 else label
 
 
-def _fits(cell: Found, taken: Taken, m: Measurement) -> int:
+def _fits(measured: Measured, taken: Taken, m: Measurement) -> int:
     """How many fits a number is of."""
     if taken.over == "seeds":
         return m.n
-    return 1 if taken.over == "one" else int(cell.results[taken.check].settings["seeds"])
+    return 1 if taken.over == "one" else int(measured.results[taken.check].settings["seeds"])
 
 
 def _once(value: float, low: float | None = None, high: float | None = None) -> Interval:
     return Interval(value, -np.inf if low is None else low, np.inf if high is None else high, 1)
 
 
-def _model(cell: Found, points: Sequence[Facts]) -> Model:
-    facts, seeds = cell.facts, cell.results.get("seed_variance")
-    labels = tuple(facts["about"]["labels"])
+def _model(measured: Measured, points: Sequence[Facts]) -> Model:
+    cell, seeds = measured.cell, measured.results.get("seed_variance")
+    labels = tuple(measured.about["labels"])
     values: dict[str, np.ndarray] = {}
     if seeds is not None:
         values = {name: np.asarray(of) for name, of in seeds.per_example.items()}
-        values["predicted"] = np.array([float(facts["predicted"][name]) for name in seeds.examples])
-    trained = int(cell.results["necessity"].settings["seeds"]) if "necessity" in cell.results else 1
-    return Model(facts["name"], facts["encoder"], facts["attention"], labels, trained, values, (), tuple(points))
+        values["predicted"] = np.array([float(measured.predicted[name]) for name in seeds.examples])
+    trained = int(measured.results["necessity"].settings["seeds"]) if "necessity" in measured.results else 1
+    return Model(cell.name, cell.encoder, cell.attention, labels, trained, values, (), tuple(points))
 
 
 def _none_far(name: str, points: Sequence[Facts]) -> str:

@@ -12,7 +12,9 @@ from heatcheck.report.lexicon import WEIGHTS
 from heatcheck.report.wording import interval, number
 
 _LOOKS = {"weighted": (ATTENTION, "diamond"), "without attention": (RIVAL, "circle"), "chance": (FLOOR, "cross")}
-_KINDS = {"permuted": "chance", "random": "chance"} | dict.fromkeys(("uniform", "last", "free"), "without attention")
+_KINDS = {"permuted": "chance", "random": "chance"} | dict.fromkeys(
+    ("uniform", "first", "last", "free"), "without attention"
+)
 
 
 def rows_of(measurements: Sequence[Measurement]) -> Rows:

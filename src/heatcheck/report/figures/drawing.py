@@ -12,12 +12,16 @@ from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.figures.agreement import tau_differences, tau_histogram, tau_matrix
 from heatcheck.report.figures.counterfactual import jsd_by_largest_weight, jsd_histogram
+from heatcheck.report.figures.deception import accuracy_by_mass
+from heatcheck.report.figures.eraser import losses_by_share
 from heatcheck.report.figures.erasure import erasure_effects
 from heatcheck.report.figures.figure import Figure, altair
+from heatcheck.report.figures.flips import fraction_boxes, survival_curves
 from heatcheck.report.figures.frontier import tvd_by_jsd
 from heatcheck.report.figures.guide import guide_accuracies
 from heatcheck.report.figures.necessity import accuracies
 from heatcheck.report.figures.permutation import delta_by_largest_weight
+from heatcheck.report.figures.plausibility import agreement_with_people
 from heatcheck.report.figures.seed_variance import jsd_and_change, jsd_of_seeds
 from heatcheck.report.wording import in_order
 
@@ -26,12 +30,16 @@ Maker: TypeAlias = Callable[[CheckResult, Mapping[str, str]], Figure | None]  # 
 MAKERS: dict[str, tuple[Maker, ...]] = {
     "agreement": (tau_histogram, tau_differences, tau_matrix),
     "erasure": (erasure_effects,),
+    "eraser": (losses_by_share,),
+    "flips": (survival_curves, fraction_boxes),
     "permutation": (delta_by_largest_weight,),
     "counterfactual": (jsd_histogram, jsd_by_largest_weight),
     "necessity": (accuracies,),
     "seed_variance": (jsd_of_seeds, jsd_and_change),
     "adversarial_model": (tvd_by_jsd,),
+    "deception": (accuracy_by_mass,),
     "guide": (guide_accuracies,),
+    "plausibility": (agreement_with_people,),
 }
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from heatcheck.checks import CheckResult
-from heatcheck.report.figures.distribution import alt_data, columns_for, side_by_side, violins, width_of
+from heatcheck.report.figures.distribution import alt_data, columns_for, side_by_side
 from heatcheck.report.figures.figure import BAR, Figure, altair, by_class, declare, heading
+from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.shapes import dots
 from heatcheck.report.wording import number
 
@@ -17,34 +18,16 @@ SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 
 def jsd_of_seeds(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
     """Median JSD over seeds against the largest weight, a panel a predicted class."""
-    values, largest = (result.per_example.get(name) for name in ("jsd", "max_attention"))
-    if values is None or largest is None:
+    drawn = by_largest_weight(result, "jsd", predicted, span=SPAN, axis="median JSD from the other seeds (nats)")
+    if drawn is None:
         return None
-    known = np.where(np.isfinite(largest), values, np.nan)
-    parts = list(by_class(result, "jsd", known, predicted))
-    if not parts:
-        return None
-    panels = [
-        violins(
-            values[here],
-            largest[here],
-            {},
-            {},
-            span=SPAN,
-            title=heading(label, int(here.sum())),
-            axis="median JSD from the other seeds (nats)",
-            first=at % columns_for(len(parts)) == 0,
-            width=width_of(len(parts)),
-        )
-        for at, (label, here) in enumerate(parts)
-    ]
     caption = (
         "How far the weights of each text are from those of the same recipe trained with other seeds (median over "
         "seeds, as published), from texts with flat weights (bottom) to texts with one heavy word (top); lines are "
         "quartiles. Violins far from 0 at the top are texts in which another seed marks another word. "
-        f"Mean {number(float(np.nanmean(known)))} over {int(np.isfinite(known).sum()):,} texts."
+        f"Mean {number(drawn.mean)} over {drawn.texts:,} texts."
     )
-    return declare("seed-variance-by-largest-weight", result.check, caption, side_by_side(panels))
+    return declare("seed-variance-by-largest-weight", result.check, caption, drawn.chart)
 
 
 def jsd_and_change(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:

@@ -12,7 +12,10 @@ from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, Figu
 from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, violins
 from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.shapes import mean_of
+from heatcheck.report.figures.study_deception import deception_scatters
+from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
 from heatcheck.report.figures.study_refits import frontiers, seed_scatters, seed_violins
+from heatcheck.report.figures.study_tasks import accuracies_across_tasks
 from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, method_of, model_name, models_in_order
 from heatcheck.report.wording import spaced
 from heatcheck.studies import Model, StudyResult
@@ -50,6 +53,10 @@ def draw_study(found: StudyResult) -> list[Figure]:
         seed_violins(models),
         seed_scatters(models),
         frontiers(found, models),
+        flip_curves(models),
+        flip_boxes(models),
+        accuracies_across_tasks(found, models),
+        deception_scatters(found, models),
     )
     return [figure for figure in drawn if figure]
 
@@ -106,6 +113,7 @@ def mean_differences(found: StudyResult) -> Figure | None:
     y = alt.Y("task:N", title=None, sort=tasks).axis(grid=True, tickBand="extent", labelLimit=140)
     offset = alt.YOffset("model:N", sort=order)
     encoders = [name for name in ENCODERS.values() if any(row["encoder"] == name for row in rows)]
+    attentions = [name for name in ATTENTIONS.values() if any(row["attention"] == name for row in rows)]
     colour = (
         alt.Color("encoder:N", title="encoder")
         .scale(domain=encoders, range=[FLOOR, MOST, RIVAL][: len(encoders)])
@@ -113,7 +121,7 @@ def mean_differences(found: StudyResult) -> Figure | None:
     )
     shape = (
         alt.Shape("attention:N", title="attention")
-        .scale(domain=list(ATTENTIONS.values()), range=["circle", "diamond"])
+        .scale(domain=attentions, range=["circle", "diamond"][: len(attentions)])
         .legend(orient="top", symbolFillColor=FLOOR, symbolStrokeColor=FLOOR)
     )
     # Three seeds can have any interval: one that is wider than the axis runs to its edge.

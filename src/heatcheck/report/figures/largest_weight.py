@@ -1,0 +1,47 @@
+"""A check's values by how peaked the weights of each text were, a panel of violins a predicted class."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heatcheck.checks import CheckResult
+from heatcheck.report.figures.distribution import columns_for, side_by_side, violins, width_of
+from heatcheck.report.figures.figure import by_class, heading
+from heatcheck.report.figures.shapes import Span
+
+
+class Drawn(NamedTuple):
+    """The panels, and the texts they are of."""
+
+    chart: Any
+    mean: float
+    texts: int
+
+
+def by_largest_weight(
+    result: CheckResult, quantity: str, predicted: Mapping[str, str], *, span: Span, axis: str
+) -> Drawn | None:
+    """None where the check has no such values, or no largest weights to hold them against."""
+    values, largest = (result.per_example.get(name) for name in (quantity, "max_attention"))
+    if values is None or largest is None:
+        return None
+    known = np.where(np.isfinite(largest), values, np.nan)
+    parts = list(by_class(result, quantity, known, predicted))
+    if not parts:
+        return None
+    panels = [
+        violins(
+            values[here],
+            largest[here],
+            {},
+            {},
+            span=span,
+            title=heading(label, int(here.sum())),
+            axis=axis,
+            first=at % columns_for(len(parts)) == 0,
+            width=width_of(len(parts)),
+        )
+        for at, (label, here) in enumerate(parts)
+    ]
+    return Drawn(side_by_side(panels), float(np.nanmean(known)), int(np.isfinite(known).sum()))

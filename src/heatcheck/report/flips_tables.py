@@ -1,0 +1,151 @@
+"""What taking weights away did, as tables of text: first how much of a ranking's advantage is its sign."""
+
+import math
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.lexicon import BY
+from heatcheck.report.table import Table, pivot
+from heatcheck.report.wording import MINUS, NOTHING, interval, number, spaced
+
+_SIGN = ("attention", "gradient x attention", "gradient x attention (signed)")
+
+
+def flips_tables(result: CheckResult) -> list[Table]:
+    """The sign first, then every ranking, then single weights."""
+    return [_sign(result), _rankings(result), _single(result), _changes(result), _pairs(result)]
+
+
+def ranking_name(name: str) -> str:
+    """
+    >>> ranking_name("gradient x attention (signed)"), ranking_name("leave_one_out"), ranking_name("random")
+    ('gradient × attention (signed)', 'leave one out', 'random order')
+    """
+    return "random order" if name == "random" else spaced(name).replace(" x ", " × ")
+
+
+def _found(result: CheckResult, name: str, **by: object) -> Measurement | None:
+    """The one measurement with exactly these facts, but for what is counted beside it."""
+    for m in result.measurements:
+        if m.name == name and {key: value for key, value in m.by.items() if key != "undefined"} == by:
+            return m
+    return None
+
+
+def _shown(m: Measurement | None, *, ends: bool = False) -> str:
+    if m is None:
+        return NOTHING
+    return f"{number(m.value)} {interval(m)}" if ends else number(m.value)
+
+
+def _fine(value: float) -> str:
+    """The JSD of a single weight is small.
+
+    >>> _fine(-0.00012), _fine(-0.000001)
+    ('−0.00012', '0.00000')
+    """
+    if not math.isfinite(value):
+        return NOTHING
+    text = f"{value:.5f}"
+    return text.replace("-", MINUS) if float(text) else text.lstrip("-")
+
+
+def _sign(result: CheckResult) -> Table:
+    rows = []
+    for over in ("all", "common"):
+        gap = _found(result, "gap", over=over)
+        if gap is None:
+            continue
+        of = {"all": "fraction_censored", "common": "fraction"}[over]
+        by = {} if over == "all" else {"over": "common"}
+        means = [_shown(_found(result, of, ranking=name, **by)) for name in _SIGN]
+        share = _found(result, "sign_share", over=over)
+        rows.append((BY["over", over], *means, _shown(gap, ends=True), _shown(share, ends=True), f"{gap.n:,}"))
+    columns = ("texts", *map(ranking_name, _SIGN), "attention minus signed", "share that is sign", "n")
+    return Table("How much of what signed gradients gain on attention is the sign (share removed)", columns, rows)
+
+
+def _rankings(result: CheckResult) -> Table:
+    def cells(name: str) -> tuple[str, ...]:
+        own, common = (_found(result, "fraction", ranking=name, over=over) for over in ("own", "common"))
+        median = _found(result, "median_fraction", ranking=name, over="own")
+        wins = [
+            _found(result, "head_to_head", ranking=name, against="attention", outcome=outcome)
+            for outcome in ("fewer", "more")
+        ]
+        return (
+            ranking_name(name),
+            _shown(_found(result, "fraction_censored", ranking=name), ends=True),
+            _shown(_found(result, "never", ranking=name)),
+            NOTHING if own is None else f"{number(own.value)} (n = {own.n:,})",
+            _shown(median),
+            _shown(common),
+            _shown(_found(result, "mass", ranking=name)),
+            *map(_shown, wins),
+        )
+
+    common = _found(result, "common")
+    shared = f"{common.value:.0%} of the texts" if common else "no text"
+    return Table(
+        f"Until the decision flips, by ranking; {shared} flip under every one",
+        (
+            "removed first",
+            "share, never = 1",
+            "never",
+            "own texts",
+            "median",
+            "common texts",
+            "weight gone",
+            "fewer than attention",
+            "more",
+        ),
+        [cells(str(name)) for name in result.settings.get("rankings", ())],
+        dense=True,
+    )
+
+
+def _single(result: CheckResult) -> Table:
+    cells = [
+        (BY["sampler", str(m.by["sampler"])], BY["cell", str(m.by["cell"])], _shown(m, ends=True))
+        for m in result.measurements
+        if m.name == "single"
+    ]
+    same = {"correct": "0", "as published": _shown(_found(result, "same_place"))}
+    if cells:
+        cells += [(BY["sampler", name], "it is the heaviest itself", share) for name, share in same.items()]
+    return pivot(
+        "Whose removal alone flips the decision: the heaviest weight, or a random one", "the random one", cells
+    )
+
+
+def _changes(result: CheckResult) -> Table:
+    at: dict[str, dict[str, Measurement]] = {}
+    for m in result.measurements:
+        if m.name in ("delta_js", "delta_js_negative") and m.by.get("sampler") == "correct":
+            at.setdefault(str(m.by.get("bin", "all")), {})[m.name] = m
+    return Table(
+        "How much more the output moves without the heaviest weight than without a random one (JSD, nats)",
+        ("the heaviest is heavier by", "ΔJSD", "95% interval", "share below 0", "texts"),
+        [
+            (
+                where.removeprefix("Δα "),
+                _fine(found["delta_js"].value),
+                f"[{_fine(found['delta_js'].low)}, {_fine(found['delta_js'].high)}]",
+                _shown(found.get("delta_js_negative")),
+                f"{found['delta_js'].n:,}",
+            )
+            for where, found in at.items()
+            if "delta_js" in found
+        ],
+    )
+
+
+def _pairs(result: CheckResult) -> Table:
+    rows = []
+    for m in result.measurements:
+        if m.name == "pair_difference":
+            compared = str(m.by["compared"])
+            only = [_found(result, "pair", cell=cell, compared=compared) for cell in ("first only", "second only")]
+            p = f"{float(m.by['mcnemar_p']):.3g}"
+            rows.append((compared, *map(_shown, only), _shown(m, ends=True), p, f"{m.n:,}"))
+    columns = ("weights", "only the first flips", "only the second", "difference", "McNemar p", "n")
+    return Table("Two weights that are no matter of chance", columns, rows)

@@ -1,0 +1,95 @@
+"""What people marked beside what explanations mark, as tables: each number next to both kinds of chance."""
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.table import Table
+from heatcheck.report.wording import NOTHING, interval, number, said, spaced
+
+RANDOM, SPANS = "random", "random spans"
+
+
+def plausibility_tables(result: CheckResult) -> list[Table]:
+    """Areas, hard choices, and what the published code makes of the same marks."""
+    explainers = [str(name) for name in result.settings.get("explainers", ())]
+    return [_areas(result, explainers), _hard(result, explainers), _published(result, explainers)]
+
+
+def _areas(result: CheckResult, explainers: list[str]) -> Table:
+    rows = []
+    for name in explainers:
+        own = _find(result, "auprc", explainer=name)
+        share = _find(result, "P", explainer=name)
+        if own is None:
+            continue
+        rows.append(
+            (
+                spaced(name),
+                number(own.value),
+                interval(own),
+                *_chances(result, "auprc", name),
+                _long(share),
+                f"{own.n:,}",
+            )
+        )
+    columns = ("explanation", "AUPRC", "95% interval", "random scores", "its runs elsewhere", "P", "n")
+    title = "How high people's words are ranked; P is the share of the way from the better chance to full agreement"
+    return Table(title, columns, rows)
+
+
+def _hard(result: CheckResult, explainers: list[str]) -> Table:
+    rows = []
+    for kind in ("top k", "window"):
+        for name in explainers:
+            how = {"rationale": kind, "average": "macro"}
+            found = [_find(result, measure, explainer=name, **how) for measure in ("token_f1", "iou_f1")]
+            cells = [
+                (_long(own), *_chances(result, measure, name, **how))
+                for measure, own in zip(("token_f1", "iou_f1"), found, strict=True)
+            ]
+            if any(found):
+                rows.append((f"{spaced(name)}, {kind}", *cells[0], *cells[1]))
+    chance = ("random scores", "its runs elsewhere")
+    columns = ("explanation", "F1 of words", *chance, "F1 of spans", *chance)
+    share = result.settings.get("share_of_words")
+    size = f"{share:.0%} of its words" if isinstance(share, float) else "as many words as people mark"
+    origin = said(result.settings.get("share", ""))
+    title = f"A choice of {size} a text ({origin}): the highest ones, or the best run; means over texts"
+    return Table(title, columns, rows, dense=True)
+
+
+def _published(result: CheckResult, explainers: list[str]) -> Table:
+    rows = []
+    who = [{"explainer": name} for name in [*explainers, RANDOM]]
+    for by in who:
+        areas = [_find(result, name, **by) for name in ("auprc", "average_precision")]
+        spans = [
+            _find(result, "iou_f1", **by, rationale="top k", average=average)
+            for average in ("macro as published", "macro", "micro")
+        ]
+        if any(areas):
+            rows.append(
+                (spaced(by["explainer"]), *(NOTHING if m is None else number(m.value) for m in (*areas, *spans)))
+            )
+    columns = (
+        "explanation",
+        "AUPRC, trapezoids (published)",
+        "average precision",
+        "F1 of spans, of mean P and mean R (published)",
+        "mean F1 of spans",
+        "F1 of all spans",
+    )
+    return Table("What the published code makes of the same marks, and what it would be otherwise", columns, rows)
+
+
+def _find(result: CheckResult, name: str, **by: str) -> Measurement | None:
+    """The one of exactly these values."""
+    return next((m for m in result.measurements if m.name == name and dict(m.by) == by), None)
+
+
+def _chances(result: CheckResult, name: str, explainer: str, **how: str) -> tuple[str, str]:
+    chance = _find(result, name, explainer=RANDOM, **how)
+    spans = _find(result, name, explainer=SPANS, matched=explainer, **how)
+    return (NOTHING if chance is None else number(chance.value), NOTHING if spans is None else number(spans.value))
+
+
+def _long(m: Measurement | None) -> str:
+    return NOTHING if m is None else f"{number(m.value)} {interval(m)}"

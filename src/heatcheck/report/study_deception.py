@@ -1,0 +1,149 @@
+"""A study of models trained to deceive: Table 3 beside ours, where the marked words went, and what it says in short."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from heatcheck.report.deception_tables import NEAR, TRACES, fine, with_ends
+from heatcheck.report.study_wording import RERUNS, model_name, theirs, with_interval
+from heatcheck.report.table import Table
+from heatcheck.report.wording import NOTHING, number
+from heatcheck.studies import Model, Row, StudyResult
+
+_Rows = Mapping[tuple[str, str, str], Row]  # by task, encoder and quantity
+_KINDS = {"removed": "words removed", "0": "honest", "twin": "gauge twin"}
+_TWIN, _AGAINST = "twin", "read against"
+_PAIRED = {
+    "accuracy_lost": "accuracy lost",
+    "mass_removed": "weight taken off",
+    "agreement": "same decision",
+    "after_deletion": "accuracy without those words",
+}
+# What the numbers of a table are read against, where that is of the texts and not of other models.
+_BESIDE = {
+    "after_deletion": "commonest",
+    **{f"neighbours:{distance}": f"neighbours_share:{distance}" for distance in (1, 2, 3)},
+    **dict.fromkeys(("contribution", "norm_embedding", "norm_state"), "share"),
+    **dict.fromkeys(("rest_states", "rest_embeddings"), "commonest"),
+}
+
+
+def tables_of_deception(found: StudyResult, models: Sequence[Model]) -> list[Table]:
+    """Table 3, the same paired with the honest models, and the traces."""
+    rows = {(row.task, row.encoder, row.quantity): row for row in found.rows}
+    shown = [model for model in models if (model.task, model.encoder, "mass_at:0") in rows]
+    if not shown:
+        return []
+    rerun = RERUNS["pruthi2020"].word
+    published = ("accuracy", "paper", rerun, "weight on the marked words", "paper", rerun)
+    return [
+        Table(
+            "Table 3: accuracy, and the weight on the marked words",
+            ("task and model", "trained", *published, "seeds"),
+            [line for model in shown for line in _of_table_3(model, rows)],
+            dense=True,
+        ),
+        _by_strength(
+            "Beside the honest model of the same seed, and with the marked words deleted", shown, rows, _PAIRED
+        ),
+        _by_strength("Where the weight went, and what the marked words add", shown, rows, NEAR),
+        _by_strength(
+            "What is left of the marked words, and how often other words alone tell the label", shown, rows, TRACES
+        ),
+    ]
+
+
+def _of_table_3(model: Model, rows: _Rows) -> Iterable[tuple[str, ...]]:
+    """A line each way of training, the gauge twin last, then what both columns are read against."""
+    place = (model.task, model.encoder)
+    name = _name(model)
+    for strength in ("removed", *strengths_of(model, rows), _TWIN):
+        pair = [rows.get((*place, f"{kind}_at:{strength}")) for kind in ("accuracy", "mass")]
+        known = [row for row in pair if row is not None]
+        if not known:
+            continue
+        cells = [
+            cell
+            for row in pair
+            for cell in (
+                (NOTHING, NOTHING, NOTHING)
+                if row is None
+                else (with_interval(row), theirs(row.quantity, row.paper), theirs(row.quantity, row.rerun))
+            )
+        ]
+        yield (name, said(strength), *cells, str(known[0].seeds))
+    prior, share = (rows.get((*place, quantity)) for quantity in ("commonest", "share"))
+    beside = [NOTHING if row is None else number(row.value) for row in (prior, share)]
+    yield (name, _AGAINST, beside[0], NOTHING, NOTHING, beside[1], NOTHING, NOTHING, NOTHING)
+
+
+def _by_strength(caption: str, models: Sequence[Model], rows: _Rows, columns: Mapping[str, str]) -> Table:
+    """A line each model and λ that has any of these numbers, then what they are read against."""
+    lines: list[tuple[str, str, dict[str, Row]]] = []
+    for model in models:
+        here = []
+        for strength in (*strengths_of(model, rows), _TWIN):
+            wanted = {name: _row(rows, model, name, strength) for name in columns}
+            found = {name: row for name, row in wanted.items() if row is not None}
+            here += [(_name(model), said(strength), found)] if found else []
+        beside = {name: rows.get((model.task, model.encoder, quantity)) for name, quantity in _BESIDE.items()}
+        known = {name: row for name, row in beside.items() if row is not None and name in columns}
+        lines += [*here, (_name(model), _AGAINST, known)] if here and known else here
+    used = [name for name in columns if any(name in found for _, what, found in lines if what != _AGAINST)]
+    body = [
+        (name, what, *(_cell(column, found[column]) if column in found else NOTHING for column in used))
+        for name, what, found in lines
+    ]
+    return Table(caption, ("task and model", "trained", *(columns[name] for name in used)), body, dense=True)
+
+
+def _row(rows: _Rows, model: Model, name: str, strength: str) -> Row | None:
+    """`neighbours:2` at λ = 0.1 is the quantity `neighbours:0.1:2`."""
+    plain, _, distance = name.partition(":")
+    return rows.get((model.task, model.encoder, f"{plain}:{strength}{f':{distance}' if distance else ''}"))
+
+
+def _cell(name: str, row: Row) -> str:
+    return with_ends(name, row.value, row.low, row.high)
+
+
+def strengths_of(model: Model, rows: _Rows) -> list[str]:
+    """The λ of a model, the honest 0 first."""
+    names = [q for task, encoder, q in rows if (task, encoder) == (model.task, model.encoder)]
+    found = [name.removeprefix("mass_at:") for name in names if name.startswith("mass_at:")]
+    return sorted((strength for strength in found if strength != _TWIN), key=float)
+
+
+def said(strength: str) -> str:
+    """
+    >>> said("0.1"), said("twin")
+    ('λ = 0.1', 'gauge twin')
+    """
+    return _KINDS.get(strength, f"λ = {strength}")
+
+
+def _name(model: Model) -> str:
+    return f"{model.task}, {model_name(model.encoder, model.attention).partition(',')[0]}"
+
+
+def deception_in_short(rows: Iterable[Row]) -> str:
+    """What the largest λ did to each model, and its twin; nothing where none was trained to deceive."""
+    found = {(row.task, row.encoder, row.attention, row.quantity): row for row in rows}
+    models = {key[:3]: None for key in found if key[3] == "mass_at:0"}
+    told = []
+    for place in models:
+        model = Model(*place, (), 0, {}, ())
+        by_quantity = {(task, encoder, quantity): row for (task, encoder, _, quantity), row in found.items()}
+        *_, last = strengths_of(model, by_quantity)
+        if last == "0":
+            continue
+
+        def at(strength: str, place: tuple[str, str, str] = place) -> tuple[str, str]:
+            accuracy, mass = (found[*place, f"{kind}_at:{strength}"].value for kind in ("accuracy", "mass"))
+            return f"{accuracy:.2f}", fine(mass)
+
+        (right, there), (then, left) = at("0"), at(last)
+        told.append(
+            f"{_name(model)}: accuracy {right} and weight {there} on the marked words, {then} and {left} at λ = {last}"
+        )
+        if (*place, "mass_at:twin") in found:
+            told[-1] += ", {} and {} in its gauge twin".format(*at(_TWIN))
+    return f"Honest and trained to deceive. {'; '.join(told)}." if told else ""

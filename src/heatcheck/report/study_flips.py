@@ -1,0 +1,95 @@
+"""The tables of a study of flips, and what it says in short."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from heatcheck.report.flips_tables import ranking_name
+from heatcheck.studies import Row
+
+_PRODUCT, _SIGNED = "gradient x attention", "gradient x attention (signed)"
+RANKINGS = ("attention", _PRODUCT, _SIGNED, "gradient", "gradient (signed)", "attention ascending", "random")
+
+_DIFFERENCES = ("Δα 0.0–0.2", "Δα 0.2–0.4", "Δα 0.4–0.6", "Δα 0.6–0.8", "Δα 0.8–1.0")
+
+
+def _by_ranking(prefix: str, rankings: Iterable[str] = RANKINGS) -> dict[str, str]:
+    return {f"{prefix}:{name}": ranking_name(name) for name in rankings}
+
+
+# caption and columns (quantity -> title) of each table; the first says what the study is about
+FLIPS: tuple[tuple[str, Mapping[str, str]], ...] = (
+    (
+        "How much of what signed gradients gain on attention is the sign (share removed, never = 1)",
+        {
+            **_by_ranking("censored", ("attention", _PRODUCT, _SIGNED, "random")),
+            "gap:all": "attention minus signed",
+            "sign_share:all": "share that is sign",
+        },
+    ),
+    (
+        "The same over the texts that flip under every ranking",
+        {
+            "common": "of the texts",
+            "sign_share:common": "share that is sign",
+            **_by_ranking("fraction:common"),
+        },
+    ),
+    ("Mean share removed, over the texts that flip under each ranking, as published", _by_ranking("fraction:own")),
+    ("Median share removed, over the same", _by_ranking("median:own")),
+    ("Share of texts that never flip", {"default": "decided as when nothing is left", **_by_ranking("never")}),
+    (
+        "Whose removal alone flips the decision: the heaviest weight, or any other",
+        {
+            "single:correct:both": "both",
+            "single:correct:top only": "only the heaviest",
+            "single:correct:random only": "only the other",
+            "single:correct:neither": "neither",
+        },
+    ),
+    (
+        "The same with the published sampler",
+        {
+            "single:as published:both": "both",
+            "single:as published:top only": "only the heaviest",
+            "single:as published:random only": "only the other",
+            "single:as published:neither": "neither",
+            "same_place": "the other is the heaviest itself",
+        },
+    ),
+    (
+        "How much more the output moves without the heaviest weight than without any other (JSD, nats)",
+        {
+            "delta_js:correct": "all",
+            **{f"delta_js:correct:{name}": name for name in _DIFFERENCES},
+            "delta_js_negative:correct": "share of draws below 0",
+        },
+    ),
+    (
+        "The models",
+        {
+            "texts measured": "texts measured",
+            "tokens": "words or sentences a text",
+            "accuracy": "accuracy",
+            "commonest": "commonest label",
+            "evenness": "evenness",
+        },
+    ),
+)
+
+
+def flips_in_short(rows: Iterable[Row]) -> str:
+    """How much of the published gap is sign, as a sentence; "" where that was not asked."""
+    rows = list(rows)
+    shares = [row.value for row in rows if row.quantity == "sign_share:all"]
+    kinds = sum(row.quantity == "gap:all" for row in rows)
+    if not shares:
+        return ""
+    without = kinds - len(shares)
+    mostly = "" if np.median(shares) > 0.5 else "not "
+    return (
+        f"Most of the lead of signed gradients is {mostly}their sign: of what signed "
+        f"gradient × attention gains on attention, the sign alone makes {np.median(shares):.0%} in the middle one of "
+        f"{len(shares)} kinds of models ({min(shares):.0%} to {max(shares):.0%})"
+        f"{f'; {without} more have no such lead' if without else ''}. A heatmap has no sign."
+    )

@@ -1,0 +1,83 @@
+"""A study of other weights across tasks: its tables, with single sequences above pairs, and what it says in short."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from heatcheck.report.study_wording import two_digits, with_half
+from heatcheck.report.table import Table
+from heatcheck.report.wording import NOTHING
+from heatcheck.studies import Model, Row, StudyResult
+
+# How weights other than a model's own come to it -> what it is called where they are its own.
+WAYS = {"put_in": "own", "trained": "learned"}
+SAID = {"put_in": "put in at test time", "trained": "trained so"}
+KINDS = {
+    "uniform": "uniform",
+    "permuted": "shuffled",
+    "random": "random",
+    "first": "first state only",
+    "last": "last state only",
+}
+COMMONEST = "commonest"
+SEQUENCES = {1: "one", 2: "a pair"}
+_OF_WAY = {"put_in": {"evenness": "evenness"}, "trained": {"index": "index", "N:retrained": "N"}}
+
+
+def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
+    """All tasks in one table, two rows each, and what each kind of weights costs, paired by seed."""
+    rows = {(row.task, row.quantity): row for row in found.rows}
+    shown = [model for model in models if (model.task, "put_in:own") in rows]
+    beside = {name: words for of_way in _OF_WAY.values() for name, words in of_way.items()}
+    body, lost = [], []
+    for model in in_groups(found, shown):
+        sequences = SEQUENCES[segments(found, model.task)]
+        for way, own in WAYS.items():
+            place = (sequences, model.task, SAID[way])
+            numbers = [_cell(rows, model.task, f"{way}:{kind}") for kind in (own, *KINDS)]
+            others = [_cell(rows, model.task, name) if name in _OF_WAY[way] else NOTHING for name in beside]
+            body.append((*place, *numbers, two_digits(rows[model.task, COMMONEST].value), *others, str(model.seeds)))
+            lost.append((*place, *(_cell(rows, model.task, f"lost_{way}:{kind}") for kind in KINDS), str(model.seeds)))
+    if not body:
+        return []
+    first = ("sequences", "task", "other weights")
+    return [
+        Table(
+            "Accuracy under other weights, put in at test time and trained with; ± half of the 95% interval",
+            (*first, "its own", *KINDS.values(), "commonest label", *beside.values(), "seeds"),
+            body,
+            dense=True,
+        ),
+        Table(
+            "What they cost: accuracy under learned weights minus accuracy under these, seed by seed",
+            (*first, *KINDS.values(), "seeds"),
+            lost,
+            dense=True,
+        ),
+    ]
+
+
+def tasks_in_short(rows: Iterable[Row]) -> str:
+    """N of every task, in a sentence; nothing where no model was trained with other weights on several tasks."""
+    rows = list(rows)
+    needed = [f"{row.task} {with_half(row)}" for row in rows if row.quantity == "N:retrained"]
+    if not needed or not any(row.quantity.startswith("trained:") for row in rows):
+        return ""
+    return (
+        "Share of what a model knows above the commonest label that is lost when it is trained without learned "
+        f"attention (N): {'; '.join(needed)}."
+    )
+
+
+def segments(found: StudyResult, task: str) -> int:
+    """How many texts an example of a task has."""
+    return int(found.tasks[task].get("segments", 1))
+
+
+def in_groups(found: StudyResult, models: Sequence[Model]) -> list[Model]:
+    """Models that read one sequence before those that read a pair."""
+    return sorted(models, key=lambda model: segments(found, model.task))
+
+
+def _cell(rows: Mapping[tuple[str, str], Row], task: str, quantity: str) -> str:
+    if (task, quantity) not in rows:
+        return NOTHING
+    return with_half(rows[task, quantity]).replace(" ", "\N{NO-BREAK SPACE}")

@@ -1,0 +1,246 @@
+"""Vashishth et al. 2019, "Attention Interpretability Across NLP Tasks": other weights, put in and trained with.
+
+A model of each task and seed, with other weights put in its own's place at test time; and the same seeds trained with
+such weights from the start. One sequence or a pair of them; for pairs both decoders, for the question is whether the
+answer can reach the decoder by another way than through the weights.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck import stats
+from heatcheck.checks import CheckResult
+from heatcheck.checks.other_weights import SWAPS
+from heatcheck.engine import Facts, Outcome
+from heatcheck.errors import BadInput
+from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
+from heatcheck.studies.corpora import as_released, shown_settings
+from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, read_published, row_from
+
+VERSION = 1  # raised by hand when a cell's results change
+STATES = ("jw-release", "jw-paper")  # the kept epoch is the best on dev, or on test
+SINGLE, PAIRS = ("sst", "imdb_small", "20news_sports", "ag_news"), ("snli", "babi_1", "babi_2", "planted_lookup")
+TASKS = SINGLE + PAIRS
+DECODERS = {
+    "merge": "the decoder sees the second text beside the weighted first",
+    "linear": "the second text is in the weights only",
+}
+WITHOUT_VECTORS = ("babi_1", "babi_2", "planted_lookup")  # their words have meanings of their own
+OF_TASK: Mapping[str, Facts] = {"planted_lookup": {"embedding": 50}}  # as the stories have; the rest is the preset's
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+
+    tasks: tuple[str, ...] = TASKS
+    seeds: int = 5
+    preset: str = "jw-release"
+    vectors: str | None = None
+    epochs: int | None = None  # of every training; None: the preset's
+    patience: int | None = None  # None: the preset's, which never stops early
+    texts: int | None = None  # of each split, for a quick run
+
+
+QUICK = Settings(tasks=("sst", "planted_lookup"), seeds=2, epochs=1, texts=40)
+
+
+class Kind(NamedTuple):
+    """A kind of model: a task, and for a pair a decoder."""
+
+    name: str
+    task: str
+    decoder: str  # "" for one sequence
+
+
+def kinds_of(tasks: Sequence[str]) -> list[Kind]:
+    """One a task, and two for a pair; single sequences above pairs.
+
+    >>> [kind.name for kind in kinds_of(["babi_1", "sst"])]
+    ['sst', 'babi_1, merge', 'babi_1, linear']
+    """
+    single = [Kind(task, task, "") for task in tasks if task in SINGLE]
+    return single + [Kind(f"{task}, {how}", task, how) for task in tasks if task in PAIRS for how in DECODERS]
+
+
+def cells_of(settings: Settings, kind: Kind) -> list[Cell]:
+    """A cell a seed; the first also asks what models do that were trained with other weights."""
+    vectors = None if kind.task in WITHOUT_VECTORS else settings.vectors
+    choices: dict[str, Any] = {"preset": settings.preset, "encoder": "lstm", "attention": "tanh", "vectors": vectors}
+    budget = {"epochs": settings.epochs, "patience": settings.patience}
+    choices |= OF_TASK.get(kind.task, {})
+    choices |= {"decoder": kind.decoder} if kind.decoder else {}
+    choices |= {key: value for key, value in budget.items() if value is not None}
+    base = Cell(
+        kind.name,
+        as_released(kind.task),
+        "lstm",
+        "tanh",
+        choices,
+        ("necessity",),
+        {"necessity.seeds": settings.seeds, "necessity.retrained": list(SWAPS)},
+        seen=DECODERS.get(kind.decoder, ""),
+        refit=True,
+    )
+    return [base] + [
+        base._replace(name=f"{kind.name}, seed {seed}", settings={}, seed=seed, refit=False)
+        for seed in range(1, settings.seeds)
+    ]
+
+
+def run(
+    settings: Settings,
+    folder: Path,
+    *,
+    data_dir: Path | str | None = None,
+    device: str = "auto",
+    workers: int = 0,
+    progress: Callable[[Outcome, int, int], None] | None = None,
+) -> StudyResult:
+    """Fits and measures what is missing under `folder`, then gathers every number beside the published one."""
+    check_names("task of vashishth2019", settings.tasks, TASKS)
+    check_names("preset of vashishth2019", [settings.preset], STATES)
+    if settings.seeds < 2:
+        raise BadInput(
+            f"vashishth2019 compares means over seeds, so it needs at least 2 of them, not {settings.seeds}."
+        )
+    kinds = kinds_of(settings.tasks)
+    measured, failed = measure_cells(
+        "vashishth2019",
+        VERSION,
+        [cell for kind in kinds for cell in cells_of(settings, kind)],
+        folder,
+        texts=settings.texts,
+        data_dir=data_dir,
+        device=device,
+        workers=workers,
+        progress=progress,
+    )
+    return gather(settings, kinds, measured, failed)
+
+
+def gather(
+    settings: Settings, kinds: Sequence[Kind], measured: Sequence[Measured], failed: Mapping[str, str]
+) -> StudyResult:
+    """All models as one result."""
+    published = {(row["task"], row["quantity"]): row for row in read_published("vashishth2019")}
+    found = {one.cell.name: one for one in measured}
+    rows: list[Row] = []
+    models: list[Model] = []
+    tasks: dict[str, Facts] = {}
+    for kind in kinds:
+        of_kind = [found[cell.name] for cell in cells_of(settings, kind) if cell.name in found]
+        if of_kind:
+            about = of_kind[0].about
+            # The reproduction's decoder sees both texts of a pair.
+            beside = {quantity: row for (task, quantity), row in published.items() if task == about["published"]}
+            beside = {} if kind.decoder == "linear" else beside
+            other = ", ".join(part for part in (ONE_WAY if beside else "", about["not_comparable"]) if part)
+            tasks[kind.name] = {**about, "not_comparable": other}
+            rows += [
+                row_from(
+                    (kind.name, "lstm", "tanh", quantity, "", ""),
+                    value,
+                    beside.get(quantity),
+                    other,
+                )
+                for quantity, value in (*put_in(of_kind), *trained(found.get(kind.name)))
+            ]
+            models.append(Model(kind.name, "lstm", "tanh", tuple(about["labels"]), len(of_kind), {}, ()))
+    here = [task for task in settings.tasks if any(one.cell.task == as_released(task) for one in measured)]
+    return StudyResult(
+        name="vashishth2019",
+        title="Attention interpretability across tasks, again",
+        paper=PAPER,
+        rows=tuple(rows),
+        models=tuple(models),
+        tasks=tasks,
+        notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
+        failed={**failed, **not_fitted(measured)},
+        settings=shown_settings(settings, here),
+    )
+
+
+def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[str, stats.Interval]]:
+    """What other weights do to the models as they are: over their seeds and all texts of test."""
+    results = [one.results["necessity"] for one in of_kind if "necessity" in one.results]
+    if not results:
+        return
+    prior = results[0].find("prior")
+    yield "commonest", stats.Interval(prior.value, prior.low, prior.high, 1)  # one, whatever the seeds
+    own = _by_seed(results, "accuracy:swapped:own")
+    yield "put_in:own", stats.two_way_interval(own)
+    for weights in SWAPS:
+        right = _by_seed(results, f"accuracy:swapped:{weights}")
+        yield f"put_in:{weights}", stats.two_way_interval(right)
+        yield f"lost_put_in:{weights}", stats.two_way_interval(own - right)
+        yield f"change:{weights}", stats.two_way_interval(_by_seed(results, f"change:{weights}"))
+    even = _by_seed(results, "evenness")
+    several = np.isfinite(even).all(axis=0)  # a text of one token has no evenness, whatever the seed
+    if several.any():
+        yield "evenness", stats.two_way_interval(even[:, several])
+
+
+def trained(base: Measured | None) -> Iterator[tuple[str, stats.Interval]]:
+    """What models do that were trained with other weights, paired by seed."""
+    if base is None or "necessity" not in base.results:
+        return
+    wanted: dict[str, tuple[str, Facts]] = {}
+    for weights in ("learned", *SWAPS):
+        wanted[f"trained:{weights}"] = ("accuracy", {"fit": "retrained", "weights": weights})
+    for weights in SWAPS:
+        wanted[f"lost_trained:{weights}"] = ("difference", {"free": weights})
+    for name in ("N", "headroom"):
+        wanted[f"{name}:retrained"] = (name, {"against": "retrained"})
+    wanted["index"] = ("index", {"against": "retrained"})
+    for quantity, (name, by) in wanted.items():
+        for m in base.results["necessity"].measurements:
+            if m.name == name and all(m.by.get(key) == value for key, value in by.items()):
+                yield quantity, stats.Interval(m.value, m.low, m.high, m.n)
+
+
+def _by_seed(results: Sequence[CheckResult], name: str) -> Float[np.ndarray, "seed example"]:
+    """The values of every text, a row a seed."""
+    assert len({result.examples for result in results}) == 1, "all seeds answer the same texts"
+    return np.stack([np.asarray(result.per_example[name]) for result in results])
+
+
+PAPER = "Vashishth et al. 2019, Attention Interpretability Across NLP Tasks (arXiv 1909.11218)"
+ONE_WAY = "an LSTM in one direction"
+SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. No number here means anything."
+NOTES = (
+    "The paper's own numbers could not be read again, and no code was found: nothing here is set beside them. The "
+    "numbers beside ours are of a reproduction of Mohankumar et al. 2020 by Bouwman et al. 2021, who trained their "
+    "models with all weight on the last state and with uniform weights too: one run each, an LSTM that reads in one "
+    "direction with 256 units, other word vectors. They are not comparable as numbers; what can be compared is where "
+    "attention is needed and where it is not.",
+    "Weights that are put in at test time meet a model that was trained with its own: what it loses says that it uses "
+    "them. Only a model that was trained with other weights says whether the task needs learned ones.",
+    "Shuffled weights change little where the weights are even: the evenness, entropy over that of uniform weights, "
+    "stands beside. Random weights are drawn from all points of the simplex alike; other draws would be more or less "
+    "even. Ten draws a text are put in; a model is trained with fresh draws at every step and tested with one draw a "
+    "text, the same for every seed.",
+    "For one sequence without context the weight of a word can be traded against what the word says (the gauge), so "
+    "that no decision needs learned weights; an encoder with context can trade still more. For a pair only the part of "
+    "the weights that depends on both texts cannot be traded.",
+    "A decoder that sees the second text can do without attention if it is wide enough and trained for long enough: "
+    "that it does not within this budget shows nothing about the task. Where the second text is in the weights only, "
+    "fixed weights cannot know what was asked, and that is a theorem.",
+    "N is against the better of uniform weights and the last state on dev; the index is the share of all accuracy that "
+    "is lost with uniform weights, the commonest label's part included.",
+)
+
+vashishth2019 = Study(
+    "vashishth2019",
+    PAPER,
+    "other weights put in at test time and trained with, on single sequences and on pairs",
+    TASKS,
+    run,
+    Settings,
+    QUICK,
+)

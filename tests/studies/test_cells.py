@@ -1,0 +1,162 @@
+"""Cells: what is fitted and measured of them, that small folders are enough, and that a failure loses nothing else."""
+
+import shutil
+
+import pytest
+
+from heatcheck import engine
+from heatcheck.data import load_task
+from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.models import load_folder
+from heatcheck.studies import cells
+from heatcheck.studies.cells import Cell, measure_cells, not_fitted, plan_job
+from heatcheck.studies.corpora import DATA, LARGER, about, as_released, load
+from heatcheck.training import evaluate
+
+SMALL = {"encoder": "average", "attention": "tanh", "hidden": 8, "embedding": 8, "epochs": 1}
+LOOKED = Cell("lookup, seed 0", "planted_lookup", "average", "tanh", SMALL, ("permutation",), {}, examples=30)
+REFITTED = LOOKED._replace(name="lookup", checks=("necessity",), settings={"necessity.seeds": 2}, refit=True)
+CELLS = [LOOKED, LOOKED._replace(name="lookup, seed 1", seed=1), REFITTED]
+
+
+def measure(folder, of=CELLS, **options):
+    return measure_cells("try", 1, of, folder, **{"texts": 60, "device": "cpu", **options})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("cells") / "study"
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    return measure(folder)
+
+
+def test_every_cell_is_measured(found, folder):
+    measured, failed = found
+    assert failed == {}
+    assert [one.cell for one in measured] == CELLS
+    assert [list(one.results) for one in measured] == [["permutation"], ["permutation"], ["necessity"]]
+    assert [one.results["permutation"].subject for one in measured[:2]] != [
+        measured[0].results["permutation"].subject
+    ] * 2
+    assert measured[0].about["sizes"] == {"train": 60, "dev": 60, "test": 60}
+    assert measured[0].about["not_comparable"] == "a smoke run"
+    assert {path.name for path in (folder / "results").iterdir()} == {one.folder for one in measured}
+    assert len({one.folder for one in measured}) == 3
+
+
+def test_accuracy_and_answers_are_of_all_of_test_with_and_without_other_fits(found, folder):
+    corpus = load("planted_lookup", 60, None)
+    for one in found[0]:
+        assert list(one.predicted) == [example.id for example in corpus["test"]]
+        job = plan_job("try", 1, one.cell, corpus, {})
+        scores = evaluate(load_folder(folder / "fits" / job.argument["base"]), corpus["test"])
+        assert one.accuracy == pytest.approx(scores.accuracy)
+    assert found[0][0].predicted == found[0][2].predicted, "the same model"
+    assert found[0][0].predicted != found[0][1].predicted, "another seed"
+
+
+def test_small_folders_are_enough(found, folder, tmp_path):
+    shutil.copytree(folder / "results", tmp_path / "results")
+    states = []
+    again, failed = measure(tmp_path, progress=lambda outcome, *_: states.append(outcome.state))
+    assert states == ["reused"] * 3
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+    assert failed == {}
+    assert [(one.cell, one.accuracy, one.predicted) for one in again] == [
+        (one.cell, one.accuracy, one.predicted) for one in found[0]
+    ]
+
+
+def test_fits_are_made_once_and_all_at_once(found, folder, tmp_path, monkeypatch):
+    calls = []
+    real = engine.map
+
+    def counted(function, jobs, *arguments, **options):
+        calls.append([job.name for job in jobs])
+        return real(function, jobs, *arguments, **options)
+
+    monkeypatch.setattr(engine, "map", counted)
+    shutil.copytree(folder / "fits", tmp_path / "fits")
+    states = []
+    measure(tmp_path, progress=lambda outcome, *_: states.append((outcome.job.name, outcome.state)))
+    bases, others, checks = filter(None, calls)
+    assert bases == ["lookup, seed 0: average, seed 0", "lookup, seed 1: average, seed 1", "lookup: average, seed 0"]
+    assert len(found[0]) == 3
+    assert len(others) == 1 + 2 * 2, "another seed, and both seeds with uniform weights and with the last state"
+    assert checks == [f"{cell.name}: checks" for cell in CELLS]
+    assert {state for name, state in states if not name.endswith("checks")} == {"reused"}
+
+
+def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
+    real = cells.fit_job
+
+    def out_of_memory(argument, target, store):
+        if argument["recipe"]["seed"] == 1:
+            raise BadInput("no memory left")
+        real(argument, target, store)
+
+    monkeypatch.setattr(cells, "fit_job", out_of_memory)
+    absent = LOOKED._replace(name="sst", task="sst:jw-release")
+    odd = LOOKED._replace(name="odd", settings={"permutation.colour": 3})
+    measured, failed = measure(tmp_path, [absent, odd, *CELLS], data_dir=tmp_path)
+    assert [one.cell.name for one in measured] == ["lookup, seed 0", "lookup"]
+    assert failed.keys() == {"sst", "odd", "lookup, seed 1"}
+    assert failed["lookup, seed 1"] == "its base: no memory left"
+    assert "colour" in failed["odd"]
+    lost = not_fitted(measured)
+    assert sorted(lost) == [
+        "lookup: planted_lookup: average, last weights, seed 1",
+        "lookup: planted_lookup: average, seed 1",
+        "lookup: planted_lookup: average, uniform weights, seed 1",
+    ]
+    assert all("no memory left (to try again: delete results/lookup-" in reason for reason in lost.values())
+
+
+def test_a_folder_is_named_by_what_decides_its_numbers():
+    corpus = load("planted_lookup", 60, None)
+    job = plan_job("try", 1, LOOKED, corpus, {})
+    changes = ({"seed": 1}, {"examples": 31}, {"refit": True}, {"checks": ("counterfactual",)}, {"name": "lookup"})
+    changes += ({"settings": {"permutation.draws": 3}}, {"choices": {**SMALL, "hidden": 16}})
+    others = [plan_job("try", 1, LOOKED._replace(**change), corpus, {}) for change in changes]
+    others += [plan_job("try", 2, LOOKED, corpus, {}), plan_job("another", 1, LOOKED, corpus, {})]
+    others.append(plan_job("try", 1, LOOKED, load("planted_lookup", 50, None), {}))
+    assert len({job.id, *(other.id for other in others)}) == 1 + len(others)
+    assert job.id.startswith("lookup-seed-0-")
+    assert plan_job("try", 1, LOOKED._replace(seen="x"), corpus, {"device": "cuda"}).id == job.id
+
+
+def test_mistakes_are_said_before_anything_runs(tmp_path):
+    with pytest.raises(BadInput, match="two models of try share a name"):
+        measure(tmp_path, [LOOKED, LOOKED])
+    with pytest.raises(BadInput, match="device 'nonsense' cannot be used here"):
+        measure(tmp_path, device="nonsense")
+    with pytest.raises(BadInput, match="none of the tasks is here; the first: "):
+        measure(tmp_path, [LOOKED._replace(task="sst")], data_dir=tmp_path)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="is a file, not a folder for the study"):
+        measure(tmp_path / "file")
+
+
+def test_a_damaged_folder_is_said(found, folder, tmp_path):
+    shutil.copytree(folder / "results", tmp_path / "results")
+    (tmp_path / "results" / found[0][0].folder / cells.CELL).write_text("{}")
+    with pytest.raises(BrokenFolder, match="is damaged: delete it and give the same command again"):
+        measure(tmp_path)
+
+
+def test_tasks_come_with_and_without_a_preparation(monkeypatch):
+    assert as_released("snli") == "snli:jw-release"
+    assert as_released("sst_wiki") == "sst_wiki"
+    assert load("planted_contrast", None, None).reference == load_task("planted_contrast").reference
+    assert LARGER["planted_lookup"][0] == 20_000, "from 2,000 a model learns those texts by heart"
+    monkeypatch.setitem(LARGER, "planted_lookup", (2_010, 500, 1_000))
+    larger, usual = load("planted_lookup", None, None), load_task("planted_lookup")
+    assert (len(larger["train"]), len(usual["train"])) == (2_010, 2_000)
+    assert larger["test"].fingerprint == usual["test"].fingerprint
+    few = load("planted_lookup", 7, None)
+    assert {name: len(split) for name, split in few.splits.items()} == {"train": 7, "dev": 7, "test": 7}
+    assert about("sst:jw-release", few, smoke=False)["published"] == DATA["sst"][0]
