@@ -205,6 +205,8 @@ def test_the_linear_read_out_finds_what_is_linear():
     truth = np.array([[3.0, 0, 0, -2, 0, 1], [0, 3.0, 1, 0, -2, 0], [-1, -1, 3.0, 0, 0, 0]])
     labels, wanted = (features @ truth.T + 5).argmax(1), (asked @ truth.T + 5).argmax(1)
     assert (linear_read_out(100 + 50 * features, labels, 100 + 50 * asked) == wanted).mean() > 0.9
+    flat = [np.concatenate([part, np.full((len(part), 1), 7.0)], axis=1) for part in (features, asked)]
+    assert (linear_read_out(flat[0], labels, flat[1]) == linear_read_out(features, labels, asked)).all()
     shuffled = draw.permutation(labels)
     assert (linear_read_out(features, shuffled, asked) == wanted).mean() < 0.6, "nothing to find"
 

@@ -50,6 +50,9 @@ def reproduce(
     patience: Annotated[
         int | None, typer.Option(help="Epochs without a better score before it stops.", show_default="never")
     ] = None,
+    hidden: Annotated[
+        int | None, typer.Option(help="Width of a direction; for vashishth2019.", show_default="the preset's")
+    ] = None,
     strengths: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +109,7 @@ def reproduce(
         "seeds": seeds,
         "examples": examples,
         "epochs": epochs,
+        "hidden": hidden,
         "adversary_epochs": adversary_epochs,
         "restarts": restarts,
     }

@@ -44,6 +44,7 @@ class Settings:
     vectors: str | None = None
     epochs: int | None = None  # of every training; None: the preset's
     patience: int | None = None  # None: the preset's, which never stops early
+    hidden: int | None = None  # of a direction; None: the preset's
     texts: int | None = None  # of each split, for a quick run
 
 
@@ -72,7 +73,7 @@ def cells_of(settings: Settings, kind: Kind) -> list[Cell]:
     """A cell a seed; the first also asks what models do that were trained with other weights."""
     vectors = None if kind.task in WITHOUT_VECTORS else settings.vectors
     choices: dict[str, Any] = {"preset": settings.preset, "encoder": "lstm", "attention": "tanh", "vectors": vectors}
-    budget = {"epochs": settings.epochs, "patience": settings.patience}
+    budget = {"epochs": settings.epochs, "patience": settings.patience, "hidden": settings.hidden}
     choices |= OF_TASK.get(kind.task, {})
     choices |= {"decoder": kind.decoder} if kind.decoder else {}
     choices |= {key: value for key, value in budget.items() if value is not None}
