@@ -90,9 +90,10 @@ def lines_of(panel):
 
 def test_the_jsd_stands_between_its_lines():
     """Per class, and per scale of the logits: each line is the mean over the texts of its panel."""
-    audit = audits.full(120)
+    audit = audits.full(120, checks=[audits.counterfactual])
     found = audit.results["counterfactual"]
-    rows = figure(audit, "counterfactual-histogram").spec["vconcat"]
+    drawn = figure(audit, "counterfactual-histogram")
+    rows = drawn.spec["vconcat"]
     positive = np.array([e.predicted == "positive" for e in audit.examples])
     for panel, logits in zip(rows[0]["hconcat"], ("published", "standardised"), strict=True):
         names = {
@@ -104,11 +105,11 @@ def test_the_jsd_stands_between_its_lines():
         wanted = {line: found.per_example[name][positive].mean() for line, name in names.items()}
         assert lines_of(panel) == pytest.approx(wanted, abs=1e-4)
         assert sum(bar["texts"] for bar in data_of(panel["layer"][0])) == positive.sum()
-    assert "no evidence by itself" in figure(audit, "counterfactual-histogram").caption
+    assert "no evidence by itself" in drawn.caption
 
 
 def test_a_bracket_shows_its_upper_end_and_no_floor():
-    audit = audits.full(40)
+    audit = audits.full(40, checks=[])
     found = audits.counterfactual(audit.examples, "bracket")
     name = "counterfactual-histogram"
 
@@ -116,14 +117,15 @@ def test_a_bracket_shows_its_upper_end_and_no_floor():
         drawn = figure(replace(audit, results={"counterfactual": result}), name)
         return lines_of(drawn.spec["vconcat"][0]["hconcat"][0])
 
-    assert lines(found)["upper bound of the mean"] > lines(found)["mean"]
-    assert "floor: any model reaches it" not in lines(found)
+    drawn = lines(found)
+    assert drawn["upper bound of the mean"] > drawn["mean"]
+    assert "floor: any model reaches it" not in drawn
     found.per_example["upper:published:0.05"][0] = np.nan
     assert "upper bound of the mean" not in lines(found), "a mean over other texts would not bound this one"
 
 
 def test_differences_have_their_zero_line():
-    audit = audits.full(60)
+    audit = audits.full(60, checks=[audits.agreement])
     panels = figure(audit, "agreement-differences").spec["vconcat"]
     for panel, other in zip(panels, ("attention|leave_one_out", "attention|gradient"), strict=True):
         values = audit.results["agreement"].per_example[f"difference:gradient|leave_one_out-{other}"]
