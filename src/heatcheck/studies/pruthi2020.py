@@ -237,7 +237,7 @@ NOTES = (
     "cases. The reproduction's are means over five seeds, which lie closer to ours than one seed does.",
     "Published models see one text a step, ours as many as the setting batch size says, at the same learning rate: "
     "with more texts a step there are fewer steps, and weights have moved less far when training ends. What that "
-    "changes was not measured. The pronoun task is trained for 5 epochs in place of 15, unless the settings say more.",
+    "changes was measured on a small run only. The pronoun task is trained for 5 epochs, not 15.",
     "The kept epoch is the one with the best accuracy on dev, the first of several; nothing looks at the weights. "
     "Where accuracy is perfect from the start, as on the pronoun task, that is an early one, and its weights are what "
     "they happen to be then.",
