@@ -38,7 +38,6 @@ def encode_words(
     if segments == 2:
         asked = [vocabulary.look_up(example.text_pair or "")[0] for example in examples]
         inputs["question"] = pad([before + numbers + after for numbers in asked], PAD, device)
-    names = sorted({name for example in examples for name in example.marks})
     return Batch(
         ids=tuple(example.id for example in examples),
         inputs=inputs,
@@ -46,7 +45,7 @@ def encode_words(
         scored=word >= 0,
         word=word,
         gold=gold,
-        marks={name: _marks(name, examples, word) for name in names},
+        marks=marks_of(examples, word),
         options=options,
     )
 
@@ -66,6 +65,12 @@ def options_of(examples: Sequence[Example], labels: int, device: torch.device) -
             raise BadInput(f"example {example.id}: its options {tuple(chosen)} are not among the {labels} labels.")
         allowed[row, list(chosen)] = True
     return allowed.to(device)
+
+
+def marks_of(examples: Sequence[Example], word: Int[Tensor, "example token"]) -> dict[str, Tensor]:
+    """Each mark over tokens: a token has its word's; False where an example has no such mark."""
+    names = sorted({name for example in examples for name in example.marks})
+    return {name: _marks(name, examples, word) for name in names}
 
 
 def _marks(name: str, examples: Sequence[Example], word: Int[Tensor, "example token"]) -> Tensor:

@@ -1,4 +1,4 @@
-"""A subject by name: a folder, or `known:NAME@TASK` for one whose answer is known."""
+"""A subject by name: a folder, `hf:NAME`, or `known:NAME@TASK` for one whose answer is known."""
 
 from pathlib import Path
 
@@ -9,11 +9,15 @@ from heatcheck.models.subject import Subject
 
 
 def load(name: Path | str, *, device: str = "cpu") -> Subject:
-    """A trained model from its folder, or a known-answer subject.
+    """A trained model from its folder, a Hugging Face sequence classifier, or a known-answer subject.
 
     >>> load("known:reader@planted_contrast").id
     'reader@planted_contrast'
     """
+    if str(name).startswith("hf:"):
+        from heatcheck.models.hf import load_transformer  # transformers takes a second to import
+
+        return load_transformer(str(name).removeprefix("hf:"), device=device)
     if not str(name).startswith("known:"):
         return load_folder(Path(name), device=device)
     kind, at, task = str(name).removeprefix("known:").partition("@")

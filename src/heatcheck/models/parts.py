@@ -27,8 +27,17 @@ class AttendsToParts(Subject, Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsMore(Subject, Protocol):
+    """Its read-out attends to tokens that get no score too: [CLS], [SEP], the second text."""
+
+    def readable(self, batch: Batch) -> Bool[Tensor, "example key"]: ...
+
+
 def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]:
     """The keys of the read-out site that may carry weight: the scored tokens, or the parts of each text."""
+    if isinstance(subject, ReadsMore):
+        return subject.readable(batch)
     if isinstance(subject, AttendsToParts):
         return subject.allowed(subject.sites[-1], batch)[:, 0]
     return batch.scored
@@ -76,7 +85,7 @@ def uniform_edits(subject: Subject, batch: Batch) -> Edits:
         return lambda own: weights.to(own.dtype).expand_as(own)
 
     if not isinstance(subject, AttendsToParts):
-        return {subject.sites[-1]: impose(uniform_weights(batch.scored))}
+        return {subject.sites[-1]: impose(uniform_weights(readable_keys(subject, batch)))}
     found = {}
     for site in subject.sites:
         allowed = subject.allowed(site, batch)

@@ -16,7 +16,8 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput
 from heatcheck.models.recipe import Recipe
 
-Part: TypeAlias = Literal["embedding", "state", "score", "attention", "value", "context"]
+# What passes a place: `state` is what a module gives, `input` what it is given; the others are an attention's own.
+Part: TypeAlias = Literal["embedding", "input", "state", "query", "key", "score", "attention", "value", "context"]
 
 
 class Site(NamedTuple):
