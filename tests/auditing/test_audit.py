@@ -166,6 +166,19 @@ def test_settings_by_name():
         choose_settings(None, {"erasure.sizes": "a,b"})
 
 
+def test_a_list_that_is_empty_by_default_can_be_set(monkeypatch):
+    @dataclasses.dataclass(frozen=True)
+    class Empty:
+        sizes: tuple[int, ...] = ()
+        names: tuple[str, ...] = ()
+
+    monkeypatch.setitem(CHECKS, "erasure", CHECKS["erasure"]._replace(settings=Empty))
+    chosen = choose_settings(["erasure"], {"erasure.sizes": "1, 3", "erasure.names": ["a", "b"]})
+    assert chosen["erasure"] == Empty((1, 3), ("a", "b"))
+    with pytest.raises(BadInput, match=r"erasure.sizes must be a comma-separated list"):
+        choose_settings(["erasure"], {"erasure.sizes": "a"})
+
+
 def test_scores_from_elsewhere_are_audited_too(tmp_path):
     """The right word by hand, as an explainer: K is 1."""
     examples = load_task("planted_contrast")["test"].examples

@@ -99,6 +99,8 @@ def test_the_figure_has_a_mark_a_model():
         ("λ = 1", "1", 0.00021),
     ]
     assert len(marks) == 8
+    (axis,) = {str(layer["encoding"]["x"].get("axis")) for layer in figure.spec["layer"] if "x" in layer["encoding"]}
+    assert axis == "{'tickCount': 5}", "panels of a study are narrow"
     assert "commonest label is right 0.520" in figure.caption
     assert "Uniform weights put 0.200" in figure.caption
     assert accuracy_by_mass(replace(made(), measurements=()), {}) is None

@@ -108,6 +108,21 @@ def test_the_jsd_stands_between_its_lines():
     assert "no evidence by itself" in drawn.caption
 
 
+def test_the_jsd_by_largest_weight_has_a_panel_a_class_and_the_same_lines():
+    audit = audits.full(120, checks=[audits.counterfactual])
+    found = audit.results["counterfactual"]
+    drawn = str(figure(audit, "counterfactual-by-largest-weight").spec)
+    for label in ("positive", "negative"):
+        count = sum(example.predicted == label for example in audit.examples)
+        assert f"predicted {label}, n = {count}" in drawn
+    for line in ("floor: any model reaches it", "null: relevances shuffled", "most: any answer allowed"):
+        assert line in drawn
+    bracket = replace(audit, results={"counterfactual": audits.counterfactual(audit.examples, "bracket")})
+    assert "upper bound" not in str(figure(bracket, "counterfactual-by-largest-weight").spec), "of what was found"
+    del found.per_example["max_attention"]
+    assert "counterfactual-by-largest-weight" not in {one.name for one in draw(audit)}
+
+
 def test_a_bracket_shows_its_upper_end_and_no_floor():
     audit = audits.full(40, checks=[])
     found = audits.counterfactual(audit.examples, "bracket")
@@ -155,6 +170,26 @@ def test_small_multiples_are_one_declaration_on_the_same_axes():
     assert sum(r["part"] == "lines" for r in rows) == len(cells)
     assert spec["facet"]["row"]["sort"] == ["sst", "ade"], "as given, not by the alphabet"
     assert len(spec["spec"]["layer"]) == 2
+
+
+def test_a_panel_that_is_missing_keeps_its_place():
+    """Without a row for it, a browser lets the panels after it slip forward, under another model's name."""
+    cells = [("sst", "lstm"), ("sst", "cnn"), ("ade", "cnn")]
+    values = np.linspace(0, 1, 30)
+    histograms = multiples.histograms(
+        [multiples.Panel(*cell, values, {"mean": 0.5}) for cell in cells],
+        {"mean": Style("red")},
+        span=SPAN,
+        bins=10,
+        axis="τ",
+    )
+    violins = multiples.violins(
+        [multiples.ViolinPanel(*cell, values, values, {}) for cell in cells], {}, span=SPAN, axis="JSD"
+    )
+    for drawn in (histograms, violins):
+        rows = data_of(drawn.to_dict())
+        assert {(r["row"], r["column"]) for r in rows} == {*cells, ("ade", "lstm")}
+        assert [r for r in rows if (r["row"], r["column"]) == ("ade", "lstm")] == [{"row": "ade", "column": "lstm"}]
 
 
 def test_small_multiples_of_violins():

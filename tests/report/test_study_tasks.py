@@ -51,7 +51,7 @@ def made_up():
     }
     tasks = {task: {**about, "published": task.partition(",")[0], "segments": n} for task, n in TASKS.items()}
     models = tuple(Model(task, "lstm", "tanh", ("a", "b"), 5, {}, ()) for task in TASKS)
-    settings = {"tasks": ["snli", "sst"], "seeds": 5, "preset": "jw-release", "vectors": None}
+    settings = {"tasks": ["snli", "sst"], "seeds": 5, "preset": "jw-release", "vectors": None, "hidden": None}
     return StudyResult(
         "vashishth2019", "Across tasks", "A paper", tuple(rows), models, tasks, ("A note.",), {}, settings
     )
@@ -77,21 +77,21 @@ def rows_of(page, caption):
 def test_one_table_has_every_task_with_single_sequences_first(page):
     columns, *rows = rows_of(page, "Accuracy under other weights")
     assert columns[:5] == ["sequences", "task", "other weights", "its own", "uniform"]
-    assert columns[-5:] == ["commonest label", "evenness", "index", "N", "seeds"]
+    assert columns[-5:] == ["commonest label", "N", "index", "evenness", "seeds"]
     assert [row[:3] for row in rows] == [
         [sequences, task, way]
         for sequences, task in (("one", "sst"), ("a pair", "snli, merge"), ("a pair", "snli, linear"))
-        for way in ("put in at test time", "trained so")
+        for way in ("put in", "trained so")
     ]
     put_in, trained = rows[:2]
     assert put_in[3:9] == [f"{0.8 - 0.01 * n:.2f} ± 0.02" for n in range(6)]
     assert trained[3:9] == [f"{0.7 - 0.01 * n:.2f} ± 0.02" for n in range(6)]
-    assert put_in[9:] == ["0.50", "0.71 ± 0.02", "–", "–", "5"]
-    assert trained[9:] == ["0.50", "–", "0.12 ± 0.02", "0.34 ± 0.02", "5"]
+    assert put_in[9:] == ["0.50", "–", "–", "0.71 ± 0.02", "5"]
+    assert trained[9:] == ["0.50", "0.34 ± 0.02", "0.12 ± 0.02", "–", "5"]
     assert rows[2][3] == "0.90", "one without an interval"
     assert "Accuracy, and N" not in page.source, "the table of the study that has F1"
     lost = rows_of(page, "What they cost")
-    assert lost[1] == ["one", "sst", "put in at test time", *["0.05 ± 0.02"] * 5, "5"]
+    assert lost[1] == ["one", "sst", "put in", *["0.05 ± 0.02"] * 5, "5"]
     assert lost[2][3] == "0.01 ± 0.02"
 
 
@@ -112,6 +112,22 @@ def test_a_task_with_nothing_trained_has_what_was_put_in(found, tmp_path):
     assert put_in[3] == "0.80 ± 0.02"
     assert trained[3:9] == ["–"] * 6
     assert len(columns) == len(put_in) == len(trained)
+
+
+def test_a_model_with_nothing_to_lose_has_no_share_of_it(found, tmp_path):
+    """N of a model that is no better than the commonest label is noise over noise."""
+    room = found.rows[0]._replace(quantity="headroom:retrained", value=0.01, low=0.005, high=0.02)
+    none = room._replace(task="snli, linear", value=-0.01, low=-0.03)
+    some = StudyResult(**{**found.__dict__, "rows": (*found.rows, room, none)})
+    said = in_short(some.rows)
+    assert "(N): snli, merge 0.34 ± 0.02; sst 0.34 ± 0.02. No more often right than" in said
+    assert "with nothing to lose: snli, linear." in said
+    rows = rows_of(Page(write_study(some, tmp_path / "s.html")), "Accuracy under other weights")
+    shares = {row[1]: row[-4:-2] for row in rows if row[2] == "trained so"}
+    assert shares["snli, linear"] == ["–", "0.12 ± 0.02"]
+    assert shares["snli, merge"] == ["0.34 ± 0.02", "0.12 ± 0.02"]
+    only = in_short([row for row in some.rows if row.task == "snli, linear"])
+    assert only.startswith("No more often right")
 
 
 def test_every_number_has_its_dot(found):
@@ -164,6 +180,8 @@ def test_models_and_published_numbers_are_counted_over_both_decoders(found, page
     assert not [one for one in not_met(found) if one.partition(" of ")[2].startswith(("sst:", "snli:"))]
     assert "3 of imdb: not asked for" in page.text
     assert "models trained 90" in page.text
+    assert "tasks 2" in page.text, "two decoders of one task"
+    assert "hidden as the preset has it" in page.text
     assert "all of each test set" in page.text
     assert "beside snli" not in page.text
 

@@ -2,11 +2,8 @@
 
 import importlib
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -23,57 +20,24 @@ from heatcheck.stats import Interval, t_interval
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
+from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.pruthi2020")  # the package's name of it is the Study
 SMALL = replace(study.QUICK, tasks=("sst_wiki",))
-# Of a machine for computing, which has none of these.
-BARE = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"altair", "beartype", "captum", "duckdb", "ray"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-from heatcheck.cli import main
-main()
-"""
 
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory, shared_data):
     """`heatcheck reproduce pruthi2020 --quick` of one task: its folder, and what it says as JSON."""
-    folder = tmp_path_factory.mktemp("smoke") / "study"
-    options = [
-        "--quick",
-        "--tasks",
-        "sst_wiki",
-        "--device",
-        "cpu",
-        "--data-dir",
-        str(shared_data),
-        "--out",
-        str(folder),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", BARE, "reproduce", "pruthi2020", *options, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        cwd=folder.parent,
+    return smoke_run(
+        "pruthi2020", tmp_path_factory.mktemp("smoke") / "study", "--tasks", "sst_wiki", "--data-dir", str(shared_data)
     )
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, shared_data):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    shutil.copytree(smoke[0] / "results", elsewhere / "results")
-    states = []
-    found = study.run(SMALL, elsewhere, data_dir=shared_data, progress=lambda o, *_: states.append(o.state))
-    return found, states, elsewhere
+    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), shared_data)
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -249,10 +213,21 @@ def test_the_command_line_takes_its_options(monkeypatch, tmp_path):
     monkeypatch.setitem(STUDIES, "pruthi2020", made)
     with pytest.raises(ZeroDivisionError):
         reproduce(
-            "pruthi2020", tasks="pronoun", encoders="lstm", strengths="0.3", seeds=3, out=tmp_path / "s", json=True
+            "pruthi2020",
+            tasks="pronoun",
+            encoders="lstm",
+            strengths="0.3",
+            seeds=3,
+            batch_size=1,
+            out=tmp_path / "s",
+            json=True,
         )
-    wanted = study.Settings(tasks=("pronoun",), encoders=("lstm",), strengths=(0.3,), seeds=3)
+    wanted = study.Settings(tasks=("pronoun",), encoders=("lstm",), strengths=(0.3,), seeds=3, batch_size=1)
     assert asked["chosen"] == wanted
+    with pytest.raises(BadInput, match="--batch-size must be at least 1, not 0"):
+        reproduce("pruthi2020", batch_size=0, out=tmp_path / "s")
+    with pytest.raises(BadInput, match="serrano2019 has no --batch-size"):
+        reproduce("serrano2019", batch_size=1, out=tmp_path / "s")
     (tmp_path / "v.txt").write_text("a 1")
     with pytest.raises(BadInput, match="has no --vectors"):
         reproduce("pruthi2020", vectors=tmp_path / "v.txt", out=tmp_path / "s")

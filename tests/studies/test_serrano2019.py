@@ -1,11 +1,6 @@
 """The study: a smoke run of the whole path on a bare machine, redrawn from its small results, and what it gathers."""
 
 import importlib
-import json
-import os
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -21,46 +16,33 @@ from heatcheck.report.study_wording import models_in_order
 from heatcheck.studies import STUDIES
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.serrano2019_numbers import gather, quantity_of
+from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.serrano2019")  # the package's name of it is the Study
 SMALL = replace(study.QUICK, tasks=("imdb_small",), encoders=("none",))
-# Of a machine for computing, which has none of these.
-BARE = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"altair", "beartype", "captum", "duckdb", "ray"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-from heatcheck.cli import main
-main()
-"""
 
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory, shared_data):
     """`heatcheck reproduce serrano2019 --quick` of one task and encoder: its folder, and what it says as JSON."""
-    folder = tmp_path_factory.mktemp("smoke") / "study"
-    options = ["--tasks", "imdb_small", "--encoders", "none", "--data-dir", str(shared_data), "--out", str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-c", BARE, "reproduce", "serrano2019", "--quick", "--device", "cpu", *options, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        cwd=folder.parent,
+    return smoke_run(
+        "serrano2019",
+        tmp_path_factory.mktemp("smoke") / "study",
+        "--tasks",
+        "imdb_small",
+        "--encoders",
+        "none",
+        "--data-dir",
+        str(shared_data),
     )
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, shared_data):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    shutil.copytree(smoke[0] / "results", elsewhere / "results")
-    states = []
-    found = study.run(SMALL, elsewhere, data_dir=shared_data, progress=lambda o, *_: states.append(o.state))
+    found, states, elsewhere = drawn_elsewhere(
+        study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), shared_data
+    )
     assert states == ["reused", "reused"]
     return found, elsewhere
 

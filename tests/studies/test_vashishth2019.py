@@ -2,10 +2,7 @@
 
 import importlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -22,38 +19,17 @@ from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
 from heatcheck.training import predict
+from smoke_runs import smoke_run
 from subjects import classifier
 
 study = importlib.import_module("heatcheck.studies.vashishth2019")  # the package's name of it is the Study
 SMALL = replace(study.QUICK, tasks=("planted_lookup",))
-# Of a machine for computing, which has none of these.
-BARE = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"altair", "beartype", "captum", "duckdb", "ray"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-from heatcheck.cli import main
-main()
-"""
 
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     """`heatcheck reproduce vashishth2019 --quick` of a generated task: its folder, and what it says as JSON."""
-    folder = tmp_path_factory.mktemp("smoke") / "study"
-    options = ["--quick", "--tasks", "planted_lookup", "--device", "cpu", "--out", str(folder), "--json"]
-    done = subprocess.run(
-        [sys.executable, "-c", BARE, "reproduce", "vashishth2019", *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        cwd=folder.parent,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    return smoke_run("vashishth2019", tmp_path_factory.mktemp("smoke") / "study", "--tasks", "planted_lookup")
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -245,7 +221,8 @@ def test_numbers_of_the_reproduction_stand_beside_models_like_its_own():
         for quantity, row in beside.items():
             assert row.rerun == published[kind.task, quantity]
             assert row.rerun_statement.startswith("not comparable (an LSTM in one direction): ours is")
-        assert found.tasks[kind.name]["not_comparable"] == ("an LSTM in one direction" if wanted else "")
+        reason = "an LSTM in one direction" if wanted else "nothing is published of it"
+        assert found.tasks[kind.name]["not_comparable"] == reason
 
 
 def test_without_its_first_seed_a_model_has_nothing_trained_and_what_is_lost_is_said():

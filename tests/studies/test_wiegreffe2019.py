@@ -3,10 +3,7 @@
 import csv
 import importlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,47 +23,24 @@ from heatcheck.studies.corpora import DATA
 from heatcheck.studies.kept import EXAMPLES, keep_results, read_results
 from heatcheck.studies.study import statement
 from heatcheck.studies.wiegreffe2019_numbers import FAR, best_of, gather
+from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.wiegreffe2019")  # the package's name of it is the Study
 SMALL = replace(study.QUICK, tasks=("sst",))
-# Of a machine for computing, which has none of these.
-BARE = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"altair", "beartype", "captum", "duckdb", "ray"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-from heatcheck.cli import main
-main()
-"""
 
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory, shared_data):
     """`heatcheck reproduce wiegreffe2019 --quick` of one task: its folder, and what it says as JSON."""
-    folder = tmp_path_factory.mktemp("smoke") / "study"
-    options = ["--quick", "--tasks", "sst", "--device", "cpu", "--data-dir", str(shared_data), "--out", str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-c", BARE, "reproduce", "wiegreffe2019", *options, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        cwd=folder.parent,
+    return smoke_run(
+        "wiegreffe2019", tmp_path_factory.mktemp("smoke") / "study", "--tasks", "sst", "--data-dir", str(shared_data)
     )
-    assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, shared_data):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    shutil.copytree(smoke[0] / "results", elsewhere / "results")
-    states = []
-    found = study.run(SMALL, elsewhere, data_dir=shared_data, progress=lambda o, *_: states.append(o.state))
-    return found, states, elsewhere
+    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), shared_data)
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):

@@ -253,5 +253,6 @@ def test_described_in_words(fits):
         ({"loss": adversary(fits).loss}, "average, adversary at λ = 1, seed 0"),
         ({"loss": hidden}, "average, adversary at λ = 1, from its parent, attention only, seed 0"),
         ({"loss": {"name": "log_odds_regularised"}}, "average, log odds regularised, seed 0"),
+        ({"loss": {"name": "deceptive", "strength": 0.1}}, "average, deceptive at λ = 0.1, seed 0"),
     ):
         assert describe(replace(recipe, **changes)) == f"planted_keyword: {words}"

@@ -2,17 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from heatcheck.auditing.verdict import CardSettings
 from heatcheck.checks import CHECKS
 from heatcheck.errors import BadInput, UnknownName
+from heatcheck.models import Subject
 
 
-def choose_settings(checks: Sequence[str] | None, changes: Mapping[str, Any], *, refit: bool = True) -> dict[str, Any]:
-    """The settings of each check by name, and of the card, with the changes put in."""
+def choose_settings(
+    checks: Sequence[str] | None, changes: Mapping[str, Any], *, refit: bool = True, subject: Subject | None = None
+) -> dict[str, Any]:
+    """The settings of each check by name, and of the card, with the changes put in.
+
+    Where no check is named, those that run by default, on every subject or on this one.
+    """
     every = [name for name, check in CHECKS.items() if refit or not check.refits]
-    names = [name for name in every if CHECKS[name].default] if checks is None else list(checks)
+    unasked = [
+        name for name in every if CHECKS[name].default or (subject is not None and CHECKS[name].default_on(subject))
+    ]
+    names = unasked if checks is None else list(checks)
     names = every if names == ["all"] else names
     for name in names:
         if name not in CHECKS:
@@ -30,16 +39,19 @@ def choose_settings(checks: Sequence[str] | None, changes: Mapping[str, Any], *,
         known = {f.name for f in fields(chosen[owner])}
         if field not in known:
             raise UnknownName(f"setting of {owner}", field, known)
-        chosen[owner] = replace(chosen[owner], **{field: _like(getattr(chosen[owner], field), key, value)})
+        chosen[owner] = replace(chosen[owner], **{field: _like(chosen[owner], field, key, value)})
     return chosen
 
 
-def _like(old: Any, key: str, value: Any) -> Any:
+def _like(settings: Any, field: str, key: str, value: Any) -> Any:
     """The value as the kind of the one it replaces; a comma-separated text for several."""
+    old = getattr(settings, field)
     try:
         if isinstance(old, tuple):
+            (of_each, *_) = get_args(get_type_hints(type(settings))[field])  # the old value may be empty
             parts = value.split(",") if isinstance(value, str) else list(value)
-            return tuple(type(old[0])(part.strip() if isinstance(part, str) else part) for part in parts)
+            parts = [part.strip() if isinstance(part, str) else part for part in parts]
+            return tuple(of_each(part) for part in parts)
         if isinstance(old, bool):  # bool("false") is True
             return {"true": True, "false": False}[str(value).lower()]
         return type(old)(value)

@@ -33,6 +33,7 @@ _ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # settings that the h
 _UNSET = {
     "epochs": "as the preset has it",
     "patience": "as the preset has it",
+    "hidden": "as the preset has it",
     "texts": "all",
     "vectors": "none: word vectors are learned from the start",
     "strengths": "seven, and where there is a published one, that one too",
@@ -117,7 +118,7 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
             f"{' or '.join(map(str, each))} of a kind",
         ),
         ("kinds", str(len(kinds)), f"{', '.join(encoders)} with {' or '.join(attentions)}"),
-        ("tasks", str(len({model.task for model in found.models})), ""),
+        ("tasks", str(len({model.task.partition(",")[0] for model in found.models})), ""),  # "snli, merge" is of snli
         texts,
         ("failed", str(len(found.failed)), "named below" if found.failed else ""),
     ]

@@ -22,9 +22,9 @@ FLIPS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
         "How much of what signed gradients gain on attention is the sign (share removed, never = 1)",
         {
-            **_by_ranking("censored", ("attention", _PRODUCT, _SIGNED, "random")),
-            "gap:all": "attention minus signed",
             "sign_share:all": "share that is sign",
+            "gap:all": "attention minus signed",
+            **_by_ranking("censored", ("attention", _PRODUCT, _SIGNED, "random")),
         },
     ),
     (

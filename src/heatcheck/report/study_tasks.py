@@ -10,6 +10,7 @@ from heatcheck.studies import Model, Row, StudyResult
 # How weights other than a model's own come to it -> what it is called where they are its own.
 WAYS = {"put_in": "own", "trained": "learned"}
 SAID = {"put_in": "put in at test time", "trained": "trained so"}
+IN_TABLE = {"put_in": "put in", "trained": "trained so"}
 KINDS = {
     "uniform": "uniform",
     "permuted": "shuffled",
@@ -19,7 +20,7 @@ KINDS = {
 }
 COMMONEST = "commonest"
 SEQUENCES = {1: "one", 2: "a pair"}
-_OF_WAY = {"put_in": {"evenness": "evenness"}, "trained": {"index": "index", "N:retrained": "N"}}
+_OF_WAY = {"trained": {"N:retrained": "N", "index": "index"}, "put_in": {"evenness": "evenness"}}
 
 
 def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
@@ -31,9 +32,10 @@ def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
     for model in in_groups(found, shown):
         sequences = SEQUENCES[segments(found, model.task)]
         for way, own in WAYS.items():
-            place = (sequences, model.task, SAID[way])
+            place = (sequences, model.task, IN_TABLE[way])
             numbers = [_cell(rows, model.task, f"{way}:{kind}") for kind in (own, *KINDS)]
-            others = [_cell(rows, model.task, name) if name in _OF_WAY[way] else NOTHING for name in beside]
+            known = {name for name in _OF_WAY[way] if name != "N:retrained" or has_room(found.rows, model.task)}
+            others = [_cell(rows, model.task, name) if name in known else NOTHING for name in beside]
             body.append((*place, *numbers, two_digits(rows[model.task, COMMONEST].value), *others, str(model.seeds)))
             lost.append((*place, *(_cell(rows, model.task, f"lost_{way}:{kind}") for kind in KINDS), str(model.seeds)))
     if not body:
@@ -58,13 +60,22 @@ def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
 def tasks_in_short(rows: Iterable[Row]) -> str:
     """N of every task, in a sentence; nothing where no model was trained with other weights on several tasks."""
     rows = list(rows)
-    needed = [f"{row.task} {with_half(row)}" for row in rows if row.quantity == "N:retrained"]
-    if not needed or not any(row.quantity.startswith("trained:") for row in rows):
+    found = [row for row in rows if row.quantity == "N:retrained"]
+    if not found or not any(row.quantity.startswith("trained:") for row in rows):
         return ""
-    return (
+    needed = [f"{row.task} {with_half(row)}" for row in found if has_room(rows, row.task)]
+    moot = [row.task for row in found if not has_room(rows, row.task)]
+    share = (
         "Share of what a model knows above the commonest label that is lost when it is trained without learned "
         f"attention (N): {'; '.join(needed)}."
     )
+    nothing = f"No more often right than the commonest label, so with nothing to lose: {'; '.join(moot)}."
+    return " ".join([share] * bool(needed) + [nothing] * bool(moot))
+
+
+def has_room(rows: Iterable[Row], task: str) -> bool:
+    """Whether models with learned weights are for sure above the commonest label; else a share of that is noise."""
+    return all(row.low > 0 for row in rows if (row.task, row.quantity) == (task, "headroom:retrained"))
 
 
 def segments(found: StudyResult, task: str) -> int:

@@ -141,7 +141,8 @@ def gather(
             # The reproduction's decoder sees both texts of a pair.
             beside = {quantity: row for (task, quantity), row in published.items() if task == about["published"]}
             beside = {} if kind.decoder == "linear" else beside
-            other = ", ".join(part for part in (ONE_WAY if beside else "", about["not_comparable"]) if part)
+            reasons = (ONE_WAY, about["not_comparable"]) if beside else (UNPUBLISHED,)
+            other = ", ".join(reason for reason in reasons if reason)
             tasks[kind.name] = {**about, "not_comparable": other}
             rows += [
                 row_from(
@@ -213,6 +214,7 @@ def _by_seed(results: Sequence[CheckResult], name: str) -> Float[np.ndarray, "se
 
 PAPER = "Vashishth et al. 2019, Attention Interpretability Across NLP Tasks (arXiv 1909.11218)"
 ONE_WAY = "an LSTM in one direction"
+UNPUBLISHED = "nothing is published of it"
 SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. No number here means anything."
 NOTES = (
     "The paper's own numbers could not be read again, and no code was found: nothing here is set beside them. The "

@@ -35,7 +35,7 @@ def fit_job(argument: Facts, folder: Path, store: Path) -> None:
     recipe = Recipe(**argument["recipe"])
     corpus = read_corpus(store / argument["corpus"])
     # Stories have no pretrained vectors even where others of the same run do.
-    vectors = argument["vectors"] if recipe.model["vectors"] is not None else None
+    vectors = argument["vectors"] if recipe.model.get("vectors") is not None else None
     whole = TrainingSettings(**recipe.training).epochs * len(corpus["train"])
     last = 0.0
 
@@ -61,8 +61,19 @@ def share_done(job_id: str, store: Path) -> float:
 
 def work_of(recipe: Recipe, texts: int) -> float:
     """About how much work a fit is, in texts read: a model without context is an eighth of a recurrent one."""
-    passes = 0.125 if recipe.model["encoder"] in ("average", "none") else 1.0
+    passes = 0.125 if recipe.model.get("encoder") in ("average", "none") else 1.0
     return passes * texts * TrainingSettings(**recipe.training).epochs
+
+
+def kind_of_model(recipe: Recipe) -> str:
+    """The encoder by name; of a transformer, the name of what it was fine-tuned from.
+
+    >>> kind_of_model(Recipe("sst@0", {"hf": "models/all-MiniLM-L6-v2", "weights": "ab"}, {}, 0, {}))
+    'all-MiniLM-L6-v2 fine-tuned'
+    """
+    if "hf" in recipe.model:
+        return f"{Path(recipe.model['hf']).name} fine-tuned"
+    return str(recipe.model["encoder"]) + (" over sentences" if recipe.model.get("hierarchical") else "")
 
 
 def describe(recipe: Recipe) -> str:
@@ -72,11 +83,13 @@ def describe(recipe: Recipe) -> str:
     >>> describe(recipe)
     'sst: lstm, adversary at λ = 0.001, seed 3'
     """
-    words = [str(recipe.model["encoder"]) + (" over sentences" if recipe.model.get("hierarchical") else "")]
+    words = [kind_of_model(recipe)]
     if recipe.loss["name"] == "adversarial":
         words.append(f"adversary at λ = {recipe.loss['strength']:g}")
         words += ["from its parent"] if recipe.loss.get("start") == "parent" else []
         words += ["attention only"] if recipe.loss.get("trains") == "attention" else []
+    elif recipe.loss["name"] == "deceptive":
+        words.append(f"deceptive at λ = {recipe.loss['strength']:g}")
     elif recipe.loss["name"] != "likelihood":
         words.append(str(recipe.loss["name"]).replace("_", " "))
     if recipe.impose is not None:

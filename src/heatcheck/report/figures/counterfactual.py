@@ -6,15 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heatcheck.checks import CheckResult
-from heatcheck.report.figures.distribution import (
-    MEAN,
-    Style,
-    columns_for,
-    histogram,
-    side_by_side,
-    violins,
-    width_of,
-)
+from heatcheck.report.figures.distribution import MEAN, Style, histogram
 from heatcheck.report.figures.figure import (
     ATTENTION,
     FLOOR,
@@ -27,6 +19,7 @@ from heatcheck.report.figures.figure import (
     declare,
     heading,
 )
+from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.searched import Place, first_of_each_scale, is_beside, searched
 from heatcheck.report.wording import number
@@ -90,36 +83,30 @@ def jsd_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
 
 def jsd_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
     """The largest JSD against the largest weight, a panel a predicted class."""
-    largest = result.per_example.get("max_attention")
-    if largest is None or not searched(result):
+    found = searched(result)
+    if not found:
         return None
-    place = searched(result)[0]
-    values = np.where(np.isfinite(largest), result.per_example[place.name("jsd")], np.nan)
-    parts = list(by_class(result, "jsd", values, predicted))
-    if not parts:
-        return None
+    place = found[0]
     beside = _beside(result, place)
     beside.pop(_UPPER, None)  # the violins are of what was found
-    panels = [
-        violins(
-            values[here],
-            largest[here],
-            {name: other[here] for name, other in beside.items()},
-            {name: _STYLES[name] for name in beside},
-            span=_SPAN,
-            title=heading(label, int(here.sum())),
-            axis=_axis(place),
-            first=at % columns_for(len(parts)) == 0,
-            width=width_of(len(parts)),
-        )
-        for at, (label, here) in enumerate(parts)
-    ]
+    drawn = by_largest_weight(
+        result,
+        "jsd",
+        predicted,
+        span=_SPAN,
+        axis=_axis(place),
+        column=place.name("jsd"),
+        beside=beside,
+        styles=_STYLES,
+    )
+    if drawn is None:
+        return None
     caption = (
         f"The same by how peaked the weights were ({place.scale}): flat at the bottom, one heavy word at the top; "
         "lines inside are quartiles. The flatter the weights, the larger the JSD in every model: violins that only "
         "follow the lines beside them show the shape of the weights and nothing else."
     )
-    return declare("counterfactual-by-largest-weight", result.check, caption, side_by_side(panels))
+    return declare("counterfactual-by-largest-weight", result.check, caption, drawn.chart)
 
 
 def _axis(place: Place) -> str:

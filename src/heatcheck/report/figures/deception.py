@@ -114,7 +114,7 @@ def panel(
         }
         for point in points
     ]
-    x = alt.X("mass:Q", title="weight on the marked words").scale(domain=[0, 1])
+    x = alt.X("mass:Q", title="weight on the marked words").scale(domain=[0, 1]).axis(tickCount=5)
     y = alt.Y("accuracy:Q", title="accuracy").scale(domain=list(span), zero=False)
     colours, shapes = ([looks[kind][at] for kind in kinds] for at in (0, 1))
     chart = alt.Chart()

@@ -1,12 +1,14 @@
 """A check's values by how peaked the weights of each text were, a panel of violins a predicted class."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from heatcheck.checks import CheckResult
-from heatcheck.report.figures.distribution import columns_for, side_by_side, violins, width_of
+from heatcheck.report.figures.distribution import Style, columns_for, side_by_side, violins, width_of
 from heatcheck.report.figures.figure import by_class, heading
 from heatcheck.report.figures.shapes import Span
 
@@ -20,10 +22,23 @@ class Drawn(NamedTuple):
 
 
 def by_largest_weight(
-    result: CheckResult, quantity: str, predicted: Mapping[str, str], *, span: Span, axis: str
+    result: CheckResult,
+    quantity: str,
+    predicted: Mapping[str, str],
+    *,
+    span: Span,
+    axis: str,
+    column: str = "",
+    beside: Mapping[str, Float[np.ndarray, " example"]] = MappingProxyType({}),
+    styles: Mapping[str, Style] = MappingProxyType({}),
 ) -> Drawn | None:
-    """None where the check has no such values, or no largest weights to hold them against."""
-    values, largest = (result.per_example.get(name) for name in (quantity, "max_attention"))
+    """None where the check has no such values, or no largest weights to hold them against.
+
+    Args:
+        column: of the values of each text, where it is not named as the quantity is.
+        beside: other values of the same texts, drawn as a line with the style of that name.
+    """
+    values, largest = (result.per_example.get(name) for name in (column or quantity, "max_attention"))
     if values is None or largest is None:
         return None
     known = np.where(np.isfinite(largest), values, np.nan)
@@ -34,8 +49,8 @@ def by_largest_weight(
         violins(
             values[here],
             largest[here],
-            {},
-            {},
+            {name: other[here] for name, other in beside.items()},
+            {name: styles[name] for name in beside},
             span=span,
             title=heading(label, int(here.sum())),
             axis=axis,

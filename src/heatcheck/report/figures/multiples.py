@@ -4,6 +4,7 @@ One declaration with a grid, not one a panel: a study has hundreds, and each wou
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from heatcheck.report.figures.distribution import Style, alt_data, histogram_lay
 from heatcheck.report.figures.figure import altair
 from heatcheck.report.figures.shapes import Rows, Span, bars, lines_at, violins_of
 
+Place = tuple[str, str]  # its row and its column
 _POINTS = 24  # of an outline a thumb high; hundreds of finer ones would be megabytes
 
 
@@ -53,7 +55,8 @@ def histograms(
         rows += _placed(panel.row, panel.column, "bars", counted)
         rows += _placed(panel.row, panel.column, "lines", lines_at(panel.lines))
     layers = histogram_layers(styles, span=span, axis=axis, ticks=3, count="share", title=None)
-    return _grid(dict(zip(("bars", "lines"), layers, strict=True)), rows, panels, width, height)
+    parts = _own_parts(dict(zip(("bars", "lines"), layers, strict=True)))
+    return grid(parts, rows, [panel[:2] for panel in panels], {}, width=width, height=height)
 
 
 def violins(
@@ -75,26 +78,39 @@ def violins(
             rows += _placed(panel.row, panel.column, part, drawn)
     layers = violin_layers(styles, span=span, axis=axis, left="largest weight", width=width, height=height)
     del layers["counts"]
-    return _grid(layers, rows, panels, width, height)
+    return grid(_own_parts(layers), rows, [panel[:2] for panel in panels], {}, width=width, height=height)
 
 
 def _placed(row: str, column: str, part: str, drawn: Iterable[Mapping[str, Any]]) -> Rows:
     return [{**one, "row": row, "column": column, "part": part} for one in drawn]
 
 
-def _grid(
-    layers: Mapping[str, Any], rows: Rows, panels: Sequence[Panel] | Sequence[ViolinPanel], width: int, height: int
+def _own_parts(layers: Mapping[str, Any]) -> list[Any]:
+    """Every layer draws its own part of the rows."""
+    return [layer.transform_filter(f"datum.part == '{part}'") for part, layer in layers.items()]
+
+
+def grid(
+    layers: Sequence[Any], rows: Rows, places: Sequence[Place], blank: Mapping[str, Any], *, width: int, height: int
 ) -> Any:
-    """Every layer draws its own part of the rows, in the panel they belong to; panels stand in the order given."""
+    """The same layers in every panel; panels stand in the order given, and a place without one stays empty.
+
+    Args:
+        places: of the panels there are.
+        blank: a row that no layer draws, but for its place.
+    """
     alt = altair()
-    drawn = [layer.transform_filter(f"datum.part == '{part}'") for part, layer in layers.items()]
-    order = {key: list(dict.fromkeys(getattr(panel, key) for panel in panels)) for key in ("row", "column")}
+    down, across = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
+    # A panel that has no row at all would let those after it slip into its place.
+    drawn = {(one["row"], one["column"]) for one in rows}
+    empty = [{**blank, "row": row, "column": column} for row, column in product(down, across)]
+    empty = [one for one in empty if (one["row"], one["column"]) not in drawn]
     return (
-        alt.layer(*drawn, data=alt_data(rows))
+        alt.layer(*layers, data=alt_data([*rows, *empty]))
         .properties(width=width, height=height)
         .facet(
-            row=alt.Row("row:N", title=None, sort=order["row"]).header(labelAngle=0, labelAlign="left"),
-            column=alt.Column("column:N", title=None, sort=order["column"]),
+            row=alt.Row("row:N", title=None, sort=down).header(labelAngle=0, labelAlign="left"),
+            column=alt.Column("column:N", title=None, sort=across),
             spacing=10,
         )
     )

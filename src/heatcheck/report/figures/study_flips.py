@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import Figure, altair, declare
+from heatcheck.report.figures.figure import Figure, declare
 from heatcheck.report.figures.flips import box, box_layers, curve, curve_layer, looks, survival
+from heatcheck.report.figures.multiples import grid
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.study_flips import RANKINGS
 from heatcheck.report.study_wording import model_name
@@ -63,18 +63,5 @@ def _place(model: Model) -> dict[str, str]:
 
 def _grid(layers: Mapping[str, Any], rows: Rows, models: Sequence[Model], *, height: int) -> Any:
     """Tasks below each other, kinds of models beside each other, in the order of the models."""
-    alt = altair()
-    order = {key: list(dict.fromkeys(_place(model)[key] for model in models)) for key in ("row", "column")}
-    # A panel that has no row at all would let those after it slip into its place.
-    every = [{"row": row, "column": column} for row in order["row"] for column in order["column"]]
-    drawn = {(one["row"], one["column"]) for one in rows}
-    empty = [place for place in every if (place["row"], place["column"]) not in drawn]
-    return (
-        alt.layer(*layers.values(), data=alt_data([*rows, *({**rows[0], **_NOTHING, **place} for place in empty)]))
-        .properties(width=PANEL, height=height)
-        .facet(
-            row=alt.Row("row:N", title=None, sort=order["row"]).header(labelAngle=0, labelAlign="left"),
-            column=alt.Column("column:N", title=None, sort=order["column"]),
-            spacing=10,
-        )
-    )
+    places = [(place["row"], place["column"]) for place in map(_place, models)]
+    return grid([*layers.values()], rows, places, {**rows[0], **_NOTHING}, width=PANEL, height=height)
