@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import battery, epoch, kendall, leave_one_out
+from benchmarks import battery, epoch, flow, gradient_rollout, kendall, leave_one_out, norms, transformer
 
-BENCHMARKS = (kendall, epoch, leave_one_out, battery)
+BENCHMARKS = (kendall, epoch, leave_one_out, battery, flow, norms, gradient_rollout, transformer)
 
 
 def main(quick: bool = False) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heatcheck.data import Batch, Corpus, Example, load_task
     from heatcheck.errors import HeatcheckError
     from heatcheck.explainers import explain
-    from heatcheck.models import Recipe, Run, Site, Subject, load
+    from heatcheck.models import Recipe, Run, Site, Subject, load, wrap
     from heatcheck.report import write_report
     from heatcheck.training import evaluate, train
 
@@ -35,6 +35,7 @@ _ROOM_OF = {
     "load": "models",
     "load_task": "data",
     "train": "training",
+    "wrap": "models",
     "write_report": "report",
 }
 
@@ -55,6 +56,7 @@ __all__ = [
     "load",
     "load_task",
     "train",
+    "wrap",
     "write_report",
 ]
 

@@ -25,6 +25,7 @@ AXES = {
     "run": "neighbouring words that are marked together",
     "seed": "one of several fits that differ in their seed alone",
     "output": "a number that a linear output gives, or a score",
+    "row": "one of several quantities of the same tokens",
     "item": "whatever is ranked or compared, when a function does not care",
     "column": "several quantities of the same examples, side by side",
 }

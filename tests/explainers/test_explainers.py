@@ -19,9 +19,31 @@ CLASSIFIERS = ["lstm", "cnn", "average", "average three labels", "pair merge", "
 LINEAR = [name for name in CLASSIFIERS if name != "pair merge"]
 
 
+OF_LAYERS = {
+    "alti",
+    "contribution_weights",
+    "decompx",
+    "effective_attention",
+    "flow",
+    "globenc",
+    "gradient_rollout",
+    "norm_rollout",
+    "norms",
+    "rollout",
+}
+
+
 def supported(name):
-    # log_odds needs a model that was trained: tests/explainers/test_log_odds_explainer.py
-    return [e for e in EXPLAINERS if e != "log_odds" and (e not in ("contribution", "relevance") or name in LINEAR)]
+    # log_odds needs a model that was trained (test_log_odds_explainer.py), sampling takes its time (test_sampled.py)
+    left_out = {"log_odds", "lime", "shapley_sampling"} | OF_LAYERS
+    return [e for e in EXPLAINERS if e not in left_out and (e not in ("contribution", "relevance") or name in LINEAR)]
+
+
+@pytest.mark.parametrize("explainer", sorted(OF_LAYERS))
+def test_what_reads_layers_refuses_a_model_without(explainer):
+    subject, examples = SUBJECTS["average"]
+    with pytest.raises(NotSupported, match="every layer of a transformer"):
+        explain_one(subject, examples, explainer)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

@@ -3,6 +3,7 @@
 from heatcheck.auditing.across import judge_across
 from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, plan_audit, run_plan
 from heatcheck.auditing.choices import choose_settings
+from heatcheck.auditing.fitting_again import made_up
 from heatcheck.auditing.hard import judge_hard
 from heatcheck.auditing.line import (
     ACROSS,
@@ -50,6 +51,7 @@ __all__ = [
     "judge_out_of_context",
     "judge_plausible",
     "judge_points",
+    "made_up",
     "make_card",
     "plan_audit",
     "plan_fits",

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,14 +13,15 @@ import torch
 
 from heatcheck import __version__
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
+from heatcheck.auditing.fitting_again import fits_for, made_up, numbered
 from heatcheck.auditing.verdict import Card, CardSettings, make_card
 from heatcheck.checks import CHECKS, Case, CheckResult
 from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.engine import Facts, Outcome, stream
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
-from heatcheck.models import Classifier, KnowsItsTwins, Recipe, Subject, load
-from heatcheck.training import STORE, Fits, predict
+from heatcheck.models import HasLayers, KnowsItsTwins, Recipe, Subject, load, with_labels
+from heatcheck.training import STORE, predict
 
 EXAMPLES = 500
 SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
@@ -115,8 +116,8 @@ def audit(
     """Runs the checks on a sample of the data and gives what they found with the card.
 
     `data` is a task's name, a file, a frame or `(texts, labels)`. The choices are those of `plan_audit`: `checks`,
-    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`; the rest are
-    those of `run_plan`.
+    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`, `labels`; the
+    rest are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
     return run_plan(plan, workers=workers, cluster=cluster, watch=watch, fitted=fitted)
@@ -169,6 +170,7 @@ def plan_audit(
     vectors: Path | str | None = None,
     store: Path | str = STORE / "fits",
     device: str = "auto",
+    labels: Sequence[str] | None = None,
 ) -> Plan:
     """Reads the data and fixes every choice; runs nothing.
 
@@ -181,9 +183,12 @@ def plan_audit(
         refit: also run what needs the model to be fitted again, on `train` (where not given, what it was trained on)
             and with the word vectors it started from, into `store`.
         device: for the other fits.
+        labels: what the outputs of a Hugging Face classifier mean, in order.
     """
     if isinstance(subject, str | Path):
-        name, subject = name or str(subject), load(subject)
+        name, subject = name or str(subject), load(subject, labels=labels)
+    elif labels is not None:
+        name, subject = name or subject.id, with_labels(subject, labels)
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(
             f"{name or subject.id} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
@@ -192,7 +197,7 @@ def plan_audit(
     checks = [checks] if isinstance(checks, str) else checks
     if examples < 1:
         raise BadInput(f"an audit needs at least one example, not {examples}.")
-    chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins))
+    chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins), subject=subject)
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     part, found = _examples_of(subject, corpus, split)
     whole = _relabelled(subject, corpus, found)
@@ -209,7 +214,7 @@ def plan_audit(
         seed=seed,
         tested=whole,
         trained_on=trained_on,
-        fits=_fits(subject, trained_on, Path(store), vectors, device) if refit else None,
+        fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
     )
     card = chosen.pop("card")
     return Plan(name or subject.id, case, corpus, part, len(whole), chosen, card)
@@ -227,21 +232,6 @@ def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | s
         return load_task(name, data_dir=data_dir) if is_task(name) else None
     except HeatcheckError:
         return None  # its corpus is not on this machine
-
-
-def _fits(
-    subject: Subject, trained_on: Corpus | None, store: Path, vectors: Path | str | None, device: str
-) -> Fits | None:
-    """Where the subject's other fits are; None for one whose fits are closed forms."""
-    if isinstance(subject, KnowsItsTwins):
-        return None
-    if not isinstance(subject, Classifier) or subject.recipe is None:
-        raise BadInput(f"nobody knows how {subject.id} was made, so it cannot be fitted again: leave out --refit.")
-    if trained_on is None:
-        raise BadInput(
-            f"{subject.id} was trained on {subject.recipe.task}, which is not here: name those texts with --train."
-        )
-    return Fits(subject, trained_on, store=store, vectors=vectors, device=device)
 
 
 def _examples_of(subject: Subject, corpus: Corpus, split: str | None) -> tuple[str, tuple[Example, ...]]:
@@ -267,19 +257,16 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     labels = _labels(subject, corpus)
     foreign = [name for name in corpus.labels if name not in labels]
     if foreign:
+        hint = ""
+        if isinstance(subject, HasLayers) and len(labels) >= len(corpus.labels):
+            hint = (
+                f" To say what its outputs mean, in their order: --labels {','.join(corpus.labels)}, or another order."
+            )
         raise BadInput(
             f"{corpus.name} has the label {foreign[0]!r}, which {subject.id} does not know; "
-            f"its labels are {', '.join(labels)}."
+            f"its labels are {', '.join(labels)}.{hint}"
         )
-    number = [labels.index(name) for name in corpus.labels]
-    return [
-        replace(
-            e,
-            label=number[e.label] if isinstance(e.label, int) else e.label,
-            options=None if e.options is None else tuple(number[option] for option in e.options),
-        )
-        for e in examples
-    ]
+    return numbered(examples, [labels.index(name) for name in corpus.labels])
 
 
 def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str, str]) -> Audit:
@@ -300,6 +287,8 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         "papers": {name: CHECKS[name].paper for name in plan.checks},
         "questions": {name: CHECKS[name].question for name in plan.checks},
     }
+    if (remark := made_up(case.fits)) is not None:
+        about["other fits"] = remark
     if plan.corpus.dropped:
         about["left out of the task"] = dict(plan.corpus.dropped)
     return Audit(

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 from heatcheck.auditing.verdict import CardSettings
-from heatcheck.checks import CHECKS
+from heatcheck.checks import CHECKS, Check
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Subject
 
@@ -18,10 +18,7 @@ def choose_settings(
     Where no check is named, those that run by default, on every subject or on this one.
     """
     every = [name for name, check in CHECKS.items() if refit or not check.refits]
-    unasked = [
-        name for name in every if CHECKS[name].default or (subject is not None and CHECKS[name].default_on(subject))
-    ]
-    names = unasked if checks is None else list(checks)
+    names = [name for name in every if _unasked(CHECKS[name], subject)] if checks is None else list(checks)
     names = every if names == ["all"] else names
     for name in names:
         if name not in CHECKS:
@@ -41,6 +38,11 @@ def choose_settings(
             raise UnknownName(f"setting of {owner}", field, known)
         chosen[owner] = replace(chosen[owner], **{field: _like(chosen[owner], field, key, value)})
     return chosen
+
+
+def _unasked(check: Check, subject: Subject | None) -> bool:
+    """Whether it runs without being named."""
+    return check.default or (subject is not None and check.default_on is not None and check.default_on(subject))
 
 
 def _like(settings: Any, field: str, key: str, value: Any) -> Any:

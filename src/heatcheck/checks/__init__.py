@@ -10,9 +10,13 @@ from heatcheck.checks.erasure import erasure
 from heatcheck.checks.flips import flips
 from heatcheck.checks.gauge import gauge
 from heatcheck.checks.guide import guide
+from heatcheck.checks.identifiability import identifiability
+from heatcheck.checks.layers import layers
 from heatcheck.checks.log_odds import log_odds
+from heatcheck.checks.mixing import mixing
 from heatcheck.checks.necessity import necessity
 from heatcheck.checks.permutation import permutation
+from heatcheck.checks.perturbation import perturbation
 from heatcheck.checks.plausibility import plausibility
 from heatcheck.checks.result import Check, CheckResult, Holds, Measurement
 from heatcheck.checks.seed_variance import seed_variance
@@ -29,9 +33,13 @@ CHECKS: dict[str, Check] = {
     "flips": flips,
     "gauge": gauge,
     "guide": guide,
+    "identifiability": identifiability,
+    "layers": layers,
     "log_odds": log_odds,
+    "mixing": mixing,
     "necessity": necessity,
     "permutation": permutation,
+    "perturbation": perturbation,
     "plausibility": plausibility,
     "seed_variance": seed_variance,
 }

@@ -109,16 +109,22 @@ class Case:
 
         Where the read-out attends to sentences, these are in the place of tokens.
         """
+        attention, allowed = self.head_weights
+        return np.asarray(attention.mean(1)), allowed
+
+    @cached_property
+    def head_weights(self) -> tuple[Float[np.ndarray, "example head token"], Bool[np.ndarray, "example token"]]:
+        """The same of each head."""
         if self.readout is not None:
-            return self.readout.attention[:, 0], self.readout.allowed
+            return self.readout.attention[:, :1], self.readout.allowed
         rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         for indices, _, found in responses(self.subject, self.examples):
-            attention = found.attention[:, 0].mean(1).double().cpu().numpy()
+            attention = found.attention[:, 0].double().cpu().numpy()
             rows.update(zip(indices, zip(attention, found.allowed.cpu().numpy(), strict=True), strict=True))
         ordered = [rows[place] for place in range(len(self.examples))]
-        longest = max(len(row) for row, _ in ordered)
-        attention, allowed = (np.stack([np.pad(r[k], (0, longest - len(r[k]))) for r in ordered]) for k in range(2))
-        return attention, allowed
+        longest = max(len(allowed) for _, allowed in ordered)
+        attention = np.stack([np.pad(w, ((0, 0), (0, longest - w.shape[1]))) for w, _ in ordered])
+        return attention, np.stack([np.pad(allowed, (0, longest - len(allowed))) for _, allowed in ordered])
 
     @property
     def tokens(self) -> Int[np.ndarray, " example"]:

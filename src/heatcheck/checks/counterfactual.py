@@ -55,10 +55,10 @@ def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
     if not kept.any():
         raise BadInput("no example has two words between which weight could move.")
     weights, allowed = case.weights
-    values: Values = {
-        "max_attention": case.max_attention,
-        "most": stats.most_different(weights, allowed),
-    }
+    of_heads, _ = case.head_weights
+    # A divergence is the mean of the heads' own, so the most of it is too.
+    most = [stats.most_different(of_head, allowed) for of_head in of_heads.swapaxes(0, 1)]
+    values: Values = {"max_attention": case.max_attention, "most": np.asarray(np.mean(most, axis=0))}
     asked = [(PUBLISHED, epsilon) for epsilon in settings.epsilons] + [(STANDARDISED, settings.epsilons[0])]
     method = ""
     for logits, epsilon in asked:

@@ -21,7 +21,7 @@ from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_on
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models import Classifier, KnowsItsTwins, Recipe, Subject, require_words
+from heatcheck.models import Classifier, HasLayers, KnowsItsTwins, Recipe, Subject, require_words
 from heatcheck.models.gauge_twin import BOUND, Tokens, gauge_twin
 
 HONEST, TWIN = {"fit": "honest"}, {"fit": "gauge twin"}
@@ -108,6 +108,10 @@ def plan(case: Case, settings: DeceptionSettings) -> list[Recipe]:
 
 def _mark(case: Case, settings: DeceptionSettings) -> str:
     require_words(case.subject, "deception")
+    if isinstance(case.subject, HasLayers):
+        raise NotSupported(
+            f"deception is about models with one attention, and {case.subject.id} has one in each layer."
+        )
     mark = find_mark(case.tested, settings.mark)
     if case.fits is not None and not any(mark in example.marks for example in case.fits.corpus["train"]):
         raise NotSupported(f"the texts that {case.subject.id} was trained on mark no words as {mark}.")
@@ -205,7 +209,7 @@ def _look_at_fitted(case: Case, settings: DeceptionSettings, found: Found) -> No
                 found.not_run[_name(by, recipe.seed)] = str(error)
                 continue
             looked[recipe.seed] = found.look(model)
-            if by == HONEST and not found.no_twin:
+            if by == HONEST and not found.no_twin and isinstance(model, Classifier):
                 twin = _look_at_twin(case, model, settings, found)
                 twins |= {} if twin is None else {recipe.seed: twin}
         found.add(by, looked)

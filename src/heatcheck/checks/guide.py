@@ -21,7 +21,7 @@ from heatcheck.data import Example, Vocabulary
 from heatcheck.data.word_odds import WordOdds, count_word_odds
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models import AttendsToParts, Recipe, Subject, require_words
+from heatcheck.models import AttendsToParts, HasLayers, Recipe, Subject, require_words
 from heatcheck.training import batches_by_length
 
 Right = Bool[np.ndarray, " example"]
@@ -49,7 +49,7 @@ class GuideSettings:
 
 def plan(case: Case, settings: GuideSettings) -> list[Recipe]:
     """The adversary first: one of the guides is given its weights."""
-    if isinstance(case.subject, AttendsToParts):
+    if isinstance(case.subject, AttendsToParts | HasLayers):
         return []  # `measure` says why
     return [_adversary(case, settings), *(recipe for of in guides(case, settings).values() for recipe in of)]
 
@@ -76,6 +76,11 @@ def guides(case: Case, settings: GuideSettings) -> dict[str, list[Recipe]]:
 def measure(case: Case, settings: GuideSettings) -> CheckResult:
     """Accuracy of each guide under the subject's and under uniform weights, and the share of the headroom gained."""
     require_words(case.subject, "guide")
+    if isinstance(case.subject, HasLayers):
+        raise NotSupported(
+            f"the guide reads words with their weights alone, and {case.subject.id} gives much of its weight to [CLS] "
+            "and [SEP], and the rest to tokens that know the whole text."
+        )
     gold = case.gold
     if case.own.log_probabilities.shape[1] > 1:
         raise NotSupported(f"{case.subject.id} decides more than once a text, and the guide once.")

@@ -19,7 +19,7 @@ from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_on
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe
-from heatcheck.training import Recorded, record
+from heatcheck.training import Recorded, kind_of_model, record
 
 FREE = ("uniform", "last")  # what a model without learned attention may do instead; N is against the better of them
 PRIOR = "prior"
@@ -263,10 +263,12 @@ def _family(case: Case) -> str:
     """The kind of model and the budget that the answer is about."""
     recipe, texts = fits_of(case).recipe, len(fits_of(case).corpus["train"])
     model: Facts = recipe.model
-    return (
-        f"{model['encoder']} encoder ({model['hidden']} hidden), {model['attention']} attention, {model['decoder']} "
-        f"decoder; at most {recipe.training['epochs']} epochs over {texts:,} texts"
-    )
+    if "hf" in model:
+        kind = f"{kind_of_model(recipe)}, a new head"
+    else:
+        encoder = f"{model['encoder']} encoder ({model['hidden']} hidden)"
+        kind = f"{encoder}, {model['attention']} attention, {model['decoder']} decoder"
+    return f"{kind}; at most {recipe.training['epochs']} epochs over {texts:,} texts"
 
 
 necessity = Check(

@@ -12,7 +12,7 @@ from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
-from heatcheck.models import Recipe
+from heatcheck.models import Recipe, Subject
 
 Holds: TypeAlias = Literal["states", "re-encoded", "retrained"]
 
@@ -63,6 +63,7 @@ class Check(NamedTuple):
     measure: Callable[[Case, Any], CheckResult]
     cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan
     default: bool = True  # False: run only when named
+    default_on: Callable[[Subject], bool] | None = None  # of a subject: whether it need not be named there
     plan: Callable[[Case, Any], Sequence[Recipe]] = lambda _case, _settings: ()  # other fits it compares with
     refits: bool = False  # True: without other fits it has nothing to say
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def audit(
     model: Annotated[
-        list[str], typer.Argument(help="A model's folder, or known:NAME@TASK; several are seeds of one kind.")
+        list[str], typer.Argument(help="A model's folder, hf:NAME, or known:NAME@TASK; several are seeds of one kind.")
     ],
     data: Annotated[
         str | None,
@@ -50,6 +50,12 @@ def audit(
     ] = None,
     vectors: Annotated[
         Path | None, typer.Option(help="With --refit: the word vectors that the model started from.")
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="For hf: what its outputs mean, in their order, comma-separated.", show_default="as the model says"
+        ),
     ] = None,
     workers: Workers = 0,
     engine: Engine = "here",
@@ -83,6 +89,8 @@ def audit(
 
     heatcheck audit known:bystander_wrong@planted_contrast
 
+    heatcheck audit hf:models/sst2 --data reviews.csv --labels negative,positive --train reviews.csv --refit
+
     heatcheck audit models/seed0 models/seed1 models/seed2
 
     heatcheck audit models/mine --refit --workers 2 --fail-if points=no
@@ -103,7 +111,7 @@ def audit(
             raise BadInput(f"{name} is about fitting the model again: add --refit.")
     unwanted = conditions(fail_if)
 
-    from heatcheck.auditing import plan_audit
+    from heatcheck.auditing import made_up, plan_audit
     from heatcheck.cli import show
     from heatcheck.models import load
     from heatcheck.training import pick_device
@@ -124,7 +132,8 @@ def audit(
     if out is not None and len(model) > 1:
         raise BadInput("--out names one audit's folder; with several models leave it out.")
     place = options["device"] = str(pick_device(device))
-    loaded = [(load(name, device=place), name) for name in model]
+    named = None if labels is None else [label.strip() for label in labels.split(",")]
+    loaded = [(load(name, device=place, labels=named), name) for name in model]
     # All are planned before any runs, so that a complaint about the last comes before the work on the first.
     plans = [plan_audit(subject, data or data_of(subject, name), name=name, **options) for subject, name in loaded]
     if plan:
@@ -132,6 +141,8 @@ def audit(
         return
     audits, found = [], []
     for planned in plans:
+        if remark := made_up(planned.case.fits):
+            typer.echo(f"heatcheck: {remark}", err=True)
         audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json)
         folder = write(audit_made, out, tables=tables, figures=figures, made_with=decisive(planned))
         audits.append(audit_made)
@@ -163,10 +174,13 @@ def run(
 def decisive(planned: "Plan") -> dict[str, Any]:
     """What decides an audit beside the facts it keeps: whether it had other fits, and what it was trained on."""
     trained_on = planned.case.trained_on
-    return {
+    found: dict[str, Any] = {
         "refit": planned.case.fits is not None,
         "trained on": None if trained_on is None else trained_on.reference,
     }
+    if planned.case.subject.id.startswith("hf:"):
+        found["labels"] = planned.case.labels  # which the user may have named
+    return found
 
 
 def made(folder: Path) -> str | None:
@@ -179,6 +193,8 @@ def data_of(subject: "Subject", model: str) -> str:
     """The task a subject was made for, by name."""
     from heatcheck.data import is_task
 
+    if subject.id.startswith("hf:"):
+        raise BadInput(f"{model} does not say what it was trained on: name the data with --data.")
     task = subject.recipe.task.partition("@")[0] if subject.recipe else subject.id.rpartition("@")[2]
     if not is_task(task):
         raise BadInput(f"{model} was trained on {task!r}, which is not a task's name: give the file with --data.")

@@ -9,7 +9,7 @@ from heatcheck.cli.options import AsJson, Device
 
 
 def explain(
-    model: Annotated[str, typer.Argument(help="A model's folder, or known:NAME@TASK.")],
+    model: Annotated[str, typer.Argument(help="A model's folder, hf:NAME, or known:NAME@TASK.")],
     text: Annotated[str, typer.Argument(help="The text to look at.")],
     by: Annotated[str, typer.Option(help="Comma-separated; see `heatcheck explainers`.")] = (
         "attention,gradient,leave_one_out"

@@ -30,7 +30,11 @@ def checks(json: AsJson = False) -> None:
         facts = [{**{key: getattr(c, key) for key in keys}, "fits_again": fits_again(c)} for c in CHECKS.values()]
         show.as_json([{**one, "settings": settings(CHECKS[one["name"]])} for one in facts])
         return
-    named = "\nrun only when named: --checks "
+
+    def when(check: Check) -> str:
+        unasked = "run on transformers, else only" if check.default_on else "run only"
+        return "" if check.default else f"\n{unasked} when named: --checks {check.name}"
+
     again = {
         "no": "",
         "if asked": "\nwith --refit it also fits the model again",
@@ -40,7 +44,7 @@ def checks(json: AsJson = False) -> None:
         [
             check.name,
             f"{check.question}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}"
-            f"{'' if check.default else named + check.name}{again[fits_again(check)]}\n"
+            f"{when(check)}{again[fits_again(check)]}\n"
             + ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items()),
         ]
         for check in CHECKS.values()

@@ -30,6 +30,13 @@ def reproduce(
         str | None,
         typer.Option(help="Flat or hierarchical models, comma-separated; for serrano2019.", show_default="flan,han"),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="hf:NAME to fine-tune; for abnar2020, brunner2020, chefer2021 and kobayashi2020.",
+            show_default="a small one from nothing",
+        ),
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(help="Models of each kind.", show_default="3 or 5, and more for sst")
     ] = None,
@@ -53,6 +60,7 @@ def reproduce(
     hidden: Annotated[
         int | None, typer.Option(help="Width of a direction; for vashishth2019.", show_default="the preset's")
     ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Texts a step; pruthi2020 only.", show_default="32")] = None,
     strengths: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +98,8 @@ def reproduce(
 
     heatcheck reproduce vashishth2019 --vectors glove.6B.300d.txt --workers 8
 
+    heatcheck reproduce abnar2020 --model hf:distilbert-base-uncased --tasks sst
+
     heatcheck reproduce jain2019 --quick
 
     A run that was stopped goes on where it was when the same command is given again.
@@ -110,6 +120,7 @@ def reproduce(
         "examples": examples,
         "epochs": epochs,
         "hidden": hidden,
+        "batch_size": batch_size,
         "adversary_epochs": adversary_epochs,
         "restarts": restarts,
     }
@@ -126,6 +137,7 @@ def reproduce(
         "attentions": _listed(attentions),
         "shapes": _listed(shapes),
         "preset": preset,
+        "model": model,
         "vectors": None if vectors is None else str(vectors.absolute()),
         "patience": patience,
         "strengths": _strengths(strengths),

@@ -35,6 +35,15 @@ SHOWN = {
     "mass_at:0.1": "weight on the marked words, λ = 0.1",
     "accuracy_at:1": "accuracy, λ = 1",
     "mass_at:1": "weight on the marked words, λ = 1",
+    "gradient:raw:6": "ρ of raw weights with gradients, layer 6",
+    "gradient:rollout:6": "ρ of rollout with gradients, layer 6",
+    "gradient:flow:3": "ρ of flow with gradients, layer 3",
+    "mixing:Attn-W:all": "share of a token from others, by weights",
+    "mixing:Attn-N:all": "the same by what is written",
+    "mixing:AttnRes-N:all": "with what the token was",
+    "mixing:AttnResLn-N:all": "and the norm after it",
+    "aopc:alti:masking": "AOPC of ALTI, words masked",
+    "aopc:decompx (signed):masking": "AOPC of DecompX with its sign, words masked",
 }
 # Shown although nobody published them: what the study is about.
 UNPUBLISHED = {
@@ -59,6 +68,16 @@ UNPUBLISHED = {
     "censored:random": "in random order",
     "accuracy_at:twin": "accuracy, gauge twin",
     "mass_at:twin": "weight on the marked words, gauge twin",
+    "blank_out:rollout:6": "ρ of rollout with blanking out, layer 6",
+    "blank_out:random": "ρ of random scores with blanking out",
+    "area:attention:masking": "area between the curves, attention, words masked",
+    "area:rollout:masking": "rollout",
+    "area:gradient_rollout:masking": "gradient-weighted rollout",
+    "area:random:masking": "random",
+    "longer": "share of texts longer than a head is wide",
+    "jsd_low": "JSD of other weights with the same output, at least",
+    "jsd_high": "at most",
+    "identified:1:cosine": "tokens told apart after the first layer, by cosine",
     "sign_share:all": "share of the signed one's lead over attention that is sign",
 }
 

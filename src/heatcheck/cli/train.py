@@ -11,11 +11,19 @@ from heatcheck.errors import BadInput
 
 def train(
     task: Annotated[str, typer.Argument(help="A task's name (see `heatcheck tasks`) or your own file.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="hf:NAME: fine-tune that one of Hugging Face, from its folder or the hub.", show_default="a new model"
+        ),
+    ] = None,
     encoder: Annotated[
         str | None, typer.Option(help="average, cnn, conv, gru, lstm or none.", show_default="lstm")
     ] = None,
     attention: Annotated[str | None, typer.Option(help="tanh, dot or linear.", show_default="tanh")] = None,
-    preset: Annotated[str, typer.Option(help="default, jw-paper, jw-release, pruthi, serrano or wp.")] = "default",
+    preset: Annotated[str, typer.Option(help="default, finetune, jw-paper, jw-release, pruthi, serrano or wp.")] = (
+        "default"
+    ),
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     vectors: Annotated[
         Path | None,
@@ -42,12 +50,14 @@ def train(
 
     heatcheck train sst --preset jw-release --vectors glove.6B.300d.txt
 
+    heatcheck train rotten_tomatoes --model hf:models/all-MiniLM-L6-v2 --set epochs=2
+
     heatcheck train reviews --loss log_odds_regularised --set loss.strength=2
 
     A run that was killed goes on where it was when the same command is given again.
     """
     changes: dict[str, str] = pairs(setting)
-    for name in ("seed", "preset", "vectors", "device", "out", "impose", "loss"):
+    for name in ("seed", "preset", "vectors", "device", "out", "impose", "loss", "model"):
         if name in changes:
             raise BadInput(f"--set {name}: {name} is an option of its own, --{name}.")
     changes |= {k: v for k, v in (("encoder", encoder), ("attention", attention)) if v is not None}
@@ -58,6 +68,7 @@ def train(
 
     fit = train_model(
         task,
+        model=model,
         preset=preset,
         seed=seed,
         out=out,

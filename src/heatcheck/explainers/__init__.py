@@ -5,18 +5,27 @@ from pathlib import Path
 
 from heatcheck.data import Example
 from heatcheck.errors import BadInput, UnknownName
+from heatcheck.explainers.alti import alti
 from heatcheck.explainers.attention import attention
 from heatcheck.explainers.contribution import contribution
+from heatcheck.explainers.contribution_weights import contribution_weights
 from heatcheck.explainers.counterfactual import StandIns, counterfactual, of_readout, searched, stand_ins
+from heatcheck.explainers.decompx import decompx
+from heatcheck.explainers.effective_attention import effective_attention
 from heatcheck.explainers.elsewhere import check_ids, from_file
+from heatcheck.explainers.flow import flow
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
+from heatcheck.explainers.gradient_rollout import gradient_rollout
 from heatcheck.explainers.integrated_gradients import integrated_gradients
 from heatcheck.explainers.leave_one_out import leave_one_out
 from heatcheck.explainers.log_odds import log_odds
+from heatcheck.explainers.norms import globenc, norm_rollout, norms
 from heatcheck.explainers.random import random
 from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.relevance import relevance
 from heatcheck.explainers.removal import REMOVALS
+from heatcheck.explainers.rollout import rollout
+from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
 from heatcheck.models import Subject, load
 
@@ -48,18 +57,30 @@ MAX_WORDS = 2000  # leave-one-out reads the text once for each
 EXPLAINERS: dict[str, Explainer] = {
     explainer.name: explainer
     for explainer in (
+        alti,
         attention,
         contribution,
+        contribution_weights,
         counterfactual,
+        decompx,
+        effective_attention,
+        flow,
+        globenc,
         gradient,
+        gradient_rollout,
         gradient_through,
         gradient_uniform,
         gradient_x_input,
         integrated_gradients,
         leave_one_out,
+        lime,
         log_odds,
+        norm_rollout,
+        norms,
         random,
         relevance,
+        rollout,
+        shapley_sampling,
     )
 }
 

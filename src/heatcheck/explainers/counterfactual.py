@@ -17,8 +17,8 @@ from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.scores import Explainer, WordScores
-from heatcheck.explainers.search import BETTER, JAIN2019, Found, SearchSettings, search
-from heatcheck.models import Subject
+from heatcheck.explainers.search import BETTER, BRIEF, JAIN2019, Found, SearchSettings, search
+from heatcheck.models import HasLayers, Subject
 
 Method: TypeAlias = Literal["exact", "bracket", "search", "jain2019"]
 EPSILON = 0.05  # how far the answer's probability may move, as in Jain & Wallace's code
@@ -63,7 +63,8 @@ def stand_ins(
         return searched(subject, examples, [epsilon], scale=scale, seed=seed, settings=JAIN2019)[0]
     readout = read_out(subject, examples)
     if readout is None:
-        return searched(subject, examples, [epsilon], scale=scale, seed=seed, settings=BETTER)[0]
+        settings = BRIEF if isinstance(subject, HasLayers) else BETTER
+        return searched(subject, examples, [epsilon], scale=scale, seed=seed, settings=settings)[0]
     return of_readout(readout, [e.id for e in examples], epsilon=epsilon, scale=scale, seed=seed)
 
 

@@ -11,6 +11,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
 from heatcheck.explainers.tokens import pool
 from heatcheck.models import AttendsToParts, Responds, Response, Subject, response
+from heatcheck.models.memory import in_memory, shrinking
 from heatcheck.training import batches_by_length
 
 
@@ -45,9 +46,13 @@ def responses(
     subject: Subject, examples: Sequence[Example], *, batch_size: int = 128
 ) -> Iterator[tuple[list[int], Batch, Response]]:
     """Batches of like length, each with the places of its examples and the subject's response."""
-    for indices in batches_by_length(examples, batch_size):
+
+    def respond(indices: list[int]) -> tuple[Batch, Response]:
         batch = subject.encode([examples[i] for i in indices])
-        yield indices, batch, response(subject, batch)
+        return batch, shrinking(response(subject, batch))
+
+    for indices, (batch, found) in in_memory(batches_by_length(examples, batch_size), respond):
+        yield indices, batch, found
 
 
 def read_out(subject: Subject, examples: Sequence[Example]) -> Readout | None:

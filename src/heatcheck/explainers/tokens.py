@@ -9,6 +9,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import WordScores
 from heatcheck.models import Subject
+from heatcheck.models.memory import in_memory
 from heatcheck.training import batches_by_length
 
 OfTokens = Callable[[Batch], Float[Tensor, "example token"]]
@@ -18,14 +19,17 @@ def explain_tokens(
     subject: Subject, examples: Sequence[Example], score: OfTokens, *, batch_size: int = 64
 ) -> WordScores:
     """Runs `score` over batches of like length and pools its tokens to words."""
-    found: dict[int, np.ndarray] = {}
-    for indices in batches_by_length(examples, batch_size):
+
+    def words(indices: list[int]) -> list[np.ndarray]:
         chosen = [examples[i] for i in indices]
         batch = subject.encode(chosen)
         scores = score(batch).detach().double().cpu().numpy()
         word = batch.word.cpu().numpy()
-        for row, (place, example) in enumerate(zip(indices, chosen, strict=True)):
-            found[place] = pool(scores[row], word[row], len(example.words))
+        return [pool(scores[row], word[row], len(example.words)) for row, example in enumerate(chosen)]
+
+    found: dict[int, np.ndarray] = {}
+    for indices, of_words in in_memory(batches_by_length(examples, batch_size), words):
+        found.update(zip(indices, of_words, strict=True))
     return [found[place] for place in range(len(examples))]
 
 

@@ -10,13 +10,16 @@ from heatcheck.models.gradient import differentiate
 from heatcheck.models.hierarchical import HierarchicalClassifier
 from heatcheck.models.kinds import make_classifier
 from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
-from heatcheck.models.load import load
+from heatcheck.models.load import load, with_labels
 from heatcheck.models.log_odds import KnowsLogOdds, log_odds_weights, of_first_decision, token_log_odds, word_log_odds
 from heatcheck.models.parts import (
     AttendsToParts,
+    HasLayers,
+    has_layers,
     heat_sites,
     name_of_keys,
     readable_keys,
+    require_layers,
     require_words,
     token_weights,
     uniform_edits,
@@ -24,7 +27,9 @@ from heatcheck.models.parts import (
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
+from heatcheck.models.trainable import Trainable
 from heatcheck.models.twins import KnowsItsTwins
+from heatcheck.models.wrapping import wrap
 
 __all__ = [
     "ATTENTIONS",
@@ -40,6 +45,7 @@ __all__ = [
     "Encoder",
     "Erases",
     "FlatClassifier",
+    "HasLayers",
     "HierarchicalClassifier",
     "KnownAnswer",
     "KnowsItsTwins",
@@ -51,8 +57,10 @@ __all__ = [
     "Site",
     "Subject",
     "Tap",
+    "Trainable",
     "Without",
     "differentiate",
+    "has_layers",
     "heat_sites",
     "load",
     "load_folder",
@@ -62,6 +70,7 @@ __all__ = [
     "name_of_keys",
     "of_first_decision",
     "readable_keys",
+    "require_layers",
     "require_words",
     "response",
     "save",
@@ -69,5 +78,7 @@ __all__ = [
     "token_weights",
     "uniform_edits",
     "uniform_weights",
+    "with_labels",
     "word_log_odds",
+    "wrap",
 ]

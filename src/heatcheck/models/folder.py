@@ -5,6 +5,10 @@ config.json           what it is, its labels and its recipe
 vocabulary.json       its words
 log_odds.safetensors  what a bag-of-words model of the same texts says of each word; older folders have none
 training.jsonl        one line an epoch, written by the training loop
+
+A transformer has no words of its own and no table of theirs, and its weights are where others look for them:
+
+transformer/          the network and its tokenizer, as `from_pretrained` of transformers reads them
 """
 
 from dataclasses import asdict
@@ -19,18 +23,23 @@ from torch import Tensor
 from heatcheck.data import TOKENIZERS, Vocabulary
 from heatcheck.data.vocabulary import SPECIAL
 from heatcheck.engine import read_json, write_json
-from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError
+from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, NotSupported
 from heatcheck.models.classifier import Classifier, ClassifierSettings
 from heatcheck.models.kinds import make_classifier
 from heatcheck.models.recipe import Recipe
+from heatcheck.models.trainable import Trainable
 
 FORMAT = 1
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
 LOG_ODDS = "log_odds.safetensors"
+NETWORK = "transformer"
 
 
-def save(subject: Classifier, folder: Path) -> None:
+def save(subject: Trainable, folder: Path) -> None:
     """Writes the folder's files; the caller decides whether the folder appears (engine.whole_folder)."""
+    if not isinstance(subject, Classifier):
+        _save_transformer(subject, folder)
+        return
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in subject.state_dict().items()}
     save_file(weights, folder / WEIGHTS)
     if subject.log_odds is not None:
@@ -50,15 +59,35 @@ def save(subject: Classifier, folder: Path) -> None:
     write_json(folder / WORDS, words)
 
 
-def load_folder(folder: Path, *, device: str = "cpu") -> Classifier:
+def _save_transformer(subject: Trainable, folder: Path) -> None:
+    import transformers
+
+    from heatcheck.models.hf import Transformer, save_network
+
+    if not isinstance(subject, Transformer):
+        raise NotSupported(f"{subject.id} is neither a classifier nor a transformer, and cannot be kept in a folder.")
+    save_network(subject, folder / NETWORK)
+    config = {
+        "kind": "transformer",
+        "format": FORMAT,
+        "labels": list(subject.labels),
+        "recipe": asdict(subject.recipe) if subject.recipe else None,
+        "made_with": {"torch": torch.__version__, "transformers": transformers.__version__},
+    }
+    write_json(folder / CONFIG, config)
+
+
+def load_folder(folder: Path, *, device: str = "cpu") -> Trainable:
     """The subject saved in a folder, ready to run.
 
     Raises one sentence where the folder, or a file in it, is missing, truncated or of another kind.
     """
     if not folder.is_dir():
         raise BadInput(f"no model folder {folder}: train one with `heatcheck train TASK --out {folder}`.")
-    config, words = read_json(folder / CONFIG), read_json(folder / WORDS)
-    subject = _build(folder, config, words)
+    config = read_json(folder / CONFIG)
+    if isinstance(config, dict) and (config.get("kind"), config.get("format")) == ("transformer", FORMAT):
+        return _load_transformer(folder, config, device)
+    subject = _build(folder, config, read_json(folder / WORDS))
     try:
         weights = load_file(folder / WEIGHTS)
         subject.load_state_dict(weights)
@@ -69,6 +98,20 @@ def load_folder(folder: Path, *, device: str = "cpu") -> Classifier:
         raise BrokenFolder(f"{folder / WEIGHTS} is truncated or of another model: {reason}") from None
     subject.log_odds = _log_odds(folder, subject)
     return subject.to(device).eval()
+
+
+def _load_transformer(folder: Path, config: dict[str, Any], device: str) -> Trainable:
+    from heatcheck.models.hf import load_transformer
+
+    try:
+        labels = [str(label) for label in config["labels"]]
+        recipe = Recipe(**config["recipe"]) if config["recipe"] else None
+        where = str(folder / NETWORK)
+        return load_transformer(where, device=device, labels=labels, recipe=recipe, called=str(folder))
+    except HeatcheckError as error:
+        raise BrokenFolder(f"{folder / NETWORK} is not what heatcheck wrote: {error}") from None
+    except (KeyError, TypeError) as error:
+        raise BrokenFolder(f"{folder / CONFIG} is not what heatcheck wrote ({error!r}).") from None
 
 
 def _log_odds(folder: Path, subject: Classifier) -> Tensor | None:

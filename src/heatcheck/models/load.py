@@ -1,15 +1,21 @@
 """A subject by name: a folder, `hf:NAME`, or `known:NAME@TASK` for one whose answer is known."""
 
+import copy
+from collections.abc import Sequence
 from pathlib import Path
 
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.folder import load_folder
 from heatcheck.models.known_answers import KNOWN_ANSWERS
+from heatcheck.models.parts import HasLayers
 from heatcheck.models.subject import Subject
 
 
-def load(name: Path | str, *, device: str = "cpu") -> Subject:
+def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None = None) -> Subject:
     """A trained model from its folder, a Hugging Face sequence classifier, or a known-answer subject.
+
+    Args:
+        labels: what the outputs of a Hugging Face classifier mean, in order, where it does not say so itself.
 
     >>> load("known:reader@planted_contrast").id
     'reader@planted_contrast'
@@ -17,7 +23,24 @@ def load(name: Path | str, *, device: str = "cpu") -> Subject:
     if str(name).startswith("hf:"):
         from heatcheck.models.hf import load_transformer  # transformers takes a second to import
 
-        return load_transformer(str(name).removeprefix("hf:"), device=device)
+        return load_transformer(str(name).removeprefix("hf:"), device=device, labels=labels)
+    subject = _load(name, device)
+    return subject if labels is None else with_labels(subject, labels)
+
+
+def with_labels(subject: Subject, labels: Sequence[str]) -> Subject:
+    """The subject, whose weights are shared, under other names of its labels, in the order of its outputs."""
+    if not isinstance(subject, HasLayers) or subject.recipe is not None:
+        raise BadInput(f"labels are named for models of Hugging Face (hf:…), and {subject.id} knows its own.")
+    from heatcheck.models.hf import Transformer, name_outputs
+
+    assert isinstance(subject, Transformer)
+    renamed = copy.copy(subject)
+    name_outputs(renamed, labels)
+    return renamed
+
+
+def _load(name: Path | str, device: str) -> Subject:
     if not str(name).startswith("known:"):
         return load_folder(Path(name), device=device)
     kind, at, task = str(name).removeprefix("known:").partition("@")

@@ -7,7 +7,7 @@ weight ends up on each token.
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch
@@ -32,6 +32,20 @@ class ReadsMore(Subject, Protocol):
     """Its read-out attends to tokens that get no score too: [CLS], [SEP], the second text."""
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]: ...
+
+
+@runtime_checkable
+class HasLayers(Subject, Protocol):
+    """A transformer: an attention site a layer, and around each a block whose output is one state a token."""
+
+    @property
+    def blocks(self) -> tuple[Site, ...]:
+        """The output of the block around each attention site."""
+        ...
+
+    def rows(self, batch: Batch) -> Int[Tensor, " example"]:
+        """The query of the last layer that the answer is read from."""
+        ...
 
 
 def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]:
@@ -59,6 +73,17 @@ def require_words(subject: Subject, what: str) -> None:
         raise NotSupported(
             f"{what} needs a read-out that attends to words, and that of {subject.id} attends to {subject.part}s."
         )
+
+
+def has_layers(subject: Subject) -> bool:
+    return isinstance(subject, HasLayers)
+
+
+def require_layers(subject: Subject, what: str) -> HasLayers:
+    """The subject as a transformer; refuses any other."""
+    if not isinstance(subject, HasLayers):
+        raise NotSupported(f"{what} needs every layer of a transformer, and {subject.id} is not one.")
+    return subject
 
 
 def heat_sites(subject: Subject) -> tuple[Site, ...]:

@@ -8,7 +8,9 @@ from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.deception_tables import deception_tables
 from heatcheck.report.eraser_tables import eraser_tables
 from heatcheck.report.flips_tables import flips_tables
+from heatcheck.report.identifiability_tables import identifiability_tables
 from heatcheck.report.lexicon import BY
+from heatcheck.report.perturbation_tables import perturbation_tables
 from heatcheck.report.plausibility_tables import plausibility_tables
 from heatcheck.report.refit_tables import (
     adversarial_model_tables,
@@ -40,9 +42,11 @@ def tables_of(result: CheckResult) -> list[Table]:
         "agreement": _agreement,
         "erasure": _erasure,
         "eraser": eraser_tables,
+        "perturbation": perturbation_tables,
         "flips": flips_tables,
         "permutation": _permutation,
         "counterfactual": _counterfactual,
+        "identifiability": identifiability_tables,
         "gauge": gauge_tables,
         "necessity": necessity_tables,
         "seed_variance": seed_variance_tables,

@@ -8,9 +8,11 @@ TITLES = {
     "agreement": "Agreement with rival explanations",
     "erasure": "Removing the highlighted words",
     "eraser": "Removing the highlighted words, and keeping nothing else",
+    "perturbation": "Explanations ranked by faithfulness",
     "flips": "Taking weights away until the decision flips",
     "permutation": "Shuffling the weights",
     "counterfactual": "Different weights, same answer",
+    "identifiability": "Other weights, the very same output of a head",
     "gauge": "A twin with another heatmap and the same decisions",
     "necessity": "Doing without learned attention",
     "seed_variance": "The same recipe, other seeds",
@@ -18,6 +20,8 @@ TITLES = {
     "deception": "Models trained to keep weight off words they use",
     "guide": "The weights outside the model",
     "log_odds": "Weights and words of a bag of words",
+    "layers": "Weights, rollout and flow, layer by layer",
+    "mixing": "How much of a token comes from others",
     "plausibility": "What people marked",
 }
 
@@ -38,6 +42,9 @@ HELD_BY = {
 
 QUANTITIES = {
     "tau": "mean Kendall τ",
+    "spearman": "mean Spearman ρ",
+    "mixing": "share of a token that comes from others",
+    "special": "share that special tokens get",
     "tau_mechanical_floor": "τ that arises mechanically",
     "significant_share": "share of texts with a significant τ",
     "tau_above_uniform": "mean Kendall τ over the words above uniform weight",
@@ -73,6 +80,21 @@ QUANTITIES = {
     "same_place": "share of draws in which the published sampler takes the heaviest itself",
     "head_to_head": "share of texts in which a ranking needs so many removals",
     "sign_share": "share of the gap between attention and signed gradient × attention that is sign",
+    "lost": "probability lost",
+    "area": "area between the two orders of removal (loss of MoRF minus loss of LeRF)",
+    "aopc": "probability lost, most relevant words first, mean over the shares (AOPC)",
+    "aopc_least": "probability lost, least relevant words first, mean over the shares",
+    "above_random": "area minus that of random orders",
+    "rank": "rank by area (1 is the best)",
+    "longer": "share of texts with more tokens than a head is wide plus one",
+    "dimension": "dimensions in which the weights can move without moving the output",
+    "effective_distance": "how much of the weights the output does not see (effective attention)",
+    "width": "width of the range in which a weight is free, mean over tokens",
+    "widest": "width of the widest such range of a text",
+    "jsd_low": "JSD of the most different weights found with the very same output",
+    "jsd_high": "upper bound on that JSD",
+    "identified": "share of tokens found again from their state",
+    "chance": "the same by guessing",
     "jsd": "largest JSD at which the answer stays",
     "upper": "upper bound on that JSD",
     "floor": "JSD that every model reaches (floor)",
@@ -161,6 +183,17 @@ READING = {
     "holds the reasons has much of the first and little of the second. Half a text is no text the model was trained "
     "on, so part of any loss is mere surprise; random orders suffer it too, and the difference to them is what counts. "
     "A negative sufficiency says that the other words spoke against the answer.",
+    "perturbation": "Words are removed in the order of each explanation, a tenth at a time, the most relevant first "
+    "and then, from the whole text again, the least relevant first. What counts is the difference of the two: half a "
+    "text surprises any model, and both orders suffer it alike. The rank of an explanation has an interval of its own: "
+    "where two overlap, the texts do not tell them apart. Explanations that know the sign of a word's part use it in a "
+    "table apart; a heatmap has none.",
+    "identifiability": "A head adds up values of few numbers. Once a text has more tokens than that, other weights "
+    "give exactly the same sum, and nothing that comes after the head can tell them from those shown. The dimension of "
+    "this freedom is only a count: weights cannot be negative, so what matters is how far each can move (its range, by "
+    "linear programs) and how different the whole can be (a bracket of the JSD, in nats; 0.69 is other tokens "
+    "altogether). Short texts leave no freedom at all. That a token can be found again from its state says that the "
+    "state still is that token’s, not that its weight is the token’s influence.",
     "permutation": "The weights are dealt out anew among the words of a text while everything else in the model stays. "
     "An answer that hardly moves did not depend on which word had which weight. Flat weights cannot move anything, so "
     "look at the texts with a large weight.",

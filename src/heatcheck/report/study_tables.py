@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.study_deception import tables_of_deception
 from heatcheck.report.study_flips import FLIPS
+from heatcheck.report.study_layers import IDENTIFIABILITY, LAYERS, MIXING, PERTURBATION
 from heatcheck.report.study_tasks import tables_of_tasks
 from heatcheck.report.study_wording import model_name, ours, theirs
 from heatcheck.report.table import Table
@@ -62,6 +63,10 @@ TABLES: dict[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
         ),
     ),
     "flips": FLIPS,
+    "identifiability": IDENTIFIABILITY,
+    "layers": LAYERS,
+    "mixing": MIXING,
+    "perturbation": PERTURBATION,
     "guide": (
         (
             "Table 3: F1 of a model without context under the weights of another",

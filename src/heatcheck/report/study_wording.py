@@ -132,6 +132,8 @@ def model_name(encoder: str, attention: str) -> str:
     """
     if encoder.startswith(("flan ", "han ")):  # named for their shape; all of one study have the same attention
         return ENCODERS.get(encoder, encoder)
+    if not attention:  # a transformer, by its name
+        return encoder
     return f"{ENCODERS.get(encoder, spaced(encoder))}, {ATTENTIONS.get(attention, spaced(attention))}"
 
 

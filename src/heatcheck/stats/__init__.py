@@ -23,6 +23,7 @@ from heatcheck.stats.farthest import (
 from heatcheck.stats.interval import Interval, bootstrap_interval, t_interval
 from heatcheck.stats.median import median_interval
 from heatcheck.stats.multiplicity import benjamini_hochberg, holm
+from heatcheck.stats.null_space import Freedom, effective_weights, freedom, null_space
 from heatcheck.stats.plausibility import (
     SpanMatches,
     best_window,
@@ -43,6 +44,7 @@ __all__ = [
     "Emptied",
     "Farthest",
     "FirstChange",
+    "Freedom",
     "Interval",
     "RankCorrelation",
     "SpanMatches",
@@ -55,11 +57,13 @@ __all__ = [
     "best_window",
     "bootstrap_interval",
     "bracket_weights",
+    "effective_weights",
     "evenness",
     "f1",
     "f1_each",
     "farthest_weights",
     "first_change",
+    "freedom",
     "highest",
     "holm",
     "jensen_shannon_nats",
@@ -70,6 +74,7 @@ __all__ = [
     "match_spans",
     "median_interval",
     "most_different",
+    "null_space",
     "pairs_interval",
     "precision_recall_area_each",
     "removal_curve",

@@ -1,6 +1,10 @@
 """Papers done again, one a file: tasks × models × checks, with the published numbers beside ours."""
 
+from heatcheck.studies.abnar2020 import abnar2020
+from heatcheck.studies.brunner2020 import brunner2020
+from heatcheck.studies.chefer2021 import chefer2021
 from heatcheck.studies.jain2019 import jain2019
+from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.study import Model, Row, Study, StudyResult, compare, read_published
@@ -10,7 +14,11 @@ from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 __all__ = ["STUDIES", "Model", "Row", "Study", "StudyResult", "compare", "read_published"]
 
 STUDIES: dict[str, Study] = {
+    "abnar2020": abnar2020,
+    "brunner2020": brunner2020,
+    "chefer2021": chefer2021,
     "jain2019": jain2019,
+    "kobayashi2020": kobayashi2020,
     "pruthi2020": pruthi2020,
     "serrano2019": serrano2019,
     "vashishth2019": vashishth2019,

@@ -26,6 +26,7 @@ DATA: dict[str, tuple[str, str, str]] = {
     "planted_lookup": ("planted_lookup", "", "generated: the value of the asked key decides"),
     "pronoun": ("pronoun", "", "the authors' own 9,017 train and 1,127 test texts"),
     "pronoun_neutral": ("pronoun_neutral", "", "the authors' own texts, with neutral pronouns"),
+    "rotten_tomatoes": ("rotten_tomatoes", "other data", "ten thousand sentences of reviews"),
     "snli": ("snli", "less data", "a twenty-seventh of the train pairs, the same test pairs"),
     "sst_wiki": ("sst_wiki", "", "the authors' own 6,920 train and 1,821 test texts"),
     "wiki_only": ("wiki_only", "", "the authors' own texts, without the reviews"),

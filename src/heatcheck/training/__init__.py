@@ -4,7 +4,7 @@ from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, p
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, train
 from heatcheck.training.fits import Fits, fingerprint
 from heatcheck.training.imposed import IMPOSED, imposed
-from heatcheck.training.jobs import describe, fit_job, fit_jobs, share_done, work_of
+from heatcheck.training.jobs import describe, fit_job, fit_jobs, kind_of_model, share_done, work_of
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
 from heatcheck.training.losses import LOSSES, Loss
@@ -35,6 +35,7 @@ __all__ = [
     "fit_logistic_regression",
     "fit_recipe",
     "imposed",
+    "kind_of_model",
     "make_optimizer",
     "make_plan",
     "pick_device",

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import Tensor
 
 from heatcheck.engine import write_whole
+from heatcheck.models import Trainable
 
 FILE = "checkpoint.safetensors"
 
@@ -27,7 +28,7 @@ class Progress:
     best: dict[str, Tensor] = field(default_factory=dict)
 
 
-def keep(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+def keep(folder: Path, module: Trainable, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
     """Writes weights, best weights, optimiser and history as one file."""
     tensors = {f"now/{name}": tensor for name, tensor in module.state_dict().items()}
     tensors |= {f"best/{name}": tensor for name, tensor in progress.best.items()}
@@ -39,7 +40,7 @@ def keep(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, prog
     write_whole(folder / FILE, save(whole, {"progress": json.dumps(facts)}))
 
 
-def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
+def resume(folder: Path, module: Trainable, optimizer: torch.optim.Optimizer) -> Progress:
     """Puts module and optimiser where the checkpoint left them; a fresh start where there is none."""
     path = folder / FILE
     try:

@@ -13,6 +13,7 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
 from heatcheck.models import Subject
+from heatcheck.models.memory import in_memory
 from heatcheck.training.imposed import Parent, imposed
 
 
@@ -56,11 +57,15 @@ def predict(
     """Log-probabilities, in the order of the examples."""
     if not examples:
         raise BadInput("there is no example to predict.")
-    found: dict[int, np.ndarray] = {}
-    for indices in batches_by_length(examples, batch_size):
+
+    def logs(indices: list[int]) -> np.ndarray:
         batch = subject.encode([examples[i] for i in indices])
         run = subject.run(batch, edits=imposed(subject, batch, impose, parent))
-        found.update(zip(indices, run.logits.log_softmax(-1).double().cpu().numpy(), strict=True))
+        return run.logits.log_softmax(-1).double().cpu().numpy()
+
+    found: dict[int, np.ndarray] = {}
+    for indices, rows in in_memory(batches_by_length(examples, batch_size), logs):
+        found.update(zip(indices, rows, strict=True))
     return np.stack([found[i] for i in range(len(examples))])
 
 

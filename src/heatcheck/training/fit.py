@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
-from heatcheck.data import Corpus, build_vocabulary, load_task, read_vectors, texts_of
+from heatcheck.data import Corpus, Vocabulary, build_vocabulary, load_task, read_vectors, texts_of
 from heatcheck.engine import Facts, FolderExists, read_json, whole_folder, write_json, write_whole
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
-from heatcheck.models import Classifier, ClassifierSettings, Recipe, load_folder, make_classifier, save
+from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
 from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate, gold_of, score
+from heatcheck.training.finetune import build_transformer, check_transformer, plan_transformer
 from heatcheck.training.imposed import find_imposed
 from heatcheck.training.logistic_regression import fit_logistic_regression
 from heatcheck.training.loop import Watch, train_loop
@@ -32,7 +34,7 @@ MOST_LABELS = 20  # for which a logistic regression is fitted beside every model
 class Fit(NamedTuple):
     """A trained model, where it is, and how good it and a bag of words are on test."""
 
-    subject: Classifier
+    subject: Trainable
     folder: Path
     test: Scores
     reused: bool
@@ -48,25 +50,30 @@ def plan_recipe(
     vectors: Path | str | None = None,
     impose: Mapping[str, Any] | None = None,
     loss: str | Mapping[str, Any] = "likelihood",
+    model: str | None = None,
     **changes: Any,
 ) -> Recipe:
     """All that decides a fit, as plain data. `changes` are settings of the model or its training by name.
 
     Args:
+        model: `hf:NAME` to fine-tune that one; where not given, a classifier that starts from nothing.
         impose: `{"weights": "uniform"}` or another kind in IMPOSED, in place of the model's own weights.
         loss: a name in LOSSES, or `{"name": …, "strength": …}` with its settings.
     """
     if not 0 <= seed < 2**63:
         raise BadInput(f"a seed is a whole number from 0 to 2**63, not {seed}.")
-    if vectors is not None and "embedding" not in changes:
-        changes["embedding"] = read_vectors(vectors, ["the"]).matrix.shape[1]
-    model, training = make_plan(corpus, preset, changes)
     planned = plan_loss(loss)
+    if model is not None:
+        facts, training = plan_transformer(corpus, model, preset, vectors, changes)
+    else:
+        if vectors is not None and "embedding" not in changes:
+            changes["embedding"] = read_vectors(vectors, ["the"]).matrix.shape[1]
+        settings, training = make_plan(corpus, preset, changes)
+        facts = {**settings.facts(), "vectors": vectors_reference(vectors)}
     if training.class_weight and len(corpus.labels) == 2:
         positive = sum(example.label == 1 for example in corpus["train"])
         planned["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
-    facts = {**model.facts(), "vectors": vectors_reference(vectors)}
-    return Recipe(corpus.reference, facts, asdict(training), seed, planned, impose)
+    return Recipe(corpus.reference, facts, training.facts(), seed, planned, impose)
 
 
 def train(
@@ -81,7 +88,7 @@ def train(
     progress: bool = True,
     **changes: Any,
 ) -> Fit:
-    """Trains a classifier on a task (a name, a file, a frame or lists) and saves it.
+    """Trains a classifier on a task (a name, a file, a frame or lists), or fine-tunes `model="hf:…"`, and saves it.
 
     Without `out` the folder is named by the recipe's content id, under `heatcheck-out/fits`; one that is there
     already is this very fit, and is read instead of trained again. A killed run goes on where it was.
@@ -125,6 +132,7 @@ def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSetting
     if recipe.impose is not None:
         find_imposed(recipe.impose)
     _check_words(recipe)
+    check_transformer(recipe)
     for parent in recipe.parents:
         if not (store / parent).is_dir():
             raise BadInput(f"the recipe learns from the model {parent}, which is not in {store}.")
@@ -152,8 +160,13 @@ def fit_into(
 ) -> None:
     """Trains what the recipe says into this folder, from what an interrupted attempt left in it."""
     training = check_recipe(recipe, corpus, store)
-    subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
-    baseline = add_log_odds(subject, corpus)
+    subject: Trainable
+    if "hf" in recipe.model:
+        subject = build_transformer(recipe, corpus, device=pick_device(device))
+        baseline = bag_of_words(subject, _vocabulary(corpus, TrainingSettings()), corpus)[0]
+    else:
+        subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
+        baseline = add_log_odds(subject, corpus)
     parents = _record_parents(recipe, corpus, store, str(subject.device))
     _start(subject, recipe, store)
     if not _is_of(scratch, recipe):
@@ -184,11 +197,11 @@ def _record_parents(recipe: Recipe, corpus: Corpus, store: Path, device: str) ->
     return {name: record(load_folder(store / name, device=device), examples) for name in recipe.parents}
 
 
-def _start(subject: Classifier, recipe: Recipe, store: Path) -> None:
+def _start(subject: Trainable, recipe: Recipe, store: Path) -> None:
     """Where an adversary begins, and what of it is trained: the whole model, or its attention's own parameters."""
     if recipe.loss.get("start") == "parent":
         parent = load_folder(store / recipe.loss["parent"], device=str(subject.device))
-        if parent.vocabulary != subject.vocabulary or parent.settings.encoder != subject.settings.encoder:
+        if not _of_one_kind(parent, subject):
             raise BadInput(f"an adversary that starts from its parent is of the same kind, and {subject.id} is not.")
         theirs = parent.state_dict()
         if recipe.loss.get("trains") == "attention":
@@ -196,21 +209,22 @@ def _start(subject: Classifier, recipe: Recipe, store: Path) -> None:
             theirs |= {name: own for name, own in subject.state_dict().items() if name.startswith("attention.")}
         subject.load_state_dict(theirs)
     if recipe.loss.get("trains") == "attention":
+        assert isinstance(subject, Classifier)  # `check_recipe` refuses others
         subject.requires_grad_(False)
         subject.attention.requires_grad_(True)
 
 
+def _of_one_kind(one: Trainable, other: Trainable) -> bool:
+    """Whether the weights of one mean the same in the other."""
+    if isinstance(one, Classifier) and isinstance(other, Classifier):
+        return one.vocabulary == other.vocabulary and one.settings.encoder == other.settings.encoder
+    shapes = [{name: tensor.shape for name, tensor in of.state_dict().items()} for of in (one, other)]
+    return type(one) is type(other) and shapes[0] == shapes[1]
+
+
 def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) -> Classifier:
     """The untrained model: its vocabulary from train, its parameters from the recipe's seed."""
-    training = TrainingSettings(**recipe.training)
-    vocabulary = build_vocabulary(
-        texts_of(corpus["train"]),
-        min_documents=training.min_documents,
-        rule=corpus.tokens,
-        lowercase=training.lowercase,
-        # Answers out of the passage are words of it, and must be told apart however rare they are.
-        always=corpus.labels if any(example.options for example in corpus["train"]) else (),
-    )
+    vocabulary = _vocabulary(corpus, TrainingSettings(**recipe.training))
     facts = dict(recipe.model)
     if (wanted := facts.pop("vectors")) != vectors_reference(vectors):
         raise BadInput(f"the recipe starts from the vectors {wanted}, not {vectors_reference(vectors)}.")
@@ -218,6 +232,17 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         return make_classifier(vocabulary, corpus.labels, ClassifierSettings(**facts), recipe=recipe, vectors=matrix)
+
+
+def _vocabulary(corpus: Corpus, training: TrainingSettings) -> Vocabulary:
+    return build_vocabulary(
+        texts_of(corpus["train"]),
+        min_documents=training.min_documents,
+        rule=corpus.tokens,
+        lowercase=training.lowercase,
+        # Answers out of the passage are words of it, and must be told apart however rare they are.
+        always=corpus.labels if any(example.options for example in corpus["train"]) else (),
+    )
 
 
 def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:
@@ -228,23 +253,33 @@ def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:
     recipe = subject.recipe
     imposed = recipe is not None and recipe.impose is not None and recipe.impose["weights"] == "log_odds"
     needed = imposed or (recipe is not None and recipe.loss["name"] == "log_odds_regularised")
+    baseline, log_odds = bag_of_words(
+        subject, subject.vocabulary, corpus, needed=needed, several=subject.settings.label_wise
+    )
+    subject.log_odds = log_odds
+    return baseline
+
+
+def bag_of_words(
+    subject: Trainable, vocabulary: Vocabulary, corpus: Corpus, *, needed: bool = False, several: bool = False
+) -> tuple[dict[str, Any], Tensor | None]:
+    """How good a logistic regression over these words is, and its log-odds; why, where it is not fitted."""
     if len(corpus.labels) > MOST_LABELS and not needed:
-        return {"not_fitted": f"more than {MOST_LABELS} labels, a regression for each"}
-    several = subject.settings.label_wise
+        return {"not_fitted": f"more than {MOST_LABELS} labels, a regression for each"}, None
     try:
-        found = fit_logistic_regression(subject.vocabulary, subject.labels, corpus["train"].examples, several=several)
+        found = fit_logistic_regression(vocabulary, subject.labels, corpus["train"].examples, several=several)
     except MissingPackage as error:
         if needed:
             raise
-        return {"not_fitted": str(error)}
-    subject.log_odds = torch.from_numpy(found.log_odds).float().to(subject.device)
+        return {"not_fitted": str(error)}, None
     tested = corpus["test"].examples
-    return {
+    baseline = {
         **score(found.log_probabilities(tested), gold_of(subject, tested)).facts(),
         "words": found.words,
         "converged": found.converged,
         "texts_without_words": found.texts_without_words,
     }
+    return baseline, torch.from_numpy(found.log_odds).float().to(subject.device)
 
 
 def pick_device(name: str) -> torch.device:

@@ -9,7 +9,7 @@ from heatcheck import engine
 from heatcheck.data import Corpus, Example
 from heatcheck.engine import FolderExists, Outcome, content_id, whole_folder
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models import Classifier, Recipe, load_folder, save
+from heatcheck.models import Recipe, Trainable, load_folder, save
 from heatcheck.training.fit import STORE, vectors_reference
 from heatcheck.training.jobs import describe, fit_job, fit_jobs
 from heatcheck.training.recorded import Recorded, record
@@ -23,15 +23,16 @@ class Fits:
     gives other weights on another machine.
     """
 
-    subject: Classifier
+    subject: Trainable
     corpus: Corpus  # what the subject was trained on
     store: Path = STORE / "fits"
     vectors: Path | str | None = None
     device: str = "auto"
+    own: Recipe | None = None  # how it would be made again, where nobody knows how it was made
     failed: dict[str, str] = field(default_factory=dict)  # recipe id -> why it could not be fitted
 
     def __post_init__(self) -> None:
-        recipe = self.subject.recipe
+        recipe = self.own or self.subject.recipe
         if recipe is None:
             raise NotSupported(f"nobody knows how {self.subject.id} was made, so it cannot be fitted again.")
         if recipe.task != self.corpus.reference:
@@ -39,7 +40,7 @@ class Fits:
                 f"{self.subject.id} was trained on {recipe.task}, and {self.corpus.reference} is not that: name the "
                 "texts it was trained on with --train."
             )
-        wanted = recipe.model["vectors"]
+        wanted = recipe.model.get("vectors")
         if wanted != vectors_reference(self.vectors) and wanted is not None:
             raise BadInput(f"{self.subject.id} started from the word vectors {wanted}: name that file with --vectors.")
         if wanted is None:
@@ -68,7 +69,7 @@ class Fits:
         self.failed |= {outcome.job.id: outcome.reason for outcome in outcomes if outcome.folder is None}
         return outcomes
 
-    def keep(self, subject: Classifier) -> Path:
+    def keep(self, subject: Trainable) -> Path:
         """Puts a model that no recipe makes into the store, as a folder named by its weights."""
         folder = self.store / fingerprint(subject)
         try:
@@ -78,7 +79,7 @@ class Fits:
             pass  # kept by an earlier audit
         return folder
 
-    def load(self, recipe: Recipe) -> Classifier:
+    def load(self, recipe: Recipe) -> Trainable:
         """The fit of a recipe itself; raises NotSupported where it is not there, with the reason."""
         if recipe == self.recipe:
             return self.subject
@@ -123,7 +124,7 @@ class Fits:
         return found
 
 
-def fingerprint(subject: Classifier) -> str:
+def fingerprint(subject: Trainable) -> str:
     """A name made from the subject's weights."""
     digest = hashlib.sha256()
     for name, tensor in sorted(subject.state_dict().items()):

@@ -1,17 +1,26 @@
-"""The one training loop. Adversarial, deceptive, uniform or guided training are losses and imposed weights."""
+"""The one training loop. Adversarial, deceptive, uniform or guided training are losses and imposed weights.
 
+A transformer is trained by it too: its learning rate follows from a step's number, so that a training that goes on
+where it was killed needs no memory of it.
+"""
+
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from heatcheck.data import Corpus, Example
 from heatcheck.engine import stream
-from heatcheck.models import Classifier, Recipe
+from heatcheck.errors import BadInput
+from heatcheck.models import Classifier, Recipe, Trainable
+from heatcheck.models.memory import is_out_of_memory
 from heatcheck.training import checkpoint
 from heatcheck.training.checkpoint import Progress
 from heatcheck.training.evaluation import Scores, evaluate
@@ -24,7 +33,7 @@ Watch = Callable[[int, int, float], None]  # epoch, examples seen in it, mean lo
 
 
 def train_loop(
-    subject: Classifier,
+    subject: Trainable,
     corpus: Corpus,
     recipe: Recipe,
     folder: Path,
@@ -42,7 +51,7 @@ def train_loop(
 
 
 def _train(
-    subject: Classifier,
+    subject: Trainable,
     corpus: Corpus,
     recipe: Recipe,
     folder: Path,
@@ -57,22 +66,28 @@ def _train(
     train, chosen_on = corpus["train"].examples, corpus[settings.select_split].examples
     optimizer = make_optimizer(subject, settings)
     progress = checkpoint.resume(folder, subject, optimizer)
+    steps = math.ceil(math.ceil(len(train) / settings.batch_size) / settings.accumulate)  # an epoch
 
     while progress.epoch < settings.epochs and not _has_settled(progress, settings):
         epoch = progress.epoch
         torch.manual_seed(int(stream(recipe.seed, "dropout", epoch).integers(2**63)))
         subject.train()
         total, seen = 0.0, 0
-        for examples in epoch_batches(train, settings, stream(recipe.seed, "batches", epoch)):
-            batch = subject.encode(examples)
-            run = subject.run(batch, edits=imposed(subject, batch, recipe.impose, given_by), want=want)
-            loss = objective.of(subject, run, batch, recipe.loss, taught_by)
+        batches = epoch_batches(train, settings, stream(recipe.seed, "batches", epoch))
+        for number, together in enumerate(_grouped(batches, settings.accumulate)):
+            for group in optimizer.param_groups:
+                group["lr"] = settings.learning_rate * settings.rate(epoch * steps + number, settings.epochs * steps)
             optimizer.zero_grad(set_to_none=True)
-            (loss.sum() if settings.reduction == "sum" else loss.mean()).backward()  # type: ignore[no-untyped-call]
+            for examples in together:
+                with _fits_into_memory(examples, settings), _half(subject, settings):
+                    batch = subject.encode(examples)
+                    run = subject.run(batch, edits=imposed(subject, batch, recipe.impose, given_by), want=want)
+                    loss = objective.of(subject, run, batch, recipe.loss, taught_by)
+                    _part_of_step(loss, together, settings).backward()  # type: ignore[no-untyped-call]
+                total, seen = total + float(loss.detach().sum()), seen + len(examples)
             if settings.clip:
                 nn.utils.clip_grad_norm_(subject.parameters(), settings.clip)
             optimizer.step()
-            total, seen = total + float(loss.detach().sum()), seen + len(examples)
             watch(epoch, seen, total / seen)
 
         subject.eval()
@@ -104,8 +119,53 @@ def epoch_batches(
         yield [examples[i] for i in slices[place]]
 
 
-def make_optimizer(subject: Classifier, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Adam or AdamW; the attention's parameters are in a group of their own, for presets that do not decay them."""
+def _grouped(batches: Iterator[list[Example]], size: int) -> Iterator[list[list[Example]]]:
+    """Batches that make one step together; the last may be fewer."""
+    while together := list(islice(batches, size)):
+        yield together
+
+
+def _part_of_step(loss: Tensor, together: Sequence[Sequence[Example]], settings: TrainingSettings) -> Tensor:
+    """What a batch adds to the mean, or the sum, over all examples of its step."""
+    if settings.reduction == "sum":
+        return loss.sum()
+    return loss.mean() * (len(loss) / sum(map(len, together)))
+
+
+def _half(subject: Trainable, settings: TrainingSettings) -> AbstractContextManager[Any]:
+    """Where bfloat16 is asked for and there is a GPU, what may be computed in it is."""
+    if settings.bf16 and subject.device.type == "cuda":
+        return torch.autocast("cuda", torch.bfloat16)
+    return nullcontext()
+
+
+@contextmanager
+def _fits_into_memory(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[None]:
+    """Smaller batches would be another training, so a batch that does not fit is a sentence."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        half, twice = max(1, settings.batch_size // 2), 2 * settings.accumulate
+        raise BadInput(
+            f"a batch of {len(examples)} texts does not fit into memory: for the same steps in smaller batches give "
+            f"--set batch_size={half} --set accumulate={twice}."
+        ) from None
+
+
+def make_optimizer(subject: Trainable, settings: TrainingSettings) -> torch.optim.Optimizer:
+    """Adam or AdamW; what is decayed differently is in a group of its own."""
+    groups = (
+        _of_classifier(subject, settings) if isinstance(subject, Classifier) else _of_transformer(subject, settings)
+    )
+    make = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
+    # Fused: one pass over the embedding table instead of a dozen.
+    return make(groups, lr=settings.learning_rate, amsgrad=settings.amsgrad, fused=True)
+
+
+def _of_classifier(subject: Classifier, settings: TrainingSettings) -> list[dict[str, Any]]:
+    """The attention's parameters apart, for presets that do not decay them."""
     attention = list(subject.attention.parameters())
     of_attention = {id(parameter) for parameter in attention}
     # What is frozen is not decayed either.
@@ -114,9 +174,16 @@ def make_optimizer(subject: Classifier, settings: TrainingSettings) -> torch.opt
     groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": decay}] if rest else []
     if attention:
         groups.append({"params": attention, "weight_decay": decay if settings.decay_attention else 0.0})
-    make = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
-    # Fused: one pass over the embedding table instead of a dozen.
-    return make(groups, lr=settings.learning_rate, amsgrad=settings.amsgrad, fused=True)
+    return groups
+
+
+def _of_transformer(subject: Trainable, settings: TrainingSettings) -> list[dict[str, Any]]:
+    """Biases and the scales of norms are not decayed, as everywhere."""
+    every = [parameter for parameter in subject.parameters() if parameter.requires_grad]
+    return [
+        {"params": [p for p in every if p.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in every if p.ndim < 2], "weight_decay": 0.0},
+    ]
 
 
 def _score(scores: Scores, train_loss: float, settings: TrainingSettings) -> float:

@@ -13,7 +13,7 @@ from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Run, Site, Subject, log_odds_weights, readable_keys
 from heatcheck.stats import jensen_shannon_nats
-from heatcheck.training.recorded import Recorded
+from heatcheck.training.recorded import Recorded, read_rows
 
 
 class Loss(NamedTuple):
@@ -42,12 +42,12 @@ def likelihood(
 def log_odds_regularised(
     subject: Subject, run: Run, batch: Batch, facts: Facts, _: Recorded | None = None
 ) -> Float[Tensor, " example"]:
-    """Likelihood + strength · JSD(the model's weights, softmax of |log-odds|), a mean over heads and queries.
+    """Likelihood + strength · JSD(the model's weights, softmax of |log-odds|), a mean over heads and decisions.
 
     Each example weighs its divergence like its likelihood, whatever the batch's size and whether it is summed or
     averaged over.
     """
-    own = run.parts[subject.sites[-1]]  # [example head query key]
+    own = read_rows(run.parts[subject.sites[-1]], run.row)  # [example head decision key]
     target = log_odds_weights(subject, batch).to(own.dtype).expand_as(own)
     apart: Tensor = jensen_shannon_nats(own, target).mean((1, 2))
     strength: float = facts["strength"]
@@ -69,7 +69,8 @@ def adversarial(
     keys = readable_keys(subject, batch)
     theirs = parent.weights_for(batch, keys)  # [example head query key]
     hidden = ~keys[:, None, None, :]
-    own = run.parts[scores_of(subject)].masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
+    scores = read_rows(run.parts[scores_of(subject)], run.row)
+    own = scores.masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
     log_ratio = theirs.masked_fill(theirs == 0, 1.0).log() - own
     divergence = (theirs * log_ratio).sum(-1).mean((1, 2))
     strength: float = facts["strength"]
@@ -89,8 +90,8 @@ def deceptive(
     mark = str(facts["mark"])
     if mark not in batch.marks:
         raise BadInput(f"the deceptive loss keeps weight off tokens marked {mark!r}, and these examples mark none.")
-    own = run.parts[subject.sites[-1]]  # [example head query key]
-    elsewhere = (own * (~batch.marks[mark] & batch.scored)[:, None, None, :]).sum(-1)
+    own = read_rows(run.parts[subject.sites[-1]], run.row)  # [example head decision key]
+    elsewhere = (own * (~batch.marks[mark] & readable_keys(subject, batch))[:, None, None, :]).sum(-1)
     strength: float = facts["strength"]
     # A sum of what is left rather than 1 − mass: it keeps its digits where the mass is nearly 1.
     return likelihood(subject, run, batch, facts) - strength * elsewhere.clamp(min=1e-12).log().mean((1, 2))

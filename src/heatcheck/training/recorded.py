@@ -17,6 +17,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Subject, readable_keys
+from heatcheck.models.memory import in_memory
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
 
@@ -27,7 +28,7 @@ class Recorded:
 
     ids: tuple[str, ...]
     log_probabilities: Float[np.ndarray, "example decision label"]
-    each: tuple[np.ndarray, ...]  # an example's weights [head query token]
+    each: tuple[np.ndarray, ...]  # an example's weights [head decision token]
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -85,6 +86,14 @@ class Recorded:
         return [self.place[name] for name in batch.ids]
 
 
+def read_rows(
+    weights: Float[Tensor, "example head query key"], row: Int[Tensor, "example decision"]
+) -> Float[Tensor, "example head decision key"]:
+    """The row of the read-out behind each decision; the other rows of a transformer's last layer decide nothing."""
+    place = row[:, None, :, None].expand(-1, weights.shape[1], -1, weights.shape[3])
+    return weights.gather(2, place)
+
+
 @torch.inference_mode()
 def record(
     subject: Subject,
@@ -108,11 +117,15 @@ def record(
         raise BadInput("two examples share an id, so weights kept by id would be mixed up: give each its own.")
     site = subject.sites[-1]
     rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    for indices in batches_by_length(examples, batch_size):
+
+    def said(indices: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         batch = subject.encode([examples[i] for i in indices])
         run = subject.run(batch, edits=imposed(subject, batch, impose, parent), want=[site])
-        used, readable = run.parts[site].float().cpu().numpy(), readable_keys(subject, batch).cpu().numpy()
+        used = read_rows(run.parts[site], run.row).float().cpu().numpy()
         logs = run.logits.log_softmax(-1).double().cpu().numpy()
+        return logs, used, readable_keys(subject, batch).cpu().numpy()
+
+    for indices, (logs, used, readable) in in_memory(batches_by_length(examples, batch_size), said):
         for number, index in enumerate(indices):
             rows[index] = logs[number], used[number][..., readable[number]]
     ordered = [rows[place] for place in range(len(examples))]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 from heatcheck.data import Corpus, name_parts
@@ -34,6 +34,11 @@ class TrainingSettings:
     skip_first: bool = False  # the first epoch is never kept
     min_documents: int = 1  # a word must stand in so many train texts to be in the vocabulary
     lowercase: bool = True
+    # What follows came later, for transformers.
+    warm_up: float = 0.0  # share of all steps over which the learning rate rises from 0
+    linear_decay: bool = False  # from there it falls to 0 at the last step
+    accumulate: int = 1  # batches whose gradients make one step
+    bf16: bool = False  # bfloat16 where it is safe; on a GPU only, elsewhere it does nothing
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -44,14 +49,32 @@ class TrainingSettings:
         ):
             if value not in known:
                 raise UnknownName(f"value for {name}", value, known)
-        for name in ("epochs", "batch_size", "min_documents"):
+        for name in ("epochs", "batch_size", "min_documents", "accumulate"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}.")
         for name in ("patience", "learning_rate", "weight_decay", "clip"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise BadInput(f"{name} must be at least 0, not {getattr(self, name)}.")
-        if not 0 <= self.length_noise <= 1:
-            raise BadInput(f"length_noise must lie between 0 and 1, not {self.length_noise}.")
+        for name in ("length_noise", "warm_up"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadInput(f"{name} must lie between 0 and 1, not {getattr(self, name)}.")
+
+    def facts(self) -> dict[str, Any]:
+        """As a recipe keeps them. What came later is left out where it is off: older recipes keep their names."""
+        off = {"warm_up": 0.0, "linear_decay": False, "accumulate": 1, "bf16": False}
+        return {name: value for name, value in asdict(self).items() if name not in off or value != off[name]}
+
+    def rate(self, step: int, steps: int) -> float:
+        """The learning rate of a step, as a share of the largest; steps are counted from 0.
+
+        >>> settings = TrainingSettings(warm_up=0.5, linear_decay=True)
+        >>> [settings.rate(step, 4) for step in range(4)]
+        [0.5, 1.0, 1.0, 0.5]
+        """
+        rising = round(self.warm_up * steps)
+        if step < rising:
+            return (step + 1) / rising
+        return (steps - step) / (steps - rising) if self.linear_decay else 1.0
 
 
 class Plan(NamedTuple):
@@ -188,6 +211,22 @@ def pruthi(corpus: Corpus) -> Plan:
     return Plan(model, training)
 
 
+def finetune() -> TrainingSettings:
+    """A pretrained transformer with a new head, all of it trained."""
+    return TrainingSettings(
+        epochs=3,
+        patience=0,
+        batch_size=32,
+        learning_rate=5e-5,
+        weight_decay=0.01,
+        clip=1.0,
+        select="accuracy",
+        warm_up=0.1,
+        linear_decay=True,
+    )
+
+
+FINETUNE = "finetune"  # the preset of `--model hf:…`, and of nothing else
 PRESETS: dict[str, Callable[[Corpus], Plan]] = {
     "default": default,
     "jw-paper": jw_paper,
@@ -214,28 +253,60 @@ def make_plan(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> Plan:
     >>> make_plan(load_task("planted_keyword"), "default", {"epochs": "3"}).training.epochs
     3
     """
+    if preset == FINETUNE:
+        raise BadInput(f"the preset {FINETUNE} starts from a pretrained model: name one with --model hf:NAME.")
     if preset not in PRESETS:
-        raise UnknownName("preset", preset, PRESETS)
+        raise UnknownName("preset", preset, [*PRESETS, FINETUNE])
     model, training = PRESETS[preset](corpus)
     if changes.get("encoder") == "cnn":
         model = replace(model, hidden=_CNN_TIMES.get(preset, 1) * model.hidden)
     changes = {**_OF_ENCODER.get((preset, str(changes.get("encoder"))), {}), **changes}
-    known = {field.name for settings in (model, training) for field in fields(settings)}
+    _check_names(changes, model, training)
+    return Plan(_changed(model, changes), _checked(_changed(training, changes), corpus))
+
+
+def plan_finetuning(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> tuple[dict[str, Any], TrainingSettings]:
+    """What changes of a pretrained transformer, and how it is trained; the one change there is is its dropout.
+
+    >>> from heatcheck.data import load_task
+    >>> plan_finetuning(load_task("planted_keyword"), "default", {"dropout": "0", "epochs": "2"})[0]
+    {'dropout': 0.0}
+    """
+    if preset not in ("default", FINETUNE):
+        raise BadInput(f"the preset {preset} is for models that start from nothing: with --model use {FINETUNE}.")
+    training = finetune()
+    for name in changes:
+        if name in {field.name for field in fields(ClassifierSettings)} - {"dropout"}:
+            raise BadInput(f"{name} is a setting of models that start from nothing: a pretrained one has its own.")
+        if name in ("min_documents", "lowercase"):
+            raise BadInput(f"{name} is about a vocabulary of words: a pretrained model has a tokenizer of its own.")
+    _check_names(changes, training, also=("dropout",))
+    model = {name: _as(float, name, value) for name, value in changes.items() if name == "dropout"}
+    if not 0 <= model.get("dropout", 0.0) < 1:
+        raise BadInput(f"dropout must be at least 0 and below 1, not {model['dropout']}.")
+    return model, _checked(_changed(training, changes), corpus)
+
+
+def _check_names(changes: Mapping[str, Any], *settings: Any, also: tuple[str, ...] = ()) -> None:
+    known = {field.name for one in settings for field in fields(one)} | {*also}
     for name in changes:
         if name not in known:
             raise UnknownName("setting", name, known)
-    plan = Plan(_changed(model, changes), _changed(training, changes))
-    chosen_on = plan.training.select_split
+
+
+def _checked(training: TrainingSettings, corpus: Corpus) -> TrainingSettings:
+    """The settings, or one sentence about why the epoch to keep cannot be chosen so."""
+    chosen_on = training.select_split
     if not corpus.splits.get(chosen_on):
         raise BadInput(
             f"{corpus.name} has no {chosen_on} split to choose an epoch on: give it one, or choose on test with "
             "--set select_split=test, as was published."
         )
-    if plan.training.select == "auc" and len(corpus.labels) > 2:
+    if training.select == "auc" and len(corpus.labels) > 2:
         raise BadInput(
             f"select=auc needs two labels, and {corpus.name} has {len(corpus.labels)}: use accuracy or loss."
         )
-    return plan
+    return training
 
 
 def _changed(settings: _Settings, changes: Mapping[str, Any]) -> _Settings:

@@ -1,50 +1,207 @@
-"""`hf:NAME`: a sequence classifier from a folder, or from the Hugging Face hub."""
+"""`hf:NAME`: a sequence classifier, or a pretrained encoder to make one of, from a folder or the Hugging Face hub."""
 
+import copy
+import hashlib
 import logging
-from typing import Any
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import torch
+from torch import Tensor
 
+from heatcheck.engine import content_id
 from heatcheck.errors import BadInput, MissingPackage
 from heatcheck.models.hf.transformer import Transformer
 from heatcheck.models.recipe import Recipe
 
 
 def load_transformer(
-    name: str, *, device: str = "cpu", labels: int | None = None, recipe: Recipe | None = None
+    name: str,
+    *,
+    device: str = "cpu",
+    labels: Sequence[str] | None = None,
+    recipe: Recipe | None = None,
+    called: str | None = None,
 ) -> Transformer:
     """The classifier in a folder or of a hub name, ready to run.
 
     Args:
-        labels: how many; gives a model that has no trained head a new one, for fine-tuning.
+        labels: what its outputs mean, in order, where the model itself does not say so.
+        called: what to call it; where not given, `hf:NAME`.
     """
-    network, tokenizer = _read(name, labels)
-    return Transformer(network.to(device), tokenizer, name=f"hf:{name}", recipe=recipe)
+    read = _read(name)
+    if read.new:
+        raise BadInput(
+            f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
+            f"`heatcheck train TASK --model hf:{name}`."
+        )
+    subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
+    if labels is not None:
+        name_outputs(subject, labels)
+    return subject.eval()
 
 
-def _read(name: str, labels: int | None) -> tuple[Any, Any]:
+def name_outputs(subject: Transformer, labels: Sequence[str]) -> None:
+    """Says what the subject's outputs mean, in order."""
+    wanted = len(subject.labels)
+    if len(labels) != wanted or len(set(labels)) < wanted:
+        raise BadInput(
+            f"{subject.name} tells {wanted} labels apart ({', '.join(subject.labels)}): name so many, each once, not "
+            f"{','.join(labels)!r}."
+        )
+    subject.labels = tuple(labels)
+
+
+def save_network(subject: Transformer, folder: Path) -> None:
+    """The network and its tokenizer as transformers keeps them, its labels by name."""
+    config = subject.network.config
+    named = (config.id2label, config.label2id)
+    if config.num_labels > 1:
+        config.id2label = dict(enumerate(subject.labels))
+        config.label2id = {label: number for number, label in enumerate(subject.labels)}
+    try:
+        with _quiet():
+            subject.network.save_pretrained(folder)
+            subject.tokenizer.save_pretrained(folder)
+    finally:
+        config.id2label, config.label2id = named
+
+
+class Pretrained(NamedTuple):
+    """What a fine-tuning starts from: the weights of an encoder or a decoder, without any head."""
+
+    name: str  # a hub name, or the whole path of a folder
+    network: Any  # with whatever head it was read with
+    tokenizer: Any
+    weights: Mapping[str, Tensor]
+
+    @property
+    def fingerprint(self) -> str:
+        """A name made from the weights: a folder or a hub name may hold others tomorrow."""
+        digest = hashlib.sha256()
+        for key, tensor in sorted(self.weights.items()):
+            digest.update(key.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+        return content_id({"weights": digest.hexdigest()})
+
+
+def read_pretrained(name: str) -> Pretrained:
+    """The weights below the head, and the tokenizer they go with."""
+    read = _read(name)
+    below = f"{read.network.base_model_prefix}."
+    weights = {k: v for k, v in read.network.state_dict().items() if k.startswith(below) and k not in read.new}
+    if not weights:
+        raise BadInput(f"hf:{name} holds no weights that a {type(read.network).__name__} could start from.")
+    folder = Path(name).expanduser()
+    whole = str(folder.absolute()) if folder.is_dir() else name
+    return Pretrained(whole, read.network, read.tokenizer, weights)
+
+
+def make_transformer(
+    start: Pretrained, labels: Sequence[str], *, seed: int, dropout: float | None = None, recipe: Recipe | None = None
+) -> Transformer:
+    """A classifier on top of pretrained weights; its head, and what else they lack, is drawn from the seed.
+
+    Args:
+        dropout: in place of every rate that the model has of its own.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    kinds: Any = AutoModelForSequenceClassification
+    config = copy.deepcopy(start.network.config)
+    config.num_labels = len(labels)
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: number for number, label in enumerate(labels)}
+    config.problem_type = None
+    if dropout is not None:
+        for name, value in config.to_dict().items():
+            if "drop" in name and isinstance(value, float):
+                setattr(config, name, dropout)
+    with torch.random.fork_rng(devices=[]), _quiet():
+        torch.manual_seed(seed)
+        network = kinds.from_config(config, dtype=torch.float32)
+    network.load_state_dict(start.weights, strict=False)
+    return Transformer(network, start.tokenizer, name=f"hf:{start.name}", recipe=recipe)
+
+
+class _Read(NamedTuple):
+    network: Any
+    tokenizer: Any
+    new: list[str]  # parameters that the files do not hold
+
+
+def _read(name: str) -> _Read:
+    _check_name(name)
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
         raise MissingPackage("transformers") from None
-    new = {} if labels is None else {"num_labels": labels, "ignore_mismatched_sizes": True}
-    noise = logging.getLogger("transformers")
-    level = noise.level
-    noise.setLevel(logging.ERROR)  # a head without weights is said below, in one sentence
+    where = str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        network, found = AutoModelForSequenceClassification.from_pretrained(
-            name, dtype=torch.float32, output_loading_info=True, **new
-        )
-    except (OSError, ValueError, KeyError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BadInput(f"hf:{name} cannot be read as a sequence classifier: {reason}") from None
+        with _quiet():  # a head without weights is said in one sentence
+            here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address()}
+            tokenizer = AutoTokenizer.from_pretrained(where, **here)
+            network, found = AutoModelForSequenceClassification.from_pretrained(
+                where, dtype=torch.float32, output_loading_info=True, **here
+            )
+    # What a damaged file raises is of the library that reads it; the sentence names its kind.
+    except Exception as error:
+        raise BadInput(_cannot_read(name, where, error)) from None
+    return _Read(network, tokenizer, sorted({*found["missing_keys"], *(key[0] for key in found["mismatched_keys"])}))
+
+
+def _check_name(name: str) -> None:
+    """What can be said before anything is read."""
+    folder = Path(name).expanduser()
+    if not name:
+        raise BadInput("hf: wants a name: hf:FOLDER, or hf:OWNER/MODEL of the Hugging Face hub.")
+    if folder.is_dir() and (folder / "transformer" / "config.json").is_file():
+        raise BadInput(f"{name} is a folder of heatcheck's own: leave out hf:.")
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise BadInput(f"hf:{name} has no config.json, so it is no Hugging Face model.")
+    if not folder.is_dir() and (name.startswith((".", "/", "~")) or name.count("/") > 1):
+        raise BadInput(f"no folder {name} with a Hugging Face model in it.")
+
+
+def _cannot_read(name: str, where: str, error: Exception) -> str:
+    reason = " ".join(str(error).split())[:200]
+    if Path(where).is_dir():
+        return f"hf:{name} cannot be read as a sequence classifier: {type(error).__name__}: {reason}"
+    return (
+        f"hf:{name} is no folder here, and the Hugging Face hub did not give it: fetch it where there is a network, "
+        f"and name its folder ({reason})."
+    )
+
+
+def _hub_has_an_address() -> bool:
+    """Whether there is a network to ask: without one the hub's client tries for most of a minute."""
+    if any(name.lower() in ("https_proxy", "all_proxy") for name in os.environ):
+        return True
+    host = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co")).hostname
+    try:
+        socket.getaddrinfo(host, None)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' own remarks and bars."""
+    from transformers.utils import logging as of_transformers
+
+    remarks: Any = of_transformers
+    noise = logging.getLogger("transformers")
+    level, bars = noise.level, remarks.is_progress_bar_enabled()
+    noise.setLevel(logging.ERROR)
+    remarks.disable_progress_bar()
+    try:
+        yield
     finally:
         noise.setLevel(level)
-    missing = sorted(found["missing_keys"])
-    if missing and labels is None:
-        raise BadInput(
-            f"hf:{name} is not trained to classify ({missing[0]} is missing): fine-tune it first with "
-            f"`heatcheck train TASK --model hf:{name}`."
-        )
-    return network, tokenizer
+        if bars:
+            remarks.enable_progress_bar()

@@ -25,7 +25,7 @@ from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
 # Families that are tried in the tests; most of the 340 that dispatch through transformers' registry should do.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
-AT_ONCE = 256  # texts with other weights that are run together
+AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 
 class Transformer(nn.Module):
@@ -59,6 +59,7 @@ class Transformer(nn.Module):
         self._several: dict[str, int] = {}  # block -> how many things it hands on, 0 for a lone tensor
         self._lock = threading.Lock()
         self._discover()
+        self.eval()
 
     def _pad(self) -> None:
         tokenizer, config = self.tokenizer, self.network.config
@@ -150,28 +151,26 @@ class Transformer(nn.Module):
         return batch.valid
 
     def response(self, batch: Batch) -> Response:
-        """Other weights in the read-out's row, in all heads of the last layer; only that layer is computed again."""
-        site = self.sites[-1]
-        below = self.blocks[-2:-1]  # the state that the last block starts from, where there is a block before it
-        run = self.run(batch, want=[site, *below])
-        used, rows = run.parts[site], run.row[:, 0]
+        """Other weights in the read-out's row, in all heads of the last layer.
+
+        Only what that row becomes matters after the attention, and nothing after it looks at another token: so each
+        set of weights is one token's way through the last block and the head, whatever the length of the text.
+        """
+        site, values = self.sites[-1], Site("value", self.sites[-1].where)
+        start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
+        run = self.run(batch, want=[site, values, start])
+        rows = run.row[:, 0]
         one = torch.arange(len(batch), device=rows.device)
-        decisions = run.logits.shape[1]
+        state, decisions = run.parts[start][one, rows][:, None], run.logits.shape[1]
+        alone = _row_of(batch, rows)
 
         def impose(weights: Tensor) -> Tensor:
             """[example draw head token] to [example draw decision label]."""
             draws = weights.shape[1]
             place = one.repeat_interleave(draws)
-
-            def own_but_one(own: Tensor) -> Tensor:
-                edited = own.clone()
-                edited[torch.arange(len(place), device=place.device), :, rows[place]] = weights.flatten(0, 1).to(
-                    own.dtype
-                )
-                return edited
-
-            held = {below[0]: run.parts[below[0]][place]} if below else {}
-            again = self.run(_take(batch, place), edits={site: own_but_one, **held})
+            context = torch.einsum("enht,ehtf->enhf", weights.to(state.dtype), run.parts[values])
+            edits = {start: state[place], Site("context", site.where): context.flatten(0, 1)[:, :, None]}
+            again = self.run(_take(alone, place), edits=edits)
             return again.logits.reshape(len(batch), draws, *again.logits.shape[1:])
 
         def logits(weights: Weights) -> Logits:
@@ -184,7 +183,9 @@ class Transformer(nn.Module):
                 dim=1,
             )
 
-        attention = used[one, :, rows][:, None].expand(-1, decisions, -1, -1)
+        attention = run.parts[site][one, :, rows][:, None].expand(-1, decisions, -1, -1)
+        if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
+            raise NotSupported(f"{self.id}: more than the attention of its last block looks at other tokens.")
         return Response(attention, self.readable(batch), logits)
 
     def _block(self, path: str, forward: Any, *given: Any, **named: Any) -> Any:
@@ -282,6 +283,19 @@ def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
         gold=None,
         marks={},
         options=options,
+    )
+
+
+def _row_of(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
+    """The batch with one token left of each text."""
+    at = rows[:, None]
+    return replace(
+        batch,
+        inputs={name: value.gather(1, at) for name, value in batch.inputs.items()},
+        valid=batch.valid.gather(1, at),
+        scored=batch.scored.gather(1, at),
+        word=batch.word.gather(1, at),
+        marks={},
     )
 
 

@@ -21,6 +21,7 @@ from heatcheck.report.figures.frontier import tvd_by_jsd
 from heatcheck.report.figures.guide import guide_accuracies
 from heatcheck.report.figures.necessity import accuracies
 from heatcheck.report.figures.permutation import delta_by_largest_weight
+from heatcheck.report.figures.perturbation import areas, removal_curves
 from heatcheck.report.figures.plausibility import agreement_with_people
 from heatcheck.report.figures.seed_variance import jsd_and_change, jsd_of_seeds
 from heatcheck.report.wording import in_order
@@ -31,6 +32,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "agreement": (tau_histogram, tau_differences, tau_matrix),
     "erasure": (erasure_effects,),
     "eraser": (losses_by_share,),
+    "perturbation": (areas, removal_curves),
     "flips": (survival_curves, fraction_boxes),
     "permutation": (delta_by_largest_weight,),
     "counterfactual": (jsd_histogram, jsd_by_largest_weight),

@@ -1,0 +1,158 @@
+"""Layer by layer, do weights rank the words as blanking them out does, or as gradients do?
+
+Abnar & Zuidema's question. At each layer the row of the token that the answer is read from: its raw weights, their
+rollout down to the input, and the flow to it. Each is ranked against what blanking out a word changes and against the
+gradient of the input.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.data import Example
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.explainers import REMOVALS, Scores
+from heatcheck.explainers.flow import shares_of_flow
+from heatcheck.explainers.layers import mean_attention
+from heatcheck.explainers.rollout import roll_out, with_residual
+from heatcheck.explainers.tokens import pool
+from heatcheck.models import require_layers
+from heatcheck.training import batches_by_length, predict
+
+METHODS = ("raw", "rollout", "flow")
+TARGETS = {"blank_out": "what masking the word changes", "gradient": "|embedding · gradient|"}
+GRADIENT = "gradient_through"
+BATCH = 32
+
+OfWords = dict[str, Float[np.ndarray, "example layer word"]]
+
+
+@dataclass(frozen=True)
+class LayersSettings:
+    """Which ways to read a layer are compared."""
+
+    methods: tuple[str, ...] = METHODS
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "layers", "draws")
+        for method in self.methods:
+            if method not in METHODS:
+                raise UnknownName("way to read a layer", method, METHODS)
+
+
+def measure(case: Case, settings: LayersSettings) -> CheckResult:
+    """Spearman's ρ over the words of each text, by layer, way to read it, and target."""
+    layers = len(require_layers(case.subject, "layers").sites)
+    gradient = case.scores(GRADIENT)
+    excluded = case.exclusions({GRADIENT: gradient})
+    excluded |= {
+        example.id: "fewer than three words to rank"
+        for example, known in zip(case.examples, gradient.valid, strict=True)
+        if example.id not in excluded and known.sum() < 3
+    }
+    kept = np.array([example.id not in excluded for example in case.examples])
+    if not kept.any():
+        raise BadInput("no example has three words to rank.")
+    targets = {"blank_out": blanked_out(case, gradient), "gradient": gradient.values}
+    read = read_layers(case, settings.methods, gradient.values.shape[1])
+
+    def correlation(one: np.ndarray, other: np.ndarray) -> Float[np.ndarray, " example"]:
+        found: Float[np.ndarray, " example"] = stats.spearman(one, other, gradient.valid & kept[:, None]).correlation
+        return found
+
+    values: dict[str, Float[np.ndarray, " example"]] = {}
+    for target, wanted in targets.items():
+        for method, of_layers in read.items():
+            for layer in range(layers):
+                values[f"{target}:{method}:{layer + 1}"] = correlation(of_layers[:, layer], wanted)
+        values[f"{target}:random:0"] = correlation(_random(case, wanted.shape[1]), wanted)
+    values["blank_out:gradient:0"] = correlation(targets["gradient"], targets["blank_out"])
+    return CheckResult(
+        check="layers",
+        subject=case.subject.id,
+        holds="re-encoded",
+        measurements=tuple(_measurements(case, settings, values, kept)),
+        examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
+        per_example={name: of_all[kept] for name, of_all in values.items()},
+        excluded=excluded,
+        settings={**asdict(settings), "layers": layers},
+        seed=case.seed,
+    )
+
+
+def blanked_out(case: Case, scores: Scores) -> Float[np.ndarray, "example word"]:
+    """|Δp| of the predicted label when each word is masked."""
+    texts: list[Example] = []
+    places: list[tuple[int, int]] = []
+    for row, example in enumerate(case.examples):
+        for word in np.flatnonzero(scores.valid[row]).tolist():
+            texts.append(REMOVALS["masking"](example, {word}))
+            places.append((row, word))
+    found = np.zeros(scores.values.shape)
+    if texts:
+        row, word = np.array(places).T
+        label = case.predicted[row]
+        before = np.exp(case.log_probabilities[row, label])
+        after = np.exp(predict(case.subject, texts)[np.arange(len(texts)), 0, label])
+        found[row, word] = np.abs(before - after)
+    return found
+
+
+def read_layers(case: Case, methods: tuple[str, ...], words: int) -> OfWords:
+    """The read-out token's row at each layer, summed by word."""
+    subject = require_layers(case.subject, "layers")
+    found = {method: np.zeros((len(case.examples), len(subject.sites), words)) for method in methods}
+    for indices in batches_by_length(case.examples, BATCH):
+        batch = subject.encode([case.examples[i] for i in indices])
+        run, attention = mean_attention(subject, batch)
+        raw, rolled = attention.cpu().numpy(), roll_out(attention).cpu().numpy()
+        capacity = with_residual(attention).cpu().numpy()
+        word, valid = batch.word.cpu().numpy(), batch.valid.cpu().numpy()
+        for place, row in enumerate(run.row[:, 0].tolist()):
+            real = valid[place]
+            source = int(real[:row].sum())
+            for layer in range(raw.shape[1]):
+                rows = {"raw": raw[place, layer, row], "rollout": rolled[place, layer, row]}
+                if "flow" in methods:
+                    rows["flow"] = np.zeros(len(real))
+                    own = capacity[place, : layer + 1][:, real][:, :, real]
+                    rows["flow"][real] = shares_of_flow(own, source)
+                for method in methods:
+                    number = indices[place]
+                    pooled = pool(rows[method], word[place], len(case.examples[number].words))
+                    found[method][number, layer, : len(pooled)] = np.nan_to_num(pooled)
+    return found
+
+
+def _random(case: Case, words: int) -> Float[np.ndarray, "example word"]:
+    return np.stack([stream(case.seed, "layers", "random", e.id).random(words) for e in case.examples])
+
+
+def _measurements(
+    case: Case, settings: LayersSettings, values: dict[str, Float[np.ndarray, " example"]], kept: np.ndarray
+) -> Iterator[Measurement]:
+    for name, of_all in values.items():
+        target, method, layer = name.split(":")
+        by = {"target": target, "method": method, **({"layer": int(layer)} if layer != "0" else {})}
+        baseline = "none: this is the floor" if method == "random" else "random: an order of no meaning"
+        yield from measured(case, "spearman", of_all, kept, baseline, by, settings.draws)
+
+
+layers = Check(
+    name="layers",
+    question="Layer by layer, do weights rank the words as blanking them out, or as gradients, do?",
+    paper="Abnar & Zuidema 2020",
+    holds="re-encoded",
+    baseline="random scores; and how far the two targets agree with each other",
+    settings=LayersSettings,
+    measure=measure,
+    cost=lambda case, _: 3 * len(case.examples) + sum(len(example.words) for example in case.examples),
+    default=False,
+)

@@ -1,0 +1,118 @@
+"""How much of a token comes from other tokens, and do large weights write much?
+
+Kobayashi et al.: a weight is multiplied by a value, and what is written is added to what the token was. Weights say how
+much is looked at; norms say how much arrives. The mixing ratio of a token is ‖others' part‖ / (‖others'‖ + ‖own‖).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.checks.case import Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.data import Batch
+from heatcheck.explainers.norms import Followed, contribution_norms, layers_of, mixing_by_norm, mixing_by_weight, shares
+from heatcheck.models.layer import Layer
+from heatcheck.training import batches_by_length
+
+# As Kobayashi et al. 2021 name them: how much of a block is followed, by weights (W) or by norms (N).
+VARIANTS: dict[str, tuple[Followed, bool]] = {
+    "Attn-W": ("attention", True),
+    "Attn-N": ("attention", False),
+    "AttnRes-W": ("residual", True),
+    "AttnRes-N": ("residual", False),
+    "AttnResLn-N": ("norm", False),
+}
+SPECIAL = ("weight on special tokens", "norm from special tokens")  # [CLS], [SEP], a second text
+BATCH = 16
+
+Values = dict[str, Float[np.ndarray, " example"]]
+
+
+@dataclass(frozen=True)
+class MixingSettings:
+    """Nothing but how intervals are made."""
+
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "mixing", "draws")
+
+
+def measure(case: Case, settings: MixingSettings) -> CheckResult:
+    """Mixing ratios by layer; and the shares of weight and of norm that special tokens get."""
+    layers_of(case.subject, "mixing")
+    values = _values(case)
+    return CheckResult(
+        check="mixing",
+        subject=case.subject.id,
+        holds="states",
+        measurements=tuple(_measurements(case, settings, values)),
+        examples=tuple(example.id for example in case.examples),
+        per_example=values,
+        excluded={},
+        settings=asdict(settings),
+        seed=case.seed,
+    )
+
+
+def _values(case: Case) -> Values:
+    found: dict[str, np.ndarray] = {}
+    each = layers_of(case.subject, "mixing")
+    for indices in batches_by_length(case.examples, BATCH):
+        batch = case.subject.encode([case.examples[i] for i in indices])
+        for name, of_layers in _of_batch(each, batch).items():
+            for layer, values in enumerate(of_layers.cpu().numpy()):
+                for key in (f"{name}:{layer + 1}", f"{name}:all"):
+                    kept = found.setdefault(key, np.zeros(len(case.examples)))
+                    kept[indices] += values if not key.endswith("all") else values / len(of_layers)
+    return found
+
+
+def _of_batch(each: Callable[..., list[Tensor]], batch: Batch) -> dict[str, Float[Tensor, "layer example"]]:
+    """Each quantity, a mean over the tokens of a text."""
+
+    def parts(layer: Layer) -> Float[Tensor, "example row token"]:
+        """A row a mixing ratio, then the weights' rows, then those of the shares of what is written."""
+        ratios = [
+            mixing_by_weight(layer, followed) if by_weight else mixing_by_norm(layer, followed)
+            for followed, by_weight in VARIANTS.values()
+        ]
+        written = shares(contribution_norms(layer, "attention"))
+        return torch.cat([torch.stack(ratios, dim=1), layer.weights.mean(1), written], dim=1)
+
+    found = torch.stack(each(batch, parts))
+    tokens, special = batch.valid.shape[1], batch.valid & ~batch.scored
+    ratios, *maps = torch.split(found, [len(VARIANTS), tokens, tokens], dim=2)
+    rows = [*ratios.unbind(2), *((of_keys * special[None, :, None]).sum(-1) for of_keys in maps)]
+    means = [(row * batch.valid).sum(-1) / batch.valid.sum(-1) for row in rows]
+    return dict(zip((*VARIANTS, *SPECIAL), means, strict=True))
+
+
+def _measurements(case: Case, settings: MixingSettings, values: Values) -> Iterator[Measurement]:
+    everyone = np.ones(len(case.examples), bool)
+    for name, of_all in values.items():
+        kind, layer = name.split(":")
+        by = {"variant": kind, "layer": layer if layer == "all" else int(layer)}
+        of_special = kind in SPECIAL
+        baseline = (
+            "the other of the two: weight and norm" if of_special else "1: nothing of itself; 0: nothing of others"
+        )
+        yield from measured(case, "special" if of_special else "mixing", of_all, everyone, baseline, by, settings.draws)
+
+
+mixing = Check(
+    name="mixing",
+    question="How much of each token comes from the others, and do large weights write much?",
+    paper="Kobayashi et al. 2020, 2021",
+    holds="states",
+    baseline="weights, which say nothing of what is written",
+    settings=MixingSettings,
+    measure=measure,
+    cost=lambda case, _: len(case.examples),
+    default=False,
+)

@@ -1,0 +1,232 @@
+"""Which explanation finds the words that the answer hangs on? All of them in one table.
+
+The words of a text are removed in the order of a ranking, the most relevant first (MoRF) or the least relevant first
+(LeRF), a tenth at a time, and each shortened text is read afresh. A faithful ranking makes the predicted label's
+probability fall at once in the first order and late in the second: the area between the two curves is large.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.word_removals import Order, Wanted, losses, orders_of, random_order, read_without
+from heatcheck.engine import Facts, stream
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.explainers import EXPLAINERS, REMOVALS, Scores
+from heatcheck.models import has_layers
+
+RANDOM, BOTH, SIGNED = "random", "both", " (signed)"
+DIRECTIONS = ("MoRF", "LeRF")
+BY_SIZE, WITH_SIGN = "by size", "with sign"  # two leagues: a ranking that knows the sign is told more
+BEYOND = "beyond the texts that are read without words (perturbation.texts)"
+
+Values = dict[str, Float[np.ndarray, " example"]]
+
+
+@dataclass(frozen=True)
+class PerturbationSettings:
+    """Whose rankings, how many of their words go, and how."""
+
+    explainers: tuple[str, ...] = ()  # none named: all that can be run here
+    shares: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of the words; one is always left
+    operators: tuple[str, ...] = ("masking",)  # deletion too would double the cost
+    texts: int = 100  # at most
+    random_orders: int = 5
+    draws: int = 2000  # of the bootstrap over examples
+
+    def __post_init__(self) -> None:
+        for operator in self.operators:
+            if operator not in REMOVALS:
+                raise UnknownName("removal operator", operator, REMOVALS)
+        at_least_one(self, "perturbation", "texts", "random_orders", "draws")
+        if not self.operators:
+            raise BadInput("perturbation.operators names none.")
+        if not self.shares or not all(0 < share < 1 for share in self.shares):
+            raise BadInput(f"perturbation.shares are shares of the words, between 0 and 1, not {self.shares}.")
+        if len({f"{share:g}" for share in self.shares}) < len(self.shares):
+            raise BadInput(f"perturbation.shares names one twice: {self.shares}.")
+
+
+def size_of(share: float, words: int) -> int:
+    """How many words a share is: the nearest number, at least one, and one is always left.
+
+    >>> [size_of(share, 4) for share in (0.1, 0.3, 0.5, 0.9)]
+    [1, 1, 2, 3]
+    """
+    return min(max(math.floor(share * words + 0.5 + 1e-9), 1), words - 1)
+
+
+def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
+    """Curves, AOPC and the area between them by every ranking and operator, and the order of explainers it gives."""
+    names = [name for name in settings.explainers or EXPLAINERS if name != RANDOM]
+    ranked, not_run = case.available(names)
+    if not ranked:
+        raise BadInput(f"perturbation has no explainer that could be run: {not_run}.")
+    excluded = case.exclusions(ranked)
+    usable = [row for row, example in enumerate(case.examples) if example.id not in excluded]
+    rows = usable[: settings.texts]
+    excluded |= {case.examples[row].id: BEYOND for row in usable[settings.texts :]}
+    if not rows:
+        raise BadInput(f"no example can be used; the first is left out because of {next(iter(excluded.values()))}.")
+    orders = _orders(case, settings, ranked, rows)
+    lost = {operator: _lost(case, settings, rows, orders, operator) for operator in settings.operators}
+    measurements: list[Measurement] = []
+    per_example: Values = {}
+    for operator, of_operator in lost.items():
+        measurements += _curves(case, settings, of_operator, operator)
+    for operator in (*settings.operators, *([BOTH] if len(settings.operators) > 1 else [])):
+        parts = settings.operators if operator == BOTH else (operator,)
+        values = _summaries([lost[part] for part in parts])
+        measurements += _measurements(case, settings, values, operator)
+        per_example |= {f"{name}:{operator}": of_texts for name, of_texts in values.items()}
+    return CheckResult(
+        check="perturbation",
+        subject=case.subject.id,
+        holds="re-encoded",
+        measurements=tuple(measurements),
+        examples=tuple(case.examples[row].id for row in rows),
+        per_example=per_example,
+        excluded=excluded,
+        settings={
+            **asdict(settings),
+            "explainers": list(ranked),
+            "not_run": not_run,
+            "logit_scale": case.logit_scale,
+        },
+        seed=case.seed,
+    )
+
+
+def _orders(
+    case: Case, settings: PerturbationSettings, ranked: Mapping[str, Scores], rows: Sequence[int]
+) -> dict[str, list[Order]]:
+    """Each ranking's order of the words that all explainers score, so that all remove as many."""
+    valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
+    orders = {
+        name: [[place for place in order if valid[row, place]] for row, order in zip(rows, of_rows, strict=True)]
+        for name, of_rows in orders_of(ranked, rows).items()
+    }
+    for number in range(settings.random_orders):
+        orders[f"{RANDOM} {number}"] = [random_order(case, row, number, valid[row]) for row in rows]
+    return orders
+
+
+def _lost(
+    case: Case,
+    settings: PerturbationSettings,
+    rows: Sequence[int],
+    orders: Mapping[str, Sequence[Order]],
+    operator: str,
+) -> dict[str, Float[np.ndarray, "example removal"]]:
+    """By ranking: what the predicted label loses at each share, the most relevant words first, then the least.
+
+    A text that several rankings ask for is read once.
+    """
+    at = {row: place for place, row in enumerate(rows)}
+
+    def wanted(row: int) -> Wanted:
+        sets = {}
+        for name, of_rows in orders.items():
+            order = of_rows[at[row]]
+            sizes = [size_of(share, len(order)) for share in settings.shares]
+            most, least = ([frozenset(one[:size]) for size in sizes] for one in (order, order[::-1]))
+            sets[name] = [*most, *least]
+        return sets
+
+    found = {
+        name: losses(case, rows, logs, standardised=True)
+        for name, logs in read_without(case, rows, wanted, operator).items()
+    }
+    drawn = [found.pop(f"{RANDOM} {number}") for number in range(settings.random_orders)]
+    return {**found, RANDOM: np.asarray(np.mean(drawn, axis=0))}
+
+
+def _summaries(lost: Sequence[Mapping[str, Float[np.ndarray, "example removal"]]]) -> Values:
+    """Means over the shares (and operators): AOPC of both orders, and the area between the curves."""
+    values: Values = {}
+    for ranking in lost[0]:
+        most, least = np.split(np.mean([of_operator[ranking] for of_operator in lost], axis=0), 2, axis=1)
+        values[f"aopc:{ranking}"], values[f"aopc_least:{ranking}"] = most.mean(1), least.mean(1)
+        values[f"area:{ranking}"] = most.mean(1) - least.mean(1)
+    return values
+
+
+def _curves(
+    case: Case, settings: PerturbationSettings, lost: Mapping[str, np.ndarray], operator: str
+) -> Iterator[Measurement]:
+    for ranking, of_texts in lost.items():
+        beside = "none: this is the floor" if ranking == RANDOM else "lost in random orders"
+        for direction, curve in zip(DIRECTIONS, np.split(of_texts, 2, axis=1), strict=True):
+            for share, column in zip(settings.shares, curve.T, strict=True):
+                by: Facts = {"ranking": ranking, "operator": operator, "direction": direction, "share": share}
+                yield from measured(case, "lost", column, np.ones(len(column), bool), beside, by, settings.draws)
+
+
+def _measurements(case: Case, settings: PerturbationSettings, values: Values, operator: str) -> Iterator[Measurement]:
+    rankings = [name.removeprefix("area:") for name in values if name.startswith("area:")]
+    everyone = np.ones(len(values[f"area:{RANDOM}"]), bool)
+    for ranking in rankings:
+        by: Facts = {"ranking": ranking, "operator": operator}
+        floor = ranking == RANDOM
+        for name in ("aopc", "aopc_least", "area"):
+            beside = "none: this is the floor" if floor else f"{name} of random orders"
+            yield from measured(case, name, values[f"{name}:{ranking}"], everyone, beside, by, settings.draws)
+        if not floor:
+            above = values[f"area:{ranking}"] - values[f"area:{RANDOM}"]
+            yield from measured(case, "above_random", above, everyone, "0: no better than random", by, settings.draws)
+    for league, members in leagues(rankings).items():
+        columns = np.stack([values[f"area:{name}"] for name in members], axis=1)
+        for place, ranking in enumerate(members):
+            by = {"ranking": ranking, "operator": operator, "among": league}
+            found = _rank(case, columns, place, f"{operator} {league}", settings.draws)
+            yield Measurement("rank", *found, baseline=f"the rank of {RANDOM} orders", by=by)
+
+
+def leagues(rankings: Sequence[str]) -> dict[str, list[str]]:
+    """Rankings by size, and those that know the sign; random orders are in both.
+
+    >>> leagues(["attention", "gradient", "gradient (signed)", "random"])
+    {'by size': ['attention', 'gradient', 'random'], 'with sign': ['gradient (signed)', 'random']}
+    """
+    signed = [name for name in rankings if name.endswith(SIGNED)]
+    by_size = [name for name in rankings if name not in signed]
+    return {BY_SIZE: by_size, **({WITH_SIGN: [*signed, RANDOM]} if signed else {})}
+
+
+def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, name: str, draws: int) -> stats.Interval:
+    """Which place a ranking has by its mean area, 1 the best; all are resampled together, from one stream."""
+
+    def statistic(mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
+        own = mean[:, place, None]
+        above, level = (mean > own).sum(1), (mean == own).sum(1)
+        return np.asarray(above + (level + 1) / 2)
+
+    return stats.bootstrap_interval(areas, statistic, generator=stream(case.seed, "bootstrap rank", name), draws=draws)
+
+
+def _cost(case: Case, settings: PerturbationSettings) -> int:
+    """At most: what rankings share is read once."""
+    rankings = 2 * len(settings.explainers or EXPLAINERS) + settings.random_orders
+    lengths = [len(example.words) for example in case.examples[: settings.texts]]
+    sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths if words > 1)
+    return 2 * len(settings.operators) * rankings * sizes
+
+
+perturbation = Check(
+    name="perturbation",
+    question="Which explanation finds the words that the answer hangs on?",
+    paper="Samek et al. 2017 (AOPC); Ali et al. 2022 and Achtibat et al. 2024 for the area between the two orders",
+    holds="re-encoded",
+    baseline="random orders",
+    settings=PerturbationSettings,
+    measure=measure,
+    cost=_cost,
+    default=False,  # hundreds of readings a text
+    default_on=has_layers,
+)

@@ -1,0 +1,48 @@
+"""How far a token pushes the attention's output along the direction it took: weights that sum to 1, with a sign."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.explainers.norms import layers_of
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.tokens import explain_tokens
+from heatcheck.models import Subject
+from heatcheck.models.layer import Layer
+
+
+def projections(layer: Layer) -> Float[Tensor, "example key"]:
+    """⟨Σ_h α_h f_h(x_j), o⟩ / ‖o‖² of the read-out's query, o what its heads write together, less the bias b_O.
+
+    o is taken back through the projection to the heads, so that no key's vector is ever made.
+    """
+    weights = layer.of_readout()
+    contexts = torch.einsum("ehk,ehkf->ehf", weights, layer.values)
+    together = torch.einsum("ehf,hfs->es", contexts, layer.projection)
+    asked = torch.einsum("es,hfs->ehf", together, layer.projection)
+    pushed = torch.einsum("ehk,ehkf,ehf->ek", weights, layer.values, asked)
+    size = together.square().sum(-1, keepdim=True)
+    return torch.where(size > 0, pushed / size.clamp(min=torch.finfo(size.dtype).tiny), 0.0)
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+    """Of the read-out's row in the last layer."""
+    layers = layers_of(subject, "contribution_weights")
+
+    def score(batch: Batch) -> Float[Tensor, "example token"]:
+        (found,) = layers(batch, projections, only_last=True)
+        return found
+
+    return explain_tokens(subject, examples, score)
+
+
+contribution_weights = Explainer(
+    "contribution_weights",
+    "how far the token pushes what the last attention writes to the read-out along the way it went; sums to 1",
+    signed=True,
+    explain=explain,
+    paper="contribution weights (2026), the formula as inferred from its abstract",
+)

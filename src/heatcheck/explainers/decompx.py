@@ -1,0 +1,70 @@
+"""What each token adds to the predicted label's logit, all the way through the network, in one backward pass.
+
+With attention weights, norms' scales and activations' slopes held, the logit is linear in what goes into the first
+block, plus what biases add. e · dy/de is then DecompX without its sharing out of biases, and CP-LRP as gradient ×
+input. Scores do not sum to the logit: `Parts.biases` is what is missing.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.explainers.norms import require_blocks
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.tokens import explain_tokens
+from heatcheck.models import Run, Site, Subject, differentiate
+
+
+class Parts(NamedTuple):
+    """The predicted label's logit = Σ tokens + biases; tokens include [CLS] and [SEP], and are 0 at padding.
+
+    Where a label's logit is 0 by convention (one output for two labels), it is the predicted logit less the other.
+    """
+
+    logit: Float[Tensor, " example"]
+    tokens: Float[Tensor, "example token"]
+    biases: Float[Tensor, " example"]
+
+
+def logit_parts(subject: Subject, batch: Batch) -> Parts:
+    """Every token's share in the logit of the first decision's predicted label, and that of the biases."""
+    transformer = require_blocks(subject, "decompx")
+    from heatcheck.models.hf.linearised import linearised  # transformers takes a second to import
+
+    start = Site("input", transformer.blocks[0].where)
+    one_output = transformer.several or transformer.network.config.num_labels == 1
+    seen: list[Tensor] = []
+    logits: list[Tensor] = []
+
+    def note(embedded: Tensor) -> Tensor:
+        seen.append(embedded.detach())
+        return embedded
+
+    def logit(run: Run) -> Float[Tensor, " example"]:
+        found, predicted = run.logits[:, 0].max(-1)
+        if one_output:
+            found = found - run.logits[:, 0].gather(1, 1 - predicted[:, None])[:, 0]
+        logits.append(found.detach().double())
+        return found
+
+    with linearised(transformer):
+        slope = differentiate(subject, batch, [start], logit, edits={start: note})[start]
+    tokens = (slope * seen[0]).double().sum(-1)
+    return Parts(logits[0], tokens, logits[0] - tokens.sum(-1))
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+    """A token's share in the predicted label's logit."""
+    return explain_tokens(subject, examples, lambda batch: logit_parts(subject, batch).tokens)
+
+
+decompx = Explainer(
+    "decompx",
+    "what the token adds to the predicted label's logit through all layers, MLPs too; biases are left out",
+    signed=True,
+    explain=explain,
+    paper="Modarressi et al. 2023 without biases; CP-LRP (Ali et al. 2022)",
+)

@@ -1,0 +1,74 @@
+"""Effective attention: the weights of the last layer, without the part that no value vector lets through.
+
+Brunner et al. 2020. A head gives A·V. Where a text has more tokens than a head has dimensions, many A give the same
+A·V; the one that is A less its part in the left null space of V is the smallest of them. It may be negative, and its
+rows need not sum to 1. Padding is no key, and in a decoder a row is projected within the keys that it can see: else
+weight would appear on words that were never read.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.tokens import explain_tokens
+from heatcheck.models import HasLayers, Run, Site, Subject, require_layers
+from heatcheck.stats.span import Projected, onto_span
+
+
+@torch.no_grad()
+def effective_weights(subject: HasLayers, batch: Batch, site: Site, *, read_out_only: bool = False) -> Projected:
+    """At one layer: the projected weights [example head query key], and the rank of the values that a row sees.
+
+    Rows of padding see nothing, and are zero.
+
+    Args:
+        read_out_only: only the row that the first decision is read from; then there is one query.
+    """
+    parts = {part: Site(part, site.where) for part in ("attention", "score", "value")}
+    run = subject.run(batch, want=list(parts.values()))
+    weights, values = run.parts[parts["attention"]], run.parts[parts["value"]]
+    visible = _visible(run.parts[parts["score"]], batch)
+    if read_out_only:
+        weights, visible = _one_row(weights, run), _one_row(visible, run)
+    precision = float(torch.finfo(values.dtype).eps)
+    return onto_span(_array(weights), _array(values), visible.cpu().numpy(), precision=precision)
+
+
+def _visible(scores: Float[Tensor, "example head query key"], batch: Batch) -> Bool[Tensor, "example head query key"]:
+    """What the mask lets through: a masked score is as low as its type goes, or nearly."""
+    seen = scores > torch.finfo(scores.dtype).min / 2
+    return seen & batch.valid[:, None, None, :] & batch.valid[:, None, :, None]
+
+
+def _one_row(rows: Tensor, run: Run) -> Tensor:
+    """[example head query key] to [example head 1 key]."""
+    return rows[torch.arange(len(rows), device=rows.device), :, run.row[:, 0]][:, :, None]
+
+
+def _array(part: Tensor) -> np.ndarray:
+    return np.asarray(part.double().cpu().numpy())
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+    """The last layer's row of the token that the answer is read from, projected head by head, summed over heads."""
+    layered = require_layers(subject, "effective attention")
+
+    def score(batch: Batch) -> Float[Tensor, "example token"]:
+        found = effective_weights(layered, batch, layered.sites[-1], read_out_only=True)
+        return torch.from_numpy(found.weights[:, :, 0].sum(1))
+
+    return explain_tokens(subject, examples, score)
+
+
+effective_attention = Explainer(
+    "effective_attention",
+    "the last layer's weights, projected onto what its value vectors let through",
+    signed=True,
+    explain=explain,
+    paper="Brunner et al. 2020",
+)

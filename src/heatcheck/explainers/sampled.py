@@ -1,0 +1,107 @@
+"""Words as players: Shapley values by sampling, and LIME, both through captum, for any subject.
+
+A word is present or masked (explainers/removal.py), never deleted: both need the text without any word, and a text of
+no words has nothing to read. The game is worth the predicted label's probability. Words without a token do not play.
+Each example is drawn for by itself, from a stream named by its id: its scores are the same in any batch.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heatcheck.data import Example
+from heatcheck.engine import seed_of
+from heatcheck.errors import MissingPackage
+from heatcheck.explainers.removal import mask
+from heatcheck.explainers.scores import Explain, Explainer, WordScores
+from heatcheck.models import Subject
+from heatcheck.training import predict
+
+ORDERS = 25  # orders of the words that a Shapley value averages over: captum's default
+FEWEST_ORDERS = 5
+# Texts read for one example, so that a long text costs no more than some hundred short ones. Shapley reads one a word
+# and order: from 20 words on there are fewer orders, from 100 on FEWEST_ORDERS.
+READ = 500
+# LIME fits a line through its samples: ten a word, as far as READ goes, and a ridge that holds where there are fewer.
+LIME_PER_WORD = 10
+LIME_FEWEST = 100
+RIDGE = 1.0  # as in the authors' own
+KERNEL_WIDTH = 0.25  # of the distance 1 - cos between the whole text and a sample, as in the authors' own
+AT_ONCE = 128  # texts in a batch
+
+Worth = Callable[[Tensor], Tensor]  # presence [draw word] of the words that play, to what each such text is worth
+
+
+def shapley_values(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
+    """What a word adds when words come one by one, averaged over random orders. Sums to worth(all) - worth(none)."""
+    try:
+        from captum.attr import ShapleyValueSampling
+    except ImportError:
+        raise MissingPackage("captum") from None
+    orders = int(np.clip(READ // players, FEWEST_ORDERS, ORDERS))
+    found: Tensor = ShapleyValueSampling(worth).attribute(
+        torch.ones(1, players), baselines=0.0, n_samples=orders, perturbations_per_eval=AT_ONCE
+    )
+    return np.asarray(found[0].double().numpy())
+
+
+def lime_weights(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
+    """Coefficients of a ridge regression on which words are present; texts that lack fewer count more."""
+    try:
+        from captum._utils.models.linear_model import SkLearnRidge
+        from captum.attr import Lime
+        from captum.attr._core.lime import get_exp_kernel_similarity_function
+    except ImportError:
+        raise MissingPackage("captum") from None
+    samples = int(np.clip(LIME_PER_WORD * players, LIME_FEWEST, READ))
+    explainer = Lime(
+        worth,
+        interpretable_model=SkLearnRidge(alpha=RIDGE),
+        similarity_func=get_exp_kernel_similarity_function("cosine", kernel_width=KERNEL_WIDTH),
+    )
+    found: Tensor = explainer.attribute(
+        torch.ones(1, players), baselines=0.0, n_samples=samples, perturbations_per_eval=AT_ONCE
+    )
+    return np.asarray(found[0].double().numpy())
+
+
+def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -> Explain:
+    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+        return [one(subject, example, seed) for example in examples]
+
+    def one(subject: Subject, example: Example, seed: int) -> np.ndarray:
+        batch = subject.encode([example])
+        players = sorted({word for word in batch.word[0].tolist() if word >= 0})
+        label = int(predict(subject, [example])[0, 0].argmax())
+
+        def worth(presence: Tensor) -> Tensor:
+            absent = [np.flatnonzero(row).tolist() for row in (presence == 0).numpy()]
+            texts = [mask(example, {players[number] for number in row}) for row in absent]
+            return torch.from_numpy(np.exp(predict(subject, texts, batch_size=AT_ONCE)[:, 0, label]))
+
+        scores = np.full(len(example.words), np.nan)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_of(seed, name, example.id))
+            scores[players] = play(worth, len(players))
+        return scores
+
+    return explain
+
+
+shapley_sampling = Explainer(
+    "shapley_sampling",
+    "Shapley values of the words, masked when absent, by sampling (captum)",
+    signed=True,
+    explain=_make("shapley sampling", shapley_values),
+    paper="Castro et al. 2009",
+)
+lime = Explainer(
+    "lime",
+    "a line through the probabilities of texts with words masked (captum)",
+    signed=True,
+    explain=_make("lime", lime_weights),
+    paper="Ribeiro et al. 2016",
+)

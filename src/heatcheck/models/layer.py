@@ -1,0 +1,79 @@
+"""One layer of a transformer in tensors: what each token writes to each other, before anything is summed.
+
+A token j writes α_ij f(x_j) to token i, head by head, where f(x_j) is its value (with the value's bias) through the
+head's slice of the output projection. To that the layer adds the token's own state, the projection's bias, and where
+the norm comes after (BERT), the norm.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Norm:
+    """LayerNorm, or RMSNorm where it does not centre: a fixed linear map, divided by a scale of each row's own."""
+
+    gain: Float[Tensor, " size"] | None
+    bias: Float[Tensor, " size"] | None
+    epsilon: float
+    centred: bool
+
+    def scale(self, states: Float[Tensor, "... size"]) -> Float[Tensor, "... 1"]:
+        """What a row is divided by: its standard deviation, or its root mean square."""
+        centred = self._centre(states)
+        return (centred.square().mean(-1, keepdim=True) + self.epsilon).sqrt()
+
+    def linear(self, states: Float[Tensor, "... size"]) -> Float[Tensor, "... size"]:
+        """Centring and gain, without the division and the bias."""
+        centred = self._centre(states)
+        return centred if self.gain is None else centred * self.gain.to(states.dtype)
+
+    def __call__(self, states: Float[Tensor, "... size"]) -> Float[Tensor, "... size"]:
+        """The whole of it."""
+        normed = self.linear(states) / self.scale(states)
+        return normed if self.bias is None else normed + self.bias.to(states.dtype)
+
+    def _centre(self, states: Tensor) -> Tensor:
+        return states - states.mean(-1, keepdim=True) if self.centred else states
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The attention half of a block, in double precision: norms by inner products cancel.
+
+    `norm` and `last` are the norms after the attention and after the MLP; None where norms come before (GPT-2, Llama),
+    for there a token's norm is part of its value and nothing is normed after the sum.
+    """
+
+    weights: Float[Tensor, "example head query key"]
+    values: Float[Tensor, "example head key feature"]
+    states: Float[Tensor, "example token size"]  # what goes into the block, and past the attention
+    projection: Float[Tensor, "head feature size"]
+    bias: Float[Tensor, " size"] | None
+    norm: Norm | None
+    last: Norm | None
+    row: Int[Tensor, " example"]  # the query that the answer is read from
+
+    def of_readout(self) -> Float[Tensor, "example head key"]:
+        """The read-out's row of weights."""
+        return self.weights[torch.arange(len(self.row), device=self.row.device), :, self.row]
+
+    def written(self) -> Float[Tensor, "example head key size"]:
+        """f(x_j) of each head: what a token would write to one that gave it all its weight."""
+        return torch.einsum("ehkf,hfs->ehks", self.values, self.projection)
+
+    def attended(self) -> Float[Tensor, "example token size"]:
+        """Σ_j α_ij f(x_j): the attention's output, less the bias of its projection."""
+        return torch.einsum("ehqk,ehkf,hfs->eqs", self.weights, self.values, self.projection)
+
+    def summed(self) -> Float[Tensor, "example token size"]:
+        """What the block holds after its attention, before any norm."""
+        total = self.attended() + self.states
+        return total if self.bias is None else total + self.bias
+
+    def output(self) -> Float[Tensor, "example token size"]:
+        """What the block holds after its attention."""
+        return self.summed() if self.norm is None else self.norm(self.summed())

@@ -1,0 +1,327 @@
+"""A user's own torch module as a subject; `heatcheck.wrap` (models/wrapping.py) finds out what that takes."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heatcheck.data import Batch, Example
+from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models.classifier import NOT_AN_OPTION
+from heatcheck.models.encoding import options_of
+from heatcheck.models.found_attention import Place
+from heatcheck.models.intercepted import OUTPUT, Interception, Memory, Pass
+from heatcheck.models.own_tokens import OwnTokenizer, encode_own
+from heatcheck.models.recipe import Recipe
+from heatcheck.models.response import Logits, Response, Weights
+from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Tap
+
+AT_ONCE = 256  # texts with other weights that are run together
+CLOSE = 1e-4  # logits that far apart may be rounding
+EMBEDDING = Site("embedding")
+Group = tuple[Tensor, int]  # which examples, and how many tokens of each are read
+Memories = dict[tuple[int, ...], Memory | None]  # by how many texts of how many tokens; None: it cannot be used
+
+
+@dataclass(frozen=True)
+class OwnSettings:
+    """How a module is called and read: what `wrap` was told, or found out.
+
+    `mask` is the keyword for the padding mask and how it is made from what is no padding. `row` is the query behind the
+    decision, counted from the end where it is negative. `output` makes logits of what the module returns.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    places: tuple[Place, ...]
+    embedding: str | None
+    mask: tuple[str, Callable[[Tensor], Tensor]] | None
+    row: int
+    padding: int
+    output: Callable[[Any], Float[Tensor, "example label"]]
+
+
+class OwnModule:
+    """Reads tokens. Sites: `attention` where weights are made, `embedding`, `state` and `input` of any module.
+
+    With nothing edited and nothing wanted a run is a plain call of the module. Without a mask, texts of different
+    lengths are run apart, so that no padding is ever read.
+    """
+
+    recipe: Recipe | None = None
+
+    def __init__(self, module: nn.Module, tokenizer: OwnTokenizer, settings: OwnSettings) -> None:
+        self.module = module
+        self.tokenizer = tokenizer
+        self.settings = settings
+        self.labels = settings.labels
+        self.sites = tuple(Site("attention", place.where) for place in settings.places)
+        self._interception = Interception(module)
+        self._axes = {place.path: (place.where, place.axes) for place in settings.places}
+        self._takes = {place.path: place.taken for place in settings.places if place.kind == OUTPUT}
+
+    @property
+    def id(self) -> str:
+        return self.settings.name
+
+    @property
+    def device(self) -> torch.device:
+        return device_of(self.module)
+
+    def __repr__(self) -> str:
+        known = self.settings
+        read = "no padding" if known.mask is None else f"mask: {known.mask[0]!r}"
+        return (
+            f"{self.id}(attention: {', '.join(map(str, known.places))}; embedding: {known.embedding!r}; "
+            f"row: {known.row}; {read}; labels: {', '.join(self.labels)})"
+        )
+
+    def encode(self, examples: Sequence[Example]) -> Batch:
+        labels = [example.label for example in examples]
+        known = all(isinstance(label, int) for label in labels)
+        batch = encode_own(
+            self.tokenizer,
+            examples,
+            padding=self.settings.padding,
+            gold=torch.tensor(labels, device=self.device)[:, None] if known else None,
+            options=options_of(examples, len(self.labels), self.device),
+            device=self.device,
+        )
+        furthest = self.settings.row + 1 if self.settings.row >= 0 else -self.settings.row
+        for name, length in zip(batch.ids, batch.valid.sum(1).tolist(), strict=True):
+            if length < furthest:
+                raise BadInput(f"example {name} has {length} token(s), and the decision is read at token {furthest}.")
+        return batch
+
+    def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
+        """The keys of the read-out that may carry weight: every token of the text, whether it gets a score or not."""
+        return batch.valid
+
+    def rows(self, batch: Batch) -> Int[Tensor, " example"]:
+        """The query behind the decision."""
+        row = self.settings.row
+        return batch.valid.sum(1) + row if row < 0 else torch.full_like(batch.valid[:, 0], row, dtype=torch.long)
+
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+        return self._run(batch, edits, want, None)
+
+    def response(self, batch: Batch) -> Response:
+        """Other weights in the read-out's row, in all heads; what comes before them is computed once.
+
+        One head is asked whether its logits are linear in the weights, and if so with what relevances.
+        """
+        site = self.sites[-1]
+        with torch.no_grad():
+            run = self.run(batch, want=[site])
+        used, rows = run.parts[site].detach(), run.row[:, 0]
+        memories: Memories = {}
+
+        def impose(weights: Float[Tensor, "example draw head token"]) -> Float[Tensor, "example draw label"]:
+            draws = weights.shape[1]
+            place = torch.arange(len(batch), device=rows.device).repeat_interleave(draws)
+            edited = used[place]
+            edited[torch.arange(len(place), device=rows.device), :, rows[place]] = weights.flatten(0, 1).to(used.dtype)
+            again = self._run(_take(batch, place), {site: edited}, (), memories)
+            return again.logits[:, 0].reshape(len(batch), draws, -1)
+
+        def logits(weights: Weights) -> Logits:
+            step = max(1, AT_ONCE // len(batch))
+            parts = [weights[:, start : start + step, 0] for start in range(0, weights.shape[1], step)]
+            return torch.cat([impose(part) for part in parts], dim=1)[:, :, None]
+
+        own = used[torch.arange(len(batch), device=rows.device), :, rows][:, None]
+        found = Response(own, self.readable(batch), logits)
+        return found if own.shape[2] > 1 else _linear(found) or found
+
+    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], memories: Memories | None) -> Run:
+        """`memories`: where what is computed before the read-out's weights is kept from run to run; None: nowhere."""
+        self._check({*edits, *want})
+        groups = list(self._groups(batch))
+        if len(groups) == 1 and groups[0][1] == batch.valid.shape[1]:
+            tap = Tap(edits, want)
+            logits = self._pass(batch.inputs["tokens"], batch.valid, tap, memories)
+            return tap.run(self._decided(logits, batch), self.rows(batch)[:, None])
+        settled = {site: edit for site, edit in edits.items() if isinstance(edit, Tensor)}
+        waiting = {site: edit for site, edit in edits.items() if not isinstance(edit, Tensor)}
+        while waiting:  # a function sees all texts at once: what it is given is computed first, then put into each
+            seen, order = self._apart(batch, groups, settled, waiting, memories)
+            site = next(site for site in order if site in waiting)
+            settled[site] = waiting.pop(site)(seen.parts[site])
+            if settled[site].shape != seen.parts[site].shape:
+                raise BadInput(
+                    f"the edit at {site} has shape {tuple(settled[site].shape)}, "
+                    f"the site has {tuple(seen.parts[site].shape)}."
+                )
+        run, _ = self._apart(batch, groups, settled, {*want} - settled.keys(), memories)
+        return replace(run, parts={**run.parts, **{site: settled[site] for site in want if site in settled}})
+
+    def _check(self, asked: Collection[Site]) -> None:
+        """Refuses what cannot be asked of this module, before it is run."""
+        if EMBEDDING in asked and self.settings.embedding is None:
+            raise NotSupported(f"{self.id} has no embedding that was found: say wrap(…, embedding='path').")
+        known = {path for path, _ in self.module.named_modules()}
+        for site in asked:
+            if site.part in ("state", "input") and site.where.partition("@")[0] not in known:
+                raise BadInput(f"{self.id} has no module {site.where!r}.")
+
+    def _groups(self, batch: Batch) -> Iterator[Group]:
+        """Examples that can be run together."""
+        lengths = batch.valid.sum(1)
+        if self.settings.mask is not None:
+            yield torch.arange(len(batch), device=lengths.device), batch.valid.shape[1]
+            return
+        for length in sorted(set(lengths.tolist())):
+            yield (lengths == length).nonzero()[:, 0], length
+
+    def _apart(
+        self,
+        batch: Batch,
+        groups: Sequence[Group],
+        settled: dict[Site, Tensor],
+        want: Collection[Site],
+        memories: Memories | None,
+    ) -> tuple[Run, list[Site]]:
+        """A run of groups of like length, joined; and the sites in the order they were passed."""
+        found: list[Run] = []
+        order: list[Site] = []
+        longest = batch.valid.shape[1]
+        for rows, length in groups:
+            edits = {site: _cut(value, rows, length, longest) for site, value in settled.items()}
+            tap = Tap(edits, want)
+            logits = self._pass(batch.inputs["tokens"][rows, :length], batch.valid[rows, :length], tap, memories)
+            found.append(tap.run(logits[:, None], rows[:, None]))
+            order = tap.passed
+        back = torch.cat([rows for rows, _ in groups]).argsort()
+        for site in want:
+            for run, (rows, _) in zip(found, groups, strict=True):
+                if run.parts[site].shape[0] != len(rows):
+                    raise NotSupported(f"the first axis at {site} is not the example: run texts of one length there.")
+        parts = {site: _joined(site, [run.parts[site] for run in found], longest)[back] for site in want}
+        logits = torch.cat([run.logits[:, 0] for run in found])[back]
+        return Run(self._decided(logits, batch), self.rows(batch)[:, None], parts), order
+
+    def _pass(
+        self,
+        tokens: Int[Tensor, "example token"],
+        valid: Bool[Tensor, "example token"],
+        tap: Tap,
+        memories: Memories | None,
+    ) -> Float[Tensor, "example label"]:
+        if memories is None:
+            return self.read(tokens, valid, tap, None)
+        key = tuple(tokens.shape)
+        kept = memories[key] if key in memories else self._remember(tokens, valid, tap.edits)
+        memories[key] = kept if kept is not None and kept.usable else None
+        return self.read(tokens, valid, tap, memories[key])
+
+    def _remember(self, tokens: Tensor, valid: Tensor, edits: Edits) -> Memory | None:
+        """What comes before the read-out's weights; None where a pass that starts from it does not end as a whole one.
+
+        That is so for a module that writes over what it computed before, or that gives another answer each time.
+        """
+        kept = Memory(until=self.settings.places[-1].path)
+        with torch.no_grad():
+            whole = self.read(tokens, valid, Tap(edits, ()), kept)
+            if not kept.usable:
+                return None
+            again = self.read(tokens, valid, Tap(edits, ()), kept)
+        return kept if torch.allclose(whole, again, atol=CLOSE, rtol=CLOSE) else None
+
+    def read(
+        self, tokens: Tensor, valid: Tensor, tap: Tap, memory: Memory | None = None
+    ) -> Float[Tensor, "example label"]:
+        """One call of the module: its logits, with what the tap edits and takes out."""
+        named = {} if self.settings.mask is None else {self.settings.mask[0]: self.settings.mask[1](valid)}
+        if not tap.edits and not tap.want:
+            return self.settings.output(self.module(tokens, **named))
+        started = Pass(
+            tap,
+            axes=self._axes,
+            takes=self._takes,
+            embedding=self.settings.embedding,
+            examples=len(tokens),
+            memory=memory,
+        )
+        with self._interception.passing(started):
+            returned = self.module(tokens, **named)
+        return self.settings.output(returned)
+
+    def _decided(self, logits: Tensor, batch: Batch) -> Float[Tensor, "example 1 label"]:
+        if batch.options is not None:
+            logits = logits.masked_fill(~batch.options, NOT_AN_OPTION)
+        return logits[:, None]
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where its parameters are."""
+    for held in (*module.parameters(), *module.buffers()):
+        return held.device
+    return torch.device("cpu")
+
+
+def _linear(found: Response) -> Response | None:
+    """The same response as sums of relevances; None where the logits are not linear in the weights.
+
+    All weight on one token gives its relevance, no weight the bias. Believed where what these say of the own weights,
+    of even ones and of two unlikely ones is so.
+    """
+    examples, tokens = found.allowed.shape
+    allowed = found.allowed[:, None].to(found.attention.dtype)
+    even = allowed / allowed.sum(-1, keepdim=True)
+    place = torch.arange(tokens, device=allowed.device)
+    uneven = torch.stack([torch.sin(place + 1.0) * 3, torch.cos(place * 2.0) * 2]).to(allowed)
+    tried = torch.cat([found.attention[:, 0], even, uneven * allowed], dim=1)  # [example draw token]
+    each = torch.eye(tokens, dtype=allowed.dtype, device=allowed.device).expand(examples, -1, -1) * allowed
+    asked = torch.cat([torch.zeros_like(even), each, tried], dim=1)
+    with torch.no_grad():
+        logits = found.logits(asked[:, :, None, None])[:, :, 0]
+    bias = logits[:, 0]
+    relevance = logits[:, 1 : tokens + 1] - bias[:, None]
+    said = torch.einsum("edt,etl->edl", tried, relevance) + bias[:, None]
+    if not torch.allclose(said, logits[:, tokens + 1 :], atol=CLOSE, rtol=CLOSE):
+        return None
+    return Response.linear(found.attention, found.allowed, relevance[:, None], bias[:, None])
+
+
+def _cut(value: Tensor, rows: Tensor, length: int, longest: int) -> Edit:
+    """An edit of all texts, for these: as many of each axis of tokens as they have."""
+
+    def edit(own: Tensor) -> Tensor:
+        chosen = value[rows]
+        for axis in range(1, min(own.ndim, chosen.ndim)):
+            if own.shape[axis] == length and chosen.shape[axis] == longest:
+                chosen = chosen.narrow(axis, 0, length)
+        return chosen
+
+    return edit
+
+
+def _joined(site: Site, pieces: Sequence[Tensor], longest: int) -> Tensor:
+    """Pieces for texts of different lengths as one, with zeros where a text has ended."""
+    sizes = [max(size) for size in zip(*(piece.shape for piece in pieces), strict=True)]
+    for axis in (2, 3) if site.part == "attention" else (1,):
+        if len(pieces) > 1 and len({piece.shape[axis] for piece in pieces}) > 1:
+            sizes[axis] = longest
+    filled = []
+    for piece in pieces:
+        missing = [size - own for size, own in zip(sizes[1:], piece.shape[1:], strict=True)]
+        filled.append(nn.functional.pad(piece, [n for size in reversed(missing) for n in (0, size)]))
+    return torch.cat(filled)
+
+
+def _take(batch: Batch, rows: Int[Tensor, " item"]) -> Batch:
+    """The batch with these examples, as often as each is named."""
+    return replace(
+        batch,
+        ids=tuple(batch.ids[row] for row in rows.tolist()),
+        inputs={name: value[rows] for name, value in batch.inputs.items()},
+        valid=batch.valid[rows],
+        scored=batch.scored[rows],
+        word=batch.word[rows],
+        gold=None,
+        marks={},
+        options=None if batch.options is None else batch.options[rows],
+    )

@@ -1,0 +1,32 @@
+"""What the training loop, a folder and other fits need of a subject beside running it: it has parameters."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import nn
+
+from heatcheck.models.recipe import Recipe
+from heatcheck.models.subject import Subject
+
+
+@runtime_checkable
+class Trainable(Subject, Protocol):
+    """A torch module that is a subject: a classifier of heatcheck's own, or a transformer."""
+
+    labels: tuple[str, ...]
+    recipe: Recipe | None
+    training: bool
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any: ...
+
+    def train(self) -> Any: ...
+
+    def eval(self) -> Any: ...

@@ -1,0 +1,301 @@
+"""`heatcheck.wrap`: finds out how a user's own torch module is to be read, and tries it before it believes it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heatcheck.data import Example, Vocabulary
+from heatcheck.data.vocabulary import PAD
+from heatcheck.errors import BadInput, HeatcheckError, NotSupported
+from heatcheck.models.found_attention import Said, find_attention
+from heatcheck.models.intercepted import OUTPUT
+from heatcheck.models.own_module import CLOSE, OwnModule, OwnSettings, device_of
+from heatcheck.models.own_tokens import OwnTokenizer, encode_own
+from heatcheck.models.subject import Tap
+
+DRY = ((2, 5), (3, 7))  # examples and tokens of two passes: an axis is known by how its size changes
+MASKS: dict[str, Callable[[Tensor], Tensor]] = {
+    "True at tokens": lambda valid: valid,
+    "True at padding": lambda valid: ~valid,
+    "1 at tokens": lambda valid: valid.long(),
+    "how many tokens": lambda valid: valid.sum(1),
+}
+
+Reading: TypeAlias = Callable[[Any], Tensor]
+Mask: TypeAlias = tuple[str, Callable[[Tensor], Tensor]]  # the keyword, and what is made of what is no padding
+
+
+def wrap(
+    module: nn.Module,
+    tokenizer: OwnTokenizer,
+    *,
+    attention: Said = None,
+    embedding: str | None = None,
+    output: Callable[[Any], Tensor] | None = None,
+    labels: Sequence[str] | None = None,
+    mask: str | None = None,
+    row: Literal["first", "last"] | int | None = None,
+    padding: int | None = None,
+    sample: Sequence[str] = (),
+    name: str | None = None,
+) -> OwnModule:
+    """Your own torch module as a subject of every explainer and check.
+
+    The module is called with token ids [example token], and put into evaluation mode.
+
+    Args:
+        tokenizer: a function from a text to ids, one a word, or to pairs (id, word number); a fast tokenizer of Hugging
+            Face; or a `Vocabulary`.
+        attention: the path of the module that makes the weights, several such paths in order (the read-out last), or
+            `{path: axes}` with axes such as "example key 1"; None: what is seen in a dry pass.
+        embedding: the path of the module whose output the gradients are taken at; None: the one that is given the ids.
+        output: what the module returns to its logits [example label] (or [example], for the second of two labels);
+            None: the tensor itself, the first of a tuple, or `.logits`.
+        mask: the keyword of the padding mask; which kind of mask it is is found out. None: only texts of one length are
+            run together.
+        row: the query behind the decision; None: the only one, or the only one that the decision depends on.
+        padding: the id that fills up short texts.
+        sample: a few texts of different lengths for the dry pass, where made-up ids do not do.
+
+    >>> class Tiny(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.embed, self.score, self.out = nn.Embedding(9, 4), nn.Linear(4, 1), nn.Linear(4, 2)
+    ...     def forward(self, ids):
+    ...         states = self.embed(ids)
+    ...         weights = self.score(states).softmax(1)
+    ...         return self.out((weights * states).sum(1))
+    >>> wrap(Tiny(), lambda text: [len(word) for word in text.split(" ")], labels=["bad", "good"])
+    Tiny(attention: '' (softmax: example key 1); embedding: 'embed'; row: 0; no padding; labels: bad, good)
+    """
+    name = name or type(module).__name__
+    module.eval()
+    read = _reading(output, name)
+    filler = _padding(module, tokenizer, padding)
+    passes = _dry_tokens(module, tokenizer, sample, filler)
+    known, logits = _masked(module, read, mask, passes, filler, name)
+
+    def call(tokens: Tensor) -> Any:
+        return module(tokens, **_named(known, torch.ones_like(tokens, dtype=torch.bool)))
+
+    found = OwnSettings(
+        name=name,
+        labels=_labels(logits, labels, name),
+        places=find_attention(module, call, passes, attention, name=name),
+        embedding=_embedding(module, call, passes[0]) if embedding is None else embedding,
+        mask=known,
+        row=0,
+        padding=filler,
+        output=read,
+    )
+    _try_out(OwnModule(module, tokenizer, found), passes[1])
+    return OwnModule(module, tokenizer, replace(found, row=_row(OwnModule(module, tokenizer, found), passes, row)))
+
+
+def _reading(output: Callable[[Any], Tensor] | None, name: str) -> Callable[[Any], Float[Tensor, "example label"]]:
+    """What a module returns to logits; a lone output z is the pair of logits (0, z)."""
+
+    def read(returned: Any) -> Float[Tensor, "example label"]:
+        found = _first_tensor(returned) if output is None else output(returned)
+        if not isinstance(found, Tensor) or found.ndim not in (1, 2):
+            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise NotSupported(
+                f"{name} gives {shape}, and a decision is logits [example label]: choose one with output=, such as "
+                "output=lambda out: out[:, 0] for that of the first token."
+            )
+        logits = found[:, None] if found.ndim == 1 else found
+        pair = nn.functional.pad(logits, (1, 0)) if logits.shape[1] == 1 else logits
+        return pair if pair.dtype == torch.float64 else pair.float()
+
+    return read
+
+
+def _first_tensor(returned: Any) -> Any:
+    if isinstance(returned, tuple | list):
+        return returned[0]
+    if isinstance(returned, Mapping):
+        return returned.get("logits", returned)
+    return getattr(returned, "logits", returned)
+
+
+def _padding(module: nn.Module, tokenizer: OwnTokenizer, said: int | None) -> int:
+    if said is not None:
+        return said
+    if isinstance(tokenizer, Vocabulary):
+        return PAD
+    of_tokenizer = getattr(tokenizer, "pad_token_id", None)
+    if of_tokenizer is not None:
+        return int(of_tokenizer)
+    named = [part.padding_idx for part in module.modules() if isinstance(part, nn.Embedding)]
+    return next((number for number in named if number is not None), 0)
+
+
+def _dry_tokens(
+    module: nn.Module, tokenizer: OwnTokenizer, sample: Sequence[str], padding: int
+) -> tuple[Tensor, Tensor]:
+    """Ids for two passes: of the sample's first text and of one of another length, or made up."""
+    device = device_of(module)
+    if not sample:
+        sizes = [part.num_embeddings for part in module.modules() if isinstance(part, nn.Embedding)]
+        of_words = min((size for size in sizes if size > DRY[1][1]), default=max(sizes, default=3))
+        some = [number for number in range(of_words) if number != padding] or [padding]
+        first, second = (
+            torch.tensor([[some[(row + place) % len(some)] for place in range(tokens)] for row in range(examples)])
+            for examples, tokens in DRY
+        )
+        return first.to(device), second.to(device)
+    examples = [Example(str(number), text) for number, text in enumerate(sample)]
+    batch = encode_own(tokenizer, examples, padding=padding, gold=None, options=None, device=device)
+    lengths = batch.valid.sum(1)
+    others = (lengths != lengths[0]).nonzero()[:, 0].tolist()
+    if not others:
+        raise BadInput("the texts of sample= have one length only: give two that differ in their number of tokens.")
+    first, second = (batch.inputs["tokens"][row, : lengths[row]] for row in (0, others[0]))
+    return first.repeat(DRY[0][0], 1), second.repeat(DRY[1][0], 1)
+
+
+def _masked(
+    module: nn.Module, read: Reading, mask: str | None, passes: tuple[Tensor, Tensor], padding: int, name: str
+) -> tuple[Mask | None, list[Tensor]]:
+    """How the module is told of padding, tried; and the logits of both passes."""
+    reasons = []
+    for kind, make in MASKS.items() if mask is not None else [("", torch.clone)]:
+        known = None if mask is None else (mask, make)
+        try:
+            with torch.no_grad():
+                logits = [read(module(t, **_named(known, torch.ones_like(t, dtype=torch.bool)))) for t in passes]
+                if known is None or _padding_is_not_read(module, read, known, passes, padding):
+                    return known, logits
+            reasons.append(f"{kind}: padding changes the answer")
+        except HeatcheckError:
+            raise
+        except Exception as error:  # whatever somebody else's module raises
+            said = str(error).splitlines()[:1]
+            reasons.append(f"{f'{kind}: ' if kind else ''}{type(error).__name__} {' '.join(said)}".rstrip())
+    if mask is not None:
+        raise BadInput(
+            f"no padding mask under {mask!r} does for {name} ({'; '.join(reasons)}): leave mask out, and texts of "
+            "different lengths are run apart."
+        )
+    raise BadInput(
+        f"{name} cannot be run on a batch of token ids [example token] ({'; '.join(reasons)}): give sample=[…] with "
+        "two texts that it can read, or wrap it in a module that takes ids alone."
+    )
+
+
+def _named(known: Mask | None, valid: Tensor) -> dict[str, Tensor]:
+    return {} if known is None else {known[0]: known[1](valid)}
+
+
+def _padding_is_not_read(
+    module: nn.Module, read: Reading, known: Mask, passes: tuple[Tensor, Tensor], padding: int
+) -> bool:
+    """Whether a text gives the same logits alone and beside a longer one."""
+    short, long = sorted((tokens[:1] for tokens in passes), key=lambda tokens: tokens.shape[1])
+    filled = nn.functional.pad(short, (0, long.shape[1] - short.shape[1]), value=padding)
+    valid = torch.ones_like(torch.cat([filled, long]), dtype=torch.bool)
+    valid[0, short.shape[1] :] = False
+    beside = read(module(torch.cat([filled, long]), **_named(known, valid)))[:1]
+    alone = read(module(short, **_named(known, torch.ones_like(short, dtype=torch.bool))))
+    return torch.allclose(beside, alone, atol=CLOSE, rtol=CLOSE)
+
+
+def _labels(logits: Sequence[Tensor], said: Sequence[str] | None, name: str) -> tuple[str, ...]:
+    number = logits[0].shape[1]
+    if not all(bool(part.isfinite().all()) for part in logits):
+        raise BadInput(f"{name} gives logits that are not finite.")
+    if all(bool((part >= 0).all()) and torch.allclose(part.sum(1), torch.ones(len(part)).to(part)) for part in logits):
+        raise BadInput(f"{name} gives probabilities, not logits: take output=lambda out: out.log().")
+    if said is None:
+        return tuple(map(str, range(number)))
+    if len(said) != number:
+        raise BadInput(f"{name} decides between {number} labels, and {len(said)} were named: {', '.join(said)}.")
+    return tuple(said)
+
+
+def _embedding(module: nn.Module, call: Callable[[Tensor], Any], tokens: Tensor) -> str | None:
+    """The one nn.Embedding that is given the ids; None where none or several are."""
+    given: list[str] = []
+    hooks = []
+    for path, part in module.named_modules():
+        if isinstance(part, nn.Embedding):
+
+            def note(_: nn.Module, inputs: tuple[Any, ...], path: str = path) -> None:
+                if torch.equal(inputs[0], tokens):
+                    given.append(path)
+
+            hooks.append(part.register_forward_pre_hook(note))
+    try:
+        with torch.no_grad():
+            call(tokens)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return given[0] if len(set(given)) == 1 else None
+
+
+def _try_out(subject: OwnModule, tokens: Tensor) -> None:
+    """Each attention: its own weights must give the same logits, and other weights may not be ignored as a copy."""
+    valid = torch.ones_like(tokens, dtype=torch.bool)
+    with torch.no_grad():
+        plain = subject.read(tokens, valid, Tap({}, ()))
+        for site, place in zip(subject.sites, subject.settings.places, strict=True):
+            tap = Tap({}, [site])
+            subject.read(tokens, valid, tap)
+            own = tap.parts[site]
+            if own.shape[3] != tokens.shape[1] or not torch.allclose(
+                own.sum(-1), torch.ones_like(own[..., 0]), atol=CLOSE
+            ):
+                raise BadInput(f"the weights at {place.where!r} do not sum to 1 over the tokens as {place.axes}.")
+            alone = Tap({}, [site])
+            subject.read(tokens[:1], valid[:1], alone)
+            if not torch.allclose(alone.parts[site], own[:1], atol=CLOSE):
+                raise BadInput(
+                    f"a text has other weights at {place.where!r} alone than beside others: they are not {place.axes} "
+                    "(head*example, perhaps), or the module mixes texts."
+                )
+            same = subject.read(tokens, valid, Tap({site: own.clone()}, ()))
+            if not torch.allclose(same, plain, atol=CLOSE, rtol=CLOSE):
+                raise NotSupported(f"{subject.id} gives other logits with its own weights at {place.where!r} imposed.")
+            moved = subject.read(tokens, valid, Tap({site: own.roll(1, -1)}, ()))
+            if place.kind == OUTPUT and torch.equal(moved, same):
+                raise NotSupported(
+                    f"{place.where!r} of {subject.id} hands out a copy of its weights: imposing others there changes "
+                    "nothing. Let it compute them with softmax, or hand them to what uses them."
+                )
+
+
+def _row(subject: OwnModule, passes: tuple[Tensor, Tensor], said: Literal["first", "last"] | int | None) -> int:
+    """The query behind the decision, counted from the end where that is how it stays the same."""
+    if said is not None:
+        return said if isinstance(said, int) else {"first": 0, "last": -1}[said]
+    found = [_rows_that_matter(subject, tokens) for tokens in passes]
+    queries = [rows.shape[0] for rows in found]
+    if queries == [1, 1]:
+        return 0
+    chosen = [rows.nonzero()[:, 0].tolist() for rows in found]
+    if all(len(rows) == 1 for rows in chosen):
+        first, second = chosen[0][0], chosen[1][0]
+        if first == second:
+            return int(first)
+        if first - queries[0] == second - queries[1]:
+            return int(first - queries[0])
+    raise BadInput(
+        f"the decision of {subject.id} depends on {len(chosen[0])} of {queries[0]} queries at "
+        f"{subject.sites[-1].where!r}: say which one is behind it, row='first', 'last' or a number."
+    )
+
+
+def _rows_that_matter(subject: OwnModule, tokens: Tensor) -> Bool[Tensor, " query"]:
+    """Which queries of the read-out the logits depend on."""
+    site = subject.sites[-1]
+    tap = Tap({site: lambda own: own.detach().requires_grad_()}, [site])
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        logits = subject.read(tokens, torch.ones_like(tokens, dtype=torch.bool), tap)
+        different = torch.linspace(1.0, 2.0, logits.shape[1], device=logits.device)
+        (slope,) = torch.autograd.grad((logits * different).sum(), [tap.parts[site]])
+    return (slope != 0).any(3).any(1).any(0)

@@ -1,0 +1,125 @@
+"""How faithful each explanation is, and the curves behind it."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.figures.distribution import alt_data
+from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
+from heatcheck.report.perturbation_tables import overall, ranking_title
+from heatcheck.report.wording import interval, number
+
+_KINDS = {"attention": "attention", "random": "random order"}
+_ORDERS = {"MoRF": "most relevant first (MoRF)", "LeRF": "least relevant first (LeRF)"}
+_SHOWN = 3  # of the others, the best: more lines than these are a tangle, and the table has all
+
+
+def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
+    """The area between the curves of every explanation, best first."""
+    rows = [
+        {
+            "ranking": ranking_title(str(m.by["ranking"])),
+            "kind": _KINDS.get(str(m.by["ranking"]), "other explanation"),
+            "operator": str(m.by["operator"]),
+            "area": m.value,
+            **_ends(m),
+        }
+        for m in result.measurements
+        if m.name == "area" and not str(m.by["ranking"]).endswith("(signed)") and math.isfinite(m.value)
+    ]
+    if not rows:
+        return None
+    alt = altair()
+    order = [ranking_title(name) for name in _best_first(result)]
+    names = ["attention", "other explanation", "random order"]
+    y = alt.Y("ranking:N", title=None, sort=order).axis(labelLimit=220, grid=True)
+    colour = alt.Color("kind:N", title=None).scale(domain=names, range=[ATTENTION, RIVAL, FLOOR]).legend(orient="top")
+    chart = alt.Chart()
+    bars = chart.mark_rule(size=2.5).encode(y=y, x="low:Q", x2="high:Q", color=colour)
+    dots = chart.mark_point(size=80, filled=True, opacity=1).encode(
+        y=y,
+        x=alt.X("area:Q", title="area between the curves").scale(zero=True).axis(tickCount=4),
+        color=colour,
+        shape=alt.Shape("kind:N", title=None).scale(domain=names, range=["diamond", "circle", "cross"]),
+        tooltip=["ranking:N", "operator:N", alt.Tooltip("shown:N", title="area"), "n:Q"],
+    )
+    panels = list(dict.fromkeys(row["operator"] for row in rows))
+    wide = 540 if len(panels) == 1 else 200
+    drawn = alt.layer(bars, dots, data=alt_data(rows)).properties(width=wide, height=max(22 * len(order), 60))
+    caption = (
+        "How faithful each explanation is: what the answer loses without the words ranked first, less what it loses "
+        "without those ranked last, on average over the shares removed; bars are intervals. Right is better. One whose "
+        "interval holds that of random order has not been shown to say anything about this model."
+    )
+    return declare(
+        "perturbation-areas",
+        result.check,
+        caption,
+        drawn.facet(column=alt.Column("operator:N", title=None, sort=panels)),
+    )
+
+
+def removal_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
+    """What is lost over how many words are gone: attention, random orders and the best of the others."""
+    best = [name for name in _best_first(result) if name not in _KINDS][:_SHOWN]
+    colours = {"attention": ATTENTION, **dict(zip(best, (RIVAL, MECHANICAL, MOST, BAR), strict=False)), "random": FLOOR}
+    rows = [
+        {
+            "ranking": ranking_title(str(m.by["ranking"])),
+            "operator": str(m.by["operator"]),
+            "order": _ORDERS[str(m.by["direction"])],
+            "share": float(m.by["share"]),
+            "lost": m.value,
+            **_ends(m),
+        }
+        for m in result.measurements
+        if m.name == "lost" and m.by["ranking"] in colours and math.isfinite(m.value)
+    ]
+    if not rows:
+        return None
+    alt = altair()
+    present = {row["ranking"] for row in rows}
+    drawn_in = {ranking_title(name): colour for name, colour in colours.items() if ranking_title(name) in present}
+    colour = (
+        alt.Color("ranking:N", title=None)
+        .scale(domain=list(drawn_in), range=list(drawn_in.values()))
+        .legend(orient="top", columns=3, labelLimit=0, symbolType="stroke", symbolStrokeWidth=2.5, symbolOpacity=1)
+    )
+    x = alt.X("share:Q", title="words removed").axis(format="%", tickCount=5)
+    y = alt.Y("lost:Q", title="probability lost").axis(tickCount=5)
+    tooltip = ["ranking:N", "operator:N", "order:N", alt.Tooltip("share:Q", format="~%"), "shown:N", "n:Q"]
+    chart = alt.Chart()
+    layers = alt.layer(
+        chart.mark_line(size=2).encode(x=x, y=y, color=colour),
+        chart.mark_rule(size=1.5, opacity=0.5).encode(x=x, y="low:Q", y2="high:Q", color=colour),
+        chart.mark_point(size=30, filled=True, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip),
+        data=alt_data(rows),
+    ).properties(width=310, height=190)
+    caption = (
+        "What the predicted label loses of its probability as words go, the most relevant first (a faithful line rises "
+        f"at once) or the least relevant first (it rises late): attention, random order and the {len(best)} best of "
+        "the other explanations."
+    )
+    faceted = layers.facet(
+        row=alt.Row("order:N", title=None, sort=list(_ORDERS.values())), column=alt.Column("operator:N", title=None)
+    )
+    return declare("perturbation-curves", result.check, caption, faceted)
+
+
+def _best_first(result: CheckResult) -> list[str]:
+    """Rankings by size, in the order of their area."""
+    by = overall(result)
+    found = [m for m in result.measurements if m.name == "area" and m.by.get("operator") == by]
+    found.sort(key=lambda m: -m.value)
+    return [str(m.by["ranking"]) for m in found if not str(m.by["ranking"]).endswith("(signed)")]
+
+
+def _ends(m: Measurement) -> dict[str, Any]:
+    """The interval, or the value twice where there is none; and both in words."""
+    return {
+        "low": m.low if math.isfinite(m.low) else m.value,
+        "high": m.high if math.isfinite(m.high) else m.value,
+        "shown": f"{number(m.value)} {interval(m)}",
+        "n": m.n,
+    }

@@ -1,0 +1,75 @@
+"""Explanations in the order of their faithfulness, as tables of text."""
+
+from heatcheck.checks import CheckResult, Measurement
+from heatcheck.report.table import Table
+from heatcheck.report.wording import NOTHING, explainer_name, interval, number, spaced
+
+_SIGNED = " (signed)"
+
+
+def perturbation_tables(result: CheckResult) -> list[Table]:
+    """Those that a heatmap can be compared with first; then those that know the sign."""
+    return [
+        _league(result, "by size", "Explanations by the area between the two orders, best first: words by their size"),
+        _league(result, "with sign", "The same of explanations that know for what a word speaks, and use it"),
+    ]
+
+
+def ranking_title(name: str) -> str:
+    """
+    >>> ranking_title("leave_one_out (signed)"), ranking_title("random")
+    ('leave one out (signed)', 'random order')
+    """
+    if name == "random":
+        return "random order"
+    plain = explainer_name(name.removesuffix(_SIGNED))
+    return f"{plain}{_SIGNED}" if name.endswith(_SIGNED) else spaced(plain)
+
+
+def overall(result: CheckResult) -> str:
+    """Which removal the order is by: the mean of several, where there are."""
+    operators = [str(name) for name in result.settings.get("operators", ())]
+    return operators[0] if len(operators) == 1 else "both"
+
+
+def _league(result: CheckResult, league: str, caption: str) -> Table:
+    operators = [str(name) for name in result.settings.get("operators", ())]
+    by = overall(result)
+    ranks = [
+        m
+        for m in result.measurements
+        if m.name == "rank" and m.by.get("among") == league and m.by.get("operator") == by
+    ]
+    ranks.sort(key=lambda m: (m.value, str(m.by["ranking"])))
+    several = operators if len(operators) > 1 else []
+    return Table(
+        caption,
+        ("words by", "rank", "area", "minus random", *(f"area, {name}" for name in several), "AOPC", "LeRF", "n"),
+        [_row(result, m, by, several) for m in ranks],
+        dense=True,
+    )
+
+
+def _row(result: CheckResult, rank: Measurement, by: str, operators: list[str]) -> tuple[str, ...]:
+    ranking = str(rank.by["ranking"])
+
+    def cell(name: str, operator: str, *, ends: bool = False) -> str:
+        found = [
+            m
+            for m in result.measurements
+            if m.name == name and m.by.get("ranking") == ranking and m.by.get("operator") == operator
+        ]
+        if not found:
+            return NOTHING
+        return f"{number(found[0].value)} {interval(found[0])}" if ends else number(found[0].value)
+
+    return (
+        ranking_title(ranking),
+        f"{rank.value:g} [{rank.low:g}, {rank.high:g}]" if rank.n > 1 else f"{rank.value:g}",
+        cell("area", by, ends=True),
+        cell("above_random", by, ends=True),
+        *(cell("area", operator) for operator in operators),
+        cell("aopc", by),
+        cell("aopc_least", by),
+        f"{rank.n:,}",
+    )

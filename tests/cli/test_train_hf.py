@@ -1,0 +1,86 @@
+"""Transformers on the command line: fine-tuned, explained, audited, and every mistake one sentence."""
+
+import json
+
+import pytest
+
+from pretrained import as_rows, film_corpus, keep
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A tiny model, and a file to train it on."""
+    (tmp_path / "films.jsonl").write_text("\n".join(map(json.dumps, as_rows(film_corpus(48)))))
+    return f"hf:{keep('bert', tmp_path / 'tiny')}"
+
+
+def test_trained_explained_and_audited(heatcheck, mine, tmp_path):
+    train = ["train", "films.jsonl", "--model", mine, "--set", "epochs=2", "--set", "learning_rate=0.003"]
+    code, out, _ = heatcheck(*train, "--out", "fit")
+    assert code == 0
+    assert "bag of words" in out
+    assert sorted(p.name for p in (tmp_path / "fit").iterdir()) == [
+        "config.json",
+        "training.json",
+        "training.jsonl",
+        "transformer",
+    ]
+    code, out, _ = heatcheck("explain", "fit", "a very good film", "--by", "attention,gradient", "--json")
+    assert code == 0
+    assert json.loads(out)["predicted"] in ("negative", "positive")
+    code, out, error = heatcheck(
+        "audit", "fit", "--data", "films.jsonl", "--checks", "permutation", "--examples", "5", "--json"
+    )
+    assert code == 0, error
+    assert json.loads(out)["n"] == 5
+
+
+def test_labels_are_named(heatcheck, mine):
+    audit = ["audit", mine, "--data", "films.jsonl", "--checks", "permutation", "--examples", "4", "--json"]
+    code, _, error = heatcheck(*audit)
+    assert code == 2
+    assert "its labels are LABEL_0, LABEL_1. To say what its outputs mean, in their order: --labels" in error
+    found = {}
+    for labels in ("negative,positive", "positive, negative"):
+        code, out, _ = heatcheck(*audit, "--labels", labels)
+        assert code == 0
+        found[labels] = json.loads(out)
+    right = [each["accuracy"] for each in found.values()]
+    assert right[0] == pytest.approx(1 - right[1])
+    assert len({each["folder"] for each in found.values()}) == 2, "two audits, not one that overwrites the other"
+    code, _, error = heatcheck(*audit, "--labels", "negative,neutral,positive")
+    assert code == 2
+    assert "tells 2 labels apart" in error
+
+
+def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
+    code, _, error = heatcheck("audit", mine, "--labels", "negative,positive")
+    assert (code, "does not say what it was trained on: name the data with --data" in error) == (2, True)
+    audit = ["audit", mine, "--data", "films.jsonl", "--labels", "negative,positive", "--refit"]
+    code, _, error = heatcheck(*audit)
+    assert (code, "name those texts with --train" in error) == (2, True)
+    fits = ["--checks", "seed_variance", "--set", "seed_variance.seeds=2", "--train", "films.jsonl"]
+    code, out, error = heatcheck(*audit, *fits, "--json")
+    assert code == 0, error
+    assert "its other fits start from its own encoder, with a new head" in error
+    assert [fit["state"] for fit in json.loads(out)["fits"]] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "films.jsonl", "--model", "hf:./nowhere"], "no folder ./nowhere"),
+        (["train", "films.jsonl", "--model", "tiny"], "--model takes hf:NAME"),
+        (["train", "films.jsonl", "--model", "MINE", "--encoder", "lstm"], "encoder is a setting of models that"),
+        (["train", "films.jsonl", "--model", "MINE", "--preset", "wp"], "the preset wp is for models that start"),
+        (["train", "films.jsonl", "--preset", "finetune"], "name one with --model hf:NAME"),
+        (["train", "films.jsonl", "--set", "model=x"], "model is an option of its own"),
+        (["train", "films.jsonl", "--model", "MINE", "--impose", "log_odds"], "pieces of words"),
+        (["explain", "hf:./nowhere", "a film"], "no folder ./nowhere"),
+    ],
+)
+def test_a_mistake_is_one_sentence(heatcheck, mine, arguments, sentence):
+    code, _, error = heatcheck(*(mine if argument == "MINE" else argument for argument in arguments))
+    assert code == 2
+    assert sentence in error
+    assert len(error.strip().splitlines()) == 1

@@ -1,0 +1,73 @@
+"""Studies of transformers: smoke runs on a model from nothing, whose fits all four share."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from heatcheck.engine import Outcome
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.report import write_study
+from heatcheck.studies import STUDIES, StudyResult
+from heatcheck.studies.chefer2021 import EXPLAINERS
+from heatcheck.studies.of_transformers import QUICK, SCRATCH, from_nothing
+
+NAMES = ("abnar2020", "brunner2020", "chefer2021", "kobayashi2020")
+LAYERS = 2
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[StudyResult, list[Outcome]]]]:
+    folder = tmp_path_factory.mktemp("studies")
+    settings = replace(QUICK, seeds=1, texts=32, examples=6)
+    found = {}
+    for name in NAMES:
+        told: list[Outcome] = []
+        result = STUDIES[name].run(
+            settings, folder, device="cpu", progress=lambda outcome, *_, told=told: told.append(outcome)
+        )
+        found[name] = result, told
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_has_its_seeds_and_its_page(name: str, runs: dict, tmp_path: Path) -> None:
+    found, told = runs[name]
+    assert not found.failed
+    assert {(row.task, row.encoder) for row in found.rows} == {("sst", SCRATCH)}
+    assert all(row.seeds == 1 for row in found.rows)
+    assert all("not comparable" in row.statement for row in found.rows if row.paper is not None)
+    assert "smoke run" in found.notes[0]
+    page = write_study(found, tmp_path / "study.html").read_text()
+    assert "No number here means anything" in page
+    assert [outcome.state for outcome in told] == ["done" if name == NAMES[0] else "reused", "done"]
+
+
+def test_what_each_is_about(runs: dict) -> None:
+    quantities = {name: {row.quantity for row in found.rows} for name, (found, _) in runs.items()}
+    ways = {
+        f"{t}:{m}:{n + 1}" for t in ("blank_out", "gradient") for m in ("raw", "rollout", "flow") for n in range(LAYERS)
+    }
+    assert ways | {"accuracy", "blank_out:gradient", "blank_out:random"} <= quantities["abnar2020"]
+    assert {f"area:{name}:masking" for name in (*EXPLAINERS, "random")} <= quantities["chefer2021"]
+    assert {"longer", "jsd_low", "identified:2:cosine", "chance"} <= quantities["brunner2020"]
+    assert {"mixing:AttnResLn-N:all", "special:norm from special tokens:2"} <= quantities["kobayashi2020"]
+
+
+def test_a_start_is_made_once_and_is_the_same_everywhere(tmp_path: Path) -> None:
+    from heatcheck.data import load_task
+
+    corpus = load_task("planted_keyword")
+    first = from_nothing(corpus, tmp_path / "a", small=True)
+    second = from_nothing(corpus, tmp_path / "b", small=True)
+    assert from_nothing(corpus, tmp_path / "a", small=True) == first
+    assert (first / "model.safetensors").read_bytes() == (second / "model.safetensors").read_bytes()
+    assert (first / "tokenizer.json").read_bytes() == (second / "tokenizer.json").read_bytes()
+
+
+def test_wrong_choices(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="task of abnar2020 'snli'"):
+        STUDIES["abnar2020"].run(replace(QUICK, tasks=("snli",)), tmp_path)
+    with pytest.raises(BadInput, match="at least one seed"):
+        STUDIES["abnar2020"].run(replace(QUICK, seeds=0), tmp_path)
