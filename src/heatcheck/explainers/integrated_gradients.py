@@ -15,6 +15,7 @@ from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject
 
 STEPS = 50
+AT_ONCE = 128  # steps of texts whose states are kept for the way back: all of a batch's are gigabytes of a transformer
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
@@ -35,7 +36,9 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
             return probability(predicted.repeat(times))(subject.run(again, edits={EMBEDDING: embedded}))
 
         with torch.backends.cudnn.flags(enabled=False):
-            found: Tensor = IntegratedGradients(forward).attribute(run.parts[EMBEDDING], n_steps=STEPS)
+            found: Tensor = IntegratedGradients(forward).attribute(
+                run.parts[EMBEDDING], n_steps=STEPS, internal_batch_size=AT_ONCE
+            )
         return found.sum(-1)
 
     return explain_tokens(subject, examples, score, batch_size=16)

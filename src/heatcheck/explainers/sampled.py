@@ -23,10 +23,10 @@ from heatcheck.training import predict
 ORDERS = 25  # orders of the words that a Shapley value averages over: captum's default
 FEWEST_ORDERS = 5
 # Texts read for one example, so that a long text costs no more than some hundred short ones. Shapley reads one a word
-# and order: from 20 words on there are fewer orders, from 100 on FEWEST_ORDERS.
-READ = 500
-# LIME fits a line through its samples: ten a word, as far as READ goes, and a ridge that holds where there are fewer.
-LIME_PER_WORD = 10
+# and order: from 8 words on there are fewer orders, from 40 on FEWEST_ORDERS.
+READ = 200
+# LIME fits a line through its samples: five a word, as far as READ goes, and a ridge that holds where there are fewer.
+LIME_PER_WORD = 5
 LIME_FEWEST = 100
 RIDGE = 1.0  # as in the authors' own
 KERNEL_WIDTH = 0.25  # of the distance 1 - cos between the whole text and a sample, as in the authors' own

@@ -28,6 +28,7 @@ EXPLAINERS = (
     "shapley_sampling",
     "lime",
 )
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # as Modarressi et al. 2023
 KEPT = ("aopc", "aopc_least", "area", "above_random", "rank")
 NOTES = (
     "The paper's perturbation tables are of ViT on ImageNet and cannot be done again here; its text experiment "
@@ -58,7 +59,7 @@ run = partial(
     title="Beyond attention visualisation, again",
     paper=PAPER,
     notes=NOTES,
-    of_check={"explainers": list(EXPLAINERS)},
+    of_check={"explainers": list(EXPLAINERS), "shares": list(SHARES), "operators": ["masking"]},
 )
 chefer2021 = Study(
     "chefer2021",
