@@ -17,7 +17,12 @@ from subjects import SINGLE, SUBJECTS
 from tiny_transformers import EXAMPLES, tiny
 
 measure = CHECKS["perturbation"].measure
-QUICK = PerturbationSettings(explainers=("attention", "leave_one_out", "gradient_x_input"), draws=100, random_orders=3)
+QUICK = PerturbationSettings(
+    explainers=("attention", "leave_one_out", "gradient_x_input"),
+    operators=("masking", "deletion"),
+    draws=100,
+    random_orders=3,
+)
 
 
 def case_of(name, n=40):

@@ -50,5 +50,5 @@ def test_arrangements_do_not_matter(family):
 
 
 def test_other_subjects_are_refused():
-    with pytest.raises(NotSupported, match=r"alti needs every layer of a transformer, and .* is none"):
+    with pytest.raises(NotSupported, match=r"alti needs every layer of a transformer, and .* is not one"):
         alti.explain(load("known:reader@planted_keyword"), EXAMPLES, 0)

@@ -46,5 +46,7 @@ def test_arrangements_do_not_matter(family):
 
 
 def test_other_subjects_are_refused():
-    with pytest.raises(NotSupported, match=r"contribution_weights needs every layer of a transformer, and .* is none"):
+    with pytest.raises(
+        NotSupported, match=r"contribution_weights needs every layer of a transformer, and .* is not one"
+    ):
         contribution_weights.explain(load("known:reader@planted_keyword"), EXAMPLES, 0)

@@ -221,5 +221,5 @@ def test_words_have_a_sign():
 
 
 def test_other_subjects_are_refused():
-    with pytest.raises(NotSupported, match=r"decompx needs every layer of a transformer, and .* is none"):
+    with pytest.raises(NotSupported, match=r"decompx needs every layer of a transformer, and .* is not one"):
         decompx.explain(load("known:reader@planted_keyword"), EXAMPLES, 0)

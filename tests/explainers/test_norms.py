@@ -101,5 +101,5 @@ def test_arrangements_do_not_matter(family, explainer):
 
 @pytest.mark.parametrize("explainer", [norms, norm_rollout, globenc], ids=lambda explainer: explainer.name)
 def test_other_subjects_are_refused(explainer):
-    with pytest.raises(NotSupported, match=f"^{explainer.name} needs every layer of a transformer, and .* is none"):
+    with pytest.raises(NotSupported, match=f"^{explainer.name} needs every layer of a transformer, and .* is not one"):
         explainer.explain(load("known:reader@planted_keyword"), EXAMPLES, 0)

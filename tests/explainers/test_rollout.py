@@ -71,5 +71,5 @@ def test_scores_are_the_read_out_s_row(family):
 @pytest.mark.parametrize("explainer", [rollout, flow, gradient_rollout, effective_attention], ids=lambda e: e.name)
 def test_a_model_without_layers_is_told_so(explainer):
     subject, examples = SUBJECTS["lstm"]
-    with pytest.raises(NotSupported, match=r"needs every layer of a transformer, and .+ is none\.$"):
+    with pytest.raises(NotSupported, match=r"needs every layer of a transformer, and .+ is not one\.$"):
         explainer.explain(subject, examples, 0)

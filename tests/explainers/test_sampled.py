@@ -80,11 +80,11 @@ def test_a_long_text_costs_no_more_than_it_says(players):
         return presence.double().mean(1)
 
     shapley_values(worth, players)
-    orders = min(max(500 // players, 5), 25)
+    orders = min(max(200 // players, 5), 25)
     assert sum(read) <= orders * players + 2
     read.clear()
     lime_weights(worth, players)
-    assert sum(read) == min(max(10 * players, 100), 500)
+    assert sum(read) == min(max(5 * players, 100), 200)
 
 
 @pytest.mark.parametrize("name", ["lstm", "average three labels", "pair merge", "reader@planted_contrast"])

@@ -201,8 +201,8 @@ def test_the_index_and_the_evenness_stand_beside(page):
 
 def test_the_family_and_what_could_not_be_fitted_are_said(page):
     assert "lstm encoder (128 hidden), tanh attention, linear decoder; at most 8 epochs" in page.text
-    assert "Could not be fitted: seed 3, uniform weights (no memory left)." in page.text
-    assert page.text.count("Could not be fitted") == 1
+    assert "Could not be run: seed 3, uniform weights (no memory left)." in page.text
+    assert page.text.count("Could not be run") == 1
 
 
 # ---- seeds --------------------------------------------------------------------------------------------------

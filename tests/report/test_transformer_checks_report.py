@@ -23,7 +23,11 @@ def removed():
     examples = load_task("planted_keyword")["test"].examples[:12]
     case = Case(load("known:reader@planted_keyword"), examples, labels=("negative", "positive"))
     settings = PerturbationSettings(
-        ("attention", "leave_one_out", "gradient"), shares=(0.2, 0.5), random_orders=2, draws=30
+        ("attention", "leave_one_out", "gradient"),
+        shares=(0.2, 0.5),
+        operators=("masking", "deletion"),
+        random_orders=2,
+        draws=30,
     )
     return CHECKS["perturbation"].measure(case, settings)
 

@@ -117,14 +117,14 @@ def _twin(gauge: CheckResult | None) -> _Judged | None:
 
 
 def _this_model_without(necessity: CheckResult | None, settings: CardSettings) -> _Judged | None:
-    """This model under uniform weights has no attention, so the best without loses no more than it does."""
+    """This model under uniform weights learned none, so the best without learned ones loses no more than it does."""
     lost, headroom = lookup(necessity, "N", against="swap"), lookup(necessity, "headroom", against="swap")
     if lost is None or headroom is None or _is_moot(headroom, settings) or not lost.high < settings.needed:
         return None
     found = Found(
         "no",
         f"{CERTIFIED}: this very model under uniform weights loses less than {settings.needed:.0%}, and the best "
-        "model without attention loses no more",
+        "model that has such weights loses no more",
         f"With uniform weights in place of its own this model loses {_lost(lost)} of its accuracy above always "
         "saying the commonest label: it does not need its heatmaps to do well.",
     )

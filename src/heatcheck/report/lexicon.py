@@ -183,7 +183,7 @@ READING = {
     "holds the reasons has much of the first and little of the second. Half a text is no text the model was trained "
     "on, so part of any loss is mere surprise; random orders suffer it too, and the difference to them is what counts. "
     "A negative sufficiency says that the other words spoke against the answer.",
-    "perturbation": "Words are removed in the order of each explanation, a tenth at a time, the most relevant first "
+    "perturbation": "Words are removed in the order of each explanation, a share at a time, the most relevant first "
     "and then, from the whole text again, the least relevant first. What counts is the difference of the two: half a "
     "text surprises any model, and both orders suffer it alike. The rank of an explanation has an interval of its own: "
     "where two overlap, the texts do not tell them apart. Explanations that know the sign of a word's part use it in a "
