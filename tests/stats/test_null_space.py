@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from heatcheck.stats import effective_weights, freedom, null_space
+from heatcheck.stats import freedom, null_space
 
 
 def drawn(seed, items, features, *, sharp=1.0):
@@ -112,15 +112,3 @@ def test_what_is_computed_in_float32_is_judged_by_its_digits():
     values = (rng.normal(size=(20, 3)) @ rng.normal(size=(3, 8))).astype(np.float32).astype(float)
     assert null_space(values).shape[1] == 11, "rounding fills the other dimensions up"
     assert null_space(values, precision=float(np.finfo(np.float32).eps)).shape[1] == 16
-
-
-def test_effective_weights():
-    weights, values = drawn(1, 12, 4)
-    found = effective_weights(weights, values)
-    np.testing.assert_allclose(found @ values, weights @ values, atol=1e-13)
-    np.testing.assert_allclose(effective_weights(found, values), found, atol=1e-13)
-    assert np.linalg.norm(found) < np.linalg.norm(weights)
-    short, wide = drawn(2, 4, 8)
-    np.testing.assert_allclose(effective_weights(short, wide), short, atol=1e-13)
-    normal = np.linalg.lstsq(values, weights, rcond=None)[0]
-    np.testing.assert_allclose(found, values @ normal, atol=1e-12)

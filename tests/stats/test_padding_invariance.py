@@ -157,7 +157,6 @@ CASES = {
 # have their own tests (test_shuffles.py, test_plausibility_measures.py).
 UNPADDED = {
     "bracket_weights",
-    "effective_weights",
     "freedom",
     "margin_bounds",
     "null_space",

@@ -21,6 +21,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.models import HasLayers, Site, has_layers, readable_keys, require_layers
+from heatcheck.stats.span import onto_span
 from heatcheck.training import batches_by_length
 
 FLOAT32 = float(np.finfo(np.float32).eps)  # the precision in which models compute their values
@@ -118,10 +119,9 @@ def _normal(weights: Float[np.ndarray, "head token"]) -> Float[np.ndarray, "head
 
 def _effective_distance(row: Row) -> float:
     """‖a − effective a‖ / ‖a‖, mean over heads."""
-    each = [
-        np.linalg.norm(a - stats.effective_weights(a, v, precision=FLOAT32)) / np.linalg.norm(a)
-        for a, v in zip(row.weights, row.values, strict=True)
-    ]
+    rows = row.weights[None, :, None]
+    seen = onto_span(rows, row.values[None], np.ones(rows.shape, dtype=bool), precision=FLOAT32).weights[0, :, 0]
+    each = np.linalg.norm(row.weights - seen, axis=1) / np.linalg.norm(row.weights, axis=1)
     return float(np.mean(each))
 
 

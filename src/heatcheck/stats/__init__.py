@@ -23,7 +23,7 @@ from heatcheck.stats.farthest import (
 from heatcheck.stats.interval import Interval, bootstrap_interval, t_interval
 from heatcheck.stats.median import median_interval
 from heatcheck.stats.multiplicity import benjamini_hochberg, holm
-from heatcheck.stats.null_space import Freedom, effective_weights, freedom, null_space
+from heatcheck.stats.null_space import Freedom, freedom, null_space
 from heatcheck.stats.plausibility import (
     SpanMatches,
     best_window,
@@ -57,7 +57,6 @@ __all__ = [
     "best_window",
     "bootstrap_interval",
     "bracket_weights",
-    "effective_weights",
     "evenness",
     "f1",
     "f1_each",

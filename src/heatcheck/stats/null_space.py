@@ -60,20 +60,6 @@ def null_space(
     return np.linalg.qr(kept, mode="complete")[0][:, kept.shape[1] :]
 
 
-def effective_weights(
-    weights: Float[np.ndarray, " item"], values: Float[np.ndarray, "item feature"], *, precision: float = DIGITS
-) -> Float[np.ndarray, " item"]:
-    """The part of the weights that the sum Σ_t a_t v_t can see (Brunner et al. 2020): a projected on the columns of V.
-
-    They may be negative and need not sum to 1.
-
-    >>> effective_weights(np.array([0.5, 0.3, 0.2]), np.array([[1.0], [1.0], [0.0]])).round(2)
-    array([0.4, 0.4, 0. ])
-    """
-    kept = _directions(_scaled(values), precision)
-    return np.asarray(kept @ (kept.T @ weights))
-
-
 def freedom(
     weights: Float[np.ndarray, " item"], values: Float[np.ndarray, "item feature"], *, precision: float = DIGITS
 ) -> Freedom:
