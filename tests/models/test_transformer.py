@@ -11,7 +11,7 @@ from torch import nn
 from heatcheck.data import Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import explain_one
-from heatcheck.models import Site, differentiate, load, response
+from heatcheck.models import Run, Site, differentiate, load, response
 from heatcheck.models.hf import Transformer
 from tiny_transformers import CONFIGS, DECODERS, EXAMPLES, make, tiny, tokenizer
 
@@ -323,3 +323,46 @@ def test_by_name(tmp_path: Path) -> None:
     subject.tokenizer.save_pretrained(tmp_path / "bare")
     with pytest.raises(BadInput, match=r"not trained to classify.*heatcheck train TASK --model hf:"):
         load(f"hf:{tmp_path}/bare")
+
+
+@pytest.mark.parametrize("family", THREE)
+def test_the_gradient_of_a_gate_is_what_its_head_gives_times_the_gradient_there(family: str) -> None:
+    subject = tiny(family)
+    batch = subject.encode(EXAMPLES)
+    place = Site("context", subject.sites[1].where)
+
+    def answer(run: Run) -> torch.Tensor:
+        return run.logits[:, 0, 1]
+
+    gates = torch.ones(len(batch), 4, requires_grad=True)
+    gated = subject.run(batch, edits={place: lambda heads: heads * gates[:, :, None, None]})
+    (of_gates,) = torch.autograd.grad(answer(gated).sum(), gates)
+    given = subject.run(batch, want=[place]).parts[place]
+    slope = differentiate(subject, batch, [place], answer)[place]
+    assert torch.allclose(of_gates, (given * slope).sum((-2, -1)), atol=1e-5)
+    assert of_gates.abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("family", THREE)
+def test_all_states_patched_are_the_clean_text_and_none_the_corrupted_one(family: str) -> None:
+    subject = tiny(family)
+    clean = subject.encode([Example("a", "the film was not very good")])
+    corrupt = subject.encode([Example("a", "a movie is but so dull")])
+    place = subject.blocks[1]
+    with torch.no_grad():
+        states = subject.run(clean, want=[place]).parts[place]
+        own = subject.run(corrupt, want=[place]).parts[place]
+
+        def restored(chosen: list[int]) -> torch.Tensor:
+            def patch(state: torch.Tensor) -> torch.Tensor:
+                changed = state.clone()
+                changed[:, chosen] = states[:, chosen]
+                return changed
+
+            return subject.run(corrupt, edits={place: patch}).logits
+
+        tokens = list(range(own.shape[1]))
+        assert torch.allclose(restored(tokens), subject.run(clean).logits, atol=1e-6)
+        assert torch.equal(restored([]), subject.run(corrupt).logits)
+        some = restored(tokens[: len(tokens) // 2 + 1])
+    assert not torch.allclose(some, subject.run(clean).logits, atol=1e-4)

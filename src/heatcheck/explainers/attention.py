@@ -13,7 +13,7 @@ from heatcheck.models import Subject, heat_sites, token_weights
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """The weights of the read-out behind the first decision, summed over heads.
+    """The weights of the read-out behind the first decision, mean over heads.
 
     Where those are over sentences, a word has its sentence's weight times its own within the sentence.
     """

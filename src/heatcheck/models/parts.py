@@ -92,11 +92,11 @@ def heat_sites(subject: Subject) -> tuple[Site, ...]:
 
 
 def token_weights(subject: Subject, run: Run) -> Float[Tensor, "example token"]:
-    """The heatmap behind the first decision, summed over heads, from a run that wanted the `heat_sites`.
+    """The heatmap behind the first decision, mean over heads, from a run that wanted the `heat_sites`.
 
     A token has the weight of its part times its own weight within it.
     """
-    *within, last = (run.parts[site].sum(1) for site in heat_sites(subject))  # each [example query key]
+    *within, last = (run.parts[site].mean(1) for site in heat_sites(subject))  # each [example query key]
     heat = last[torch.arange(len(last), device=last.device), run.row[:, 0]]
     for weights in reversed(within):
         heat = torch.einsum("eq,eqk->ek", heat, weights)
