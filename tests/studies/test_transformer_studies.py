@@ -18,14 +18,20 @@ LAYERS = 2
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[StudyResult, list[Outcome]]]]:
+def runs(
+    tmp_path_factory: pytest.TempPathFactory, shared_data: Path
+) -> Iterator[dict[str, tuple[StudyResult, list[Outcome]]]]:
     folder = tmp_path_factory.mktemp("studies")
     settings = replace(QUICK, seeds=1, texts=32, examples=6)
     found = {}
     for name in NAMES:
         told: list[Outcome] = []
         result = STUDIES[name].run(
-            settings, folder, device="cpu", progress=lambda outcome, *_, told=told: told.append(outcome)
+            settings,
+            folder,
+            data_dir=shared_data,
+            device="cpu",
+            progress=lambda outcome, *_, told=told: told.append(outcome),
         )
         found[name] = result, told
     return found
