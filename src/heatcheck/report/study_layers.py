@@ -3,33 +3,14 @@
 from collections.abc import Mapping
 
 from heatcheck.report.wording import spaced
+from heatcheck.studies.chefer2021 import EXPLAINERS
 
 Columns = tuple[tuple[str, Mapping[str, str]], ...]
 
 DEEPEST = 12  # layers that a table has columns for
 _WAYS = {"raw": "raw weights", "rollout": "rollout", "flow": "flow"}
 _TARGETS = {"blank_out": "blanking out", "gradient": "gradients"}
-_RANKINGS = (
-    "attention",
-    "effective_attention",
-    "rollout",
-    "flow",
-    "gradient_rollout",
-    "norms",
-    "norm_rollout",
-    "globenc",
-    "alti",
-    "decompx",
-    "contribution_weights",
-    "gradient",
-    "gradient_through",
-    "gradient_x_input",
-    "integrated_gradients",
-    "leave_one_out",
-    "shapley_sampling",
-    "lime",
-    "random",
-)
+_RANKINGS = (*EXPLAINERS, "random")
 _SIGNED = (
     "decompx",
     "contribution_weights",

@@ -154,6 +154,8 @@ def from_nothing(corpus: Corpus, folder: Path, *, small: bool = False) -> Path:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+    from heatcheck.models.hf import quiet
+
     layers, width, heads = (2, 32, 4) if small else (6, 128, 8)
     place = folder / content_id({"task": corpus.reference, "shape": [layers, width, heads], "words": WORDS})
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -178,7 +180,7 @@ def from_nothing(corpus: Corpus, folder: Path, *, small: bool = False) -> Path:
                 num_attention_heads=heads,
                 intermediate_size=4 * width,
             )
-            with torch.random.fork_rng(devices=[]):
+            with quiet(), torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
                 make_network: Any = BertModel
                 make_network(config).save_pretrained(scratch)

@@ -1,6 +1,21 @@
 """Hugging Face transformers as subjects: their attention read and imposed, at any layer and head."""
 
-from heatcheck.models.hf.load import load_transformer, make_transformer, name_outputs, read_pretrained, save_network
+from heatcheck.models.hf.load import (
+    load_transformer,
+    make_transformer,
+    name_outputs,
+    quiet,
+    read_pretrained,
+    save_network,
+)
 from heatcheck.models.hf.transformer import Transformer
 
-__all__ = ["Transformer", "load_transformer", "make_transformer", "name_outputs", "read_pretrained", "save_network"]
+__all__ = [
+    "Transformer",
+    "load_transformer",
+    "make_transformer",
+    "name_outputs",
+    "quiet",
+    "read_pretrained",
+    "save_network",
+]

@@ -65,7 +65,7 @@ def save_network(subject: Transformer, folder: Path) -> None:
         config.id2label = dict(enumerate(subject.labels))
         config.label2id = {label: number for number, label in enumerate(subject.labels)}
     try:
-        with _quiet():
+        with quiet():
             subject.network.save_pretrained(folder)
             subject.tokenizer.save_pretrained(folder)
     finally:
@@ -121,7 +121,7 @@ def make_transformer(
         for name, value in config.to_dict().items():
             if "drop" in name and isinstance(value, float):
                 setattr(config, name, dropout)
-    with torch.random.fork_rng(devices=[]), _quiet():
+    with torch.random.fork_rng(devices=[]), quiet():
         torch.manual_seed(seed)
         network = kinds.from_config(config, dtype=torch.float32)
     network.load_state_dict(start.weights, strict=False)
@@ -142,7 +142,7 @@ def _read(name: str) -> _Read:
         raise MissingPackage("transformers") from None
     where = str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
     try:
-        with _quiet():  # a head without weights is said in one sentence
+        with quiet():  # a head without weights is said in one sentence
             here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address()}
             tokenizer = AutoTokenizer.from_pretrained(where, **here)
             network, found = AutoModelForSequenceClassification.from_pretrained(
@@ -190,7 +190,7 @@ def _hub_has_an_address() -> bool:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without transformers' own remarks and bars."""
     from transformers.utils import logging as of_transformers
 
