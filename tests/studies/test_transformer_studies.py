@@ -1,5 +1,6 @@
 """Studies of transformers: smoke runs on a model from nothing, whose fits all four share."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,13 @@ def test_every_number_has_its_seeds_and_its_page(name: str, runs: dict, tmp_path
     assert "smoke run" in found.notes[0]
     page = write_study(found, tmp_path / "study.html").read_text()
     assert "No number here means anything" in page
+    chapters = {
+        "abnar2020": "layer by layer",
+        "brunner2020": "the very same output",
+        "chefer2021": "ranked by faithfulness",
+    }
+    chapters["kobayashi2020"] = "comes from others"
+    assert {study for study, words in chapters.items() if re.search(f"<h2[^>]*>[^<]*{words}", page)} == {name}
     assert [outcome.state for outcome in told] == ["done" if name == NAMES[0] else "reused", "done"]
 
 

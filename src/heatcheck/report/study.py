@@ -104,6 +104,7 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
     kinds = {model_name(model.encoder, model.attention) for model in found.models}
     encoders = [name for key, name in ENCODERS.items() if any(model.encoder == key for model in found.models)]
     attentions = [name for key, name in ATTENTIONS.items() if any(model.attention == key for model in found.models)]
+    named = f"{', '.join(encoders)} with {' or '.join(attentions)}" if attentions else ", ".join(sorted(kinds))
     each = sorted({model.seeds for model in found.models})
     examples = found.settings.get("examples")
     texts = ("texts audited", "all of each test set", "")
@@ -117,7 +118,7 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
             f"{sum(fitted(model, found.rows) for model in found.models):,}",
             f"{' or '.join(map(str, each))} of a kind",
         ),
-        ("kinds", str(len(kinds)), f"{', '.join(encoders)} with {' or '.join(attentions)}"),
+        ("kinds", str(len(kinds)), named),
         ("tasks", str(len({model.task.partition(",")[0] for model in found.models})), ""),  # "snli, merge" is of snli
         texts,
         ("failed", str(len(found.failed)), "named below" if found.failed else ""),

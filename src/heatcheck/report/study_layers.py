@@ -41,14 +41,16 @@ LAYERS: Columns = (
     ("The two targets against each other", {"blank_out:gradient": "gradients, blanking out", "accuracy": "accuracy"}),
 )
 MIXING: Columns = (
-    ("Share of a token that comes from others, over all layers", {f"mixing:{v}:all": v for v in _VARIANTS}),
+    (
+        "Share of a token that comes from others, over all layers",
+        {**{f"mixing:{v}:all": v for v in _VARIANTS}, "accuracy": "accuracy"},
+    ),
     *((f"{v} by layer", _by_layer(f"mixing:{v}")) for v in _VARIANTS),
     (
         "What special tokens get, over all layers: of the weights, and of what is written",
         {f"special:{kind}:all": words for kind, words in _SPECIAL.items()},
     ),
     *((f"The {words} of special tokens by layer", _by_layer(f"special:{kind}")) for kind, words in _SPECIAL.items()),
-    ("The models", {"accuracy": "accuracy"}),
 )
 PERTURBATION: Columns = tuple(
     (
@@ -76,6 +78,7 @@ IDENTIFIABILITY: Columns = (
             "jsd_low": "JSD attained",
             "jsd_high": "JSD at most",
             "most": "JSD of any weights",
+            "accuracy": "accuracy",
         },
     ),
     *(
@@ -85,5 +88,4 @@ IDENTIFIABILITY: Columns = (
         )
         for metric in ("cosine", "euclidean")
     ),
-    ("The models", {"accuracy": "accuracy"}),
 )

@@ -127,7 +127,9 @@ def _gather(
             for quantity, value in numbers(one.results[check]):
                 found.setdefault(quantity, []).append(value)
         why = "another model and other data"
-        tasks[task] = {**seeds[0].about, "not_comparable": why if published else ""}
+        # What a page says of how a corpus differs is about the recurrent models' preparation of it.
+        differs = seeds[0].about["differs"] if settings.texts is not None else "all texts, as distributed"
+        tasks[task] = {**seeds[0].about, "differs": differs, "not_comparable": why if published else ""}
         rows += [
             row_of((task, _name(settings), "", quantity, "", ""), values, published.get(quantity), why)
             for quantity, values in found.items()
