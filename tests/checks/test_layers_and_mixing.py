@@ -1,11 +1,13 @@
 """Weights layer by layer against blanking out and gradients; and how much of a token comes from others."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import spearmanr
 
-from heatcheck.checks import Case
+from heatcheck.checks import Case, Check
 from heatcheck.checks.layers import LayersSettings, layers
 from heatcheck.checks.mixing import MixingSettings, mixing
 from heatcheck.data import Example
@@ -105,8 +107,8 @@ def test_mixing_does_not_depend_on_padding() -> None:
 
 
 @pytest.mark.parametrize(("check", "settings"), [(layers, LayersSettings()), (mixing, MixingSettings())])
-def test_a_model_without_layers_is_refused(check: object, settings: object) -> None:
+def test_a_model_without_layers_is_refused(check: Check, settings: Any) -> None:
     subject = load("known:reader@planted_keyword")
     case = Case(subject, [Example("a", "word good word")], labels=("negative", "positive"))
     with pytest.raises(NotSupported, match="every layer of a transformer"):
-        check.measure(case, settings)  # type: ignore[attr-defined]
+        check.measure(case, settings)

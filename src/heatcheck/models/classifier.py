@@ -88,6 +88,7 @@ class ClassifierSettings:
 class Classifier(nn.Module):
     """Base of all classifiers: a text (or a passage with its question) to labels, through attention.
 
+    What raises NotImplementedError is each kind's own (flat.py, hierarchical.py).
     With two labels there is one output z, read as the logits (0, z): what a sigmoid does.
     """
 

@@ -83,7 +83,8 @@ def _train(
                     batch = subject.encode(examples)
                     run = subject.run(batch, edits=imposed(subject, batch, recipe.impose, given_by), want=want)
                     loss = objective.of(subject, run, batch, recipe.loss, taught_by)
-                    _part_of_step(loss, together, settings).backward()  # type: ignore[no-untyped-call]
+                    part = _part_of_step(loss, together, settings)
+                    part.backward()  # type: ignore[no-untyped-call]  # torch has no types for it
                 total, seen = total + float(loss.detach().sum()), seen + len(examples)
             if settings.clip:
                 nn.utils.clip_grad_norm_(subject.parameters(), settings.clip)

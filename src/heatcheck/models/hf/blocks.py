@@ -140,7 +140,7 @@ def read_norm(module: nn.Module) -> Norm | None:
     gain, bias = getattr(module, "weight", None), getattr(module, "bias", None)
     if isinstance(module, nn.LayerNorm):
         return Norm(gain, bias, module.eps, centred=True)
-    return Norm(gain, bias, float(module.variance_epsilon), centred=False)  # type: ignore[arg-type]  # a float
+    return Norm(gain, bias, float(module.variance_epsilon), centred=False)  # type: ignore[arg-type]  # a float, which torch types as a module
 
 
 def read_projection(
