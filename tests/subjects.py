@@ -19,6 +19,8 @@ from heatcheck.models import (
     make_classifier,
     masked_softmax,
 )
+from heatcheck.models import Seq2Seq as Writes
+from heatcheck.models import Seq2SeqSettings as WritesSettings
 
 TEXTS = ("not so bad", "a film", "dull", "the plot is a bit thin but the acting is very good indeed", "good good bad")
 STORIES = (
@@ -121,6 +123,21 @@ HIERARCHICAL = {
     "han none": (classifier(SEVERAL, encoder="none", hierarchical=True), SEVERAL),
     "han lstm linear": (classifier(SEVERAL, attention="linear", hierarchical=True), SEVERAL),
     "han options": (classifier(SEVERAL_THREE, "abc", encoder="average", hierarchical=True), SEVERAL_THREE),
+}
+
+
+def writes(examples: Sequence[Example], **settings: object) -> Writes:
+    vocabulary = build_vocabulary(texts_of(examples))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return Writes(vocabulary, vocabulary, WritesSettings(embedding=8, hidden=8, **settings)).eval()
+
+
+# They write the second text, a decision a step, and attend to marks too.
+WRITERS = {
+    "luong": (writes(PAIRS, decoder="luong", cell="lstm", attention="dot", bidirectional=False, heads=2), PAIRS),
+    "bahdanau": (writes(PAIRS, shared_embedding=True), PAIRS),
+    "bahdanau lstm": (writes(PAIRS, cell="lstm", heads=2, start_mark=False), PAIRS),
 }
 for name, kind in KNOWN_ANSWERS.items():
     for task in kind.tasks:

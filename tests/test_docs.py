@@ -1,5 +1,6 @@
 """Docs are in step with the code: every command has a page, and every command shown exists."""
 
+import html
 import re
 import shlex
 import subprocess
@@ -12,6 +13,9 @@ import pytest
 import heatcheck
 from heatcheck.checks import CHECKS
 from heatcheck.cli import COMMANDS, app
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+import figures
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -77,6 +81,70 @@ def test_python_of_the_readme_runs():
         assert code.count(shown) == 1
         code = code.replace(shown, smaller)
     exec(code, {})
+
+
+IMAGE_BYTES = 250_000
+
+
+def images_shown():
+    for page in PAGES:
+        for alt, target in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text()):
+            yield page, alt, target
+
+
+def test_every_image_is_there_small_and_described():
+    shown = list(images_shown())
+    assert len(shown) > 30
+    for page, alt, target in shown:
+        if target.startswith("https:"):
+            continue  # badges
+        image = page.parent / target
+        assert image.is_file(), f"{page.name}: {target}"
+        assert image.stat().st_size < IMAGE_BYTES, f"{page.name}: {target}"
+        assert len(alt) > 15, f"{page.name}: {target} needs words for those who cannot see it"
+
+
+def test_pictures_are_few_enough_for_a_clone():
+    for folder, most in (("figures", 3_000_000), ("screenshots", 5_000_000)):
+        assert sum(file.stat().st_size for file in (ROOT / "docs" / folder).iterdir()) < most
+
+
+@pytest.mark.parametrize("kind", ["checks", "studies"])
+def test_every_check_and_study_shows_a_figure(kind):
+    with_one = {page for page, _, target in images_shown() if target.startswith("../figures/")}
+    assert set((ROOT / "docs" / kind).glob("*.md")) <= with_one
+
+
+def test_the_index_reaches_every_page():
+    """Each once, in the list of contents; and nothing in it that is not there."""
+    docs = ROOT / "docs"
+    index = (docs / "index.md").read_text()
+    blocks = re.findall(r"```\{toctree\}\n(.*?)```", index, flags=re.DOTALL)
+    listed = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+    pages = {str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md") if "_build" not in page.parts}
+    assert sorted(listed) == sorted(pages - {"index"})
+
+
+@pytest.mark.parametrize("study", [drawn.study for drawn in figures.STUDIES])
+def test_figures_of_studies_show_the_numbers_of_their_tables(study):
+    """After a table was changed: `make figures`."""
+    (drawn,) = (drawn for drawn in figures.STUDIES if drawn.study == study)
+    points = {(point.label, point.series): point.value for point in figures.points_of(drawn)}
+    picture = html.unescape((ROOT / "docs" / "figures" / f"{study}.svg").read_text())
+    told = [
+        dict(part.split(": ", 1) for part in text.split("; "))
+        for text in re.findall(r'aria-label="([^"]*: [^"]*; [^"]*)"', picture)
+    ]
+    drawn_at = {(dot["label"], dot.get("series", dot.get("layer"))): dot["value"] for dot in told if "value" in dot}
+    assert len(points) >= 4
+    assert {where: float(value.replace("−", "-")) for where, value in drawn_at.items()} == pytest.approx(points)
+
+
+def test_every_public_name_is_in_the_api():
+    page = (ROOT / "docs" / "api.md").read_text()
+    for name in heatcheck.__all__:
+        assert name == "HeatcheckError" or f":: heatcheck.{name}\n" in page
+    assert ":: heatcheck.errors\n" in page
 
 
 def test_links_lead_somewhere():

@@ -17,7 +17,8 @@ ROOMS = [
     {"auditing"},
     {"studies"},
     {"report"},
-    {"serve", "cli"},
+    {"serve"},
+    {"cli"},
 ]
 PLACE = {room: place for place, rooms in enumerate(ROOMS) for room in rooms}
 SOURCE = Path(heatcheck.__file__).parent

@@ -6,6 +6,8 @@
 ('negative', 'positive')
 """
 
+import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -69,3 +71,32 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+# What a notebook shows richly: the type, by name so that nothing is imported, and the function that makes its HTML.
+_IN_A_NOTEBOOK = {
+    ("heatcheck.auditing.battery", "Audit"): "audit_html",
+    ("heatcheck.auditing.verdict", "Card"): "card_html",
+    ("heatcheck.checks.result", "CheckResult"): "check_html",
+    ("heatcheck.explainers.explanation", "Explanation"): "heatmaps_html",
+    ("heatcheck.studies.study", "StudyResult"): "study_html",
+}
+
+
+def _show_in_notebooks() -> None:
+    """Tells the notebook that is running, if one is, how to show results. A result may not know of reports itself."""
+    if "IPython" not in sys.modules or (shell := sys.modules["IPython"].get_ipython()) is None:
+        return
+    formatter = shell.display_formatter.formatters["text/html"]
+    for (module, name), function in _IN_A_NOTEBOOK.items():
+        formatter.for_type_by_name(module, name, _html_by(function))
+
+
+def _html_by(function: str) -> Callable[[Any], str]:
+    def html(result: Any) -> str:
+        return str(getattr(import_module("heatcheck.report.notebook"), function)(result))
+
+    return html
+
+
+_show_in_notebooks()

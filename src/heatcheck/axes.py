@@ -23,6 +23,7 @@ AXES = {
     "removal": "a set of words taken out of an example",
     "text": "a text made from an example, or an example that is left in",
     "run": "neighbouring words that are marked together",
+    "model": "one of several models that are trained side by side, each with weights and data of its own",
     "seed": "one of several fits that differ in their seed alone",
     "output": "a number that a linear output gives, or a score",
     "row": "one of several quantities of the same tokens",

@@ -5,7 +5,8 @@
     │   └── UnknownName       a task, encoder, check … that is not in its dict
     ├── NotSupported          a subject that lacks what an explainer or a check needs
     ├── BrokenFolder          a saved folder with a missing, truncated or foreign file
-    └── MissingPackage        an optional package that is not installed
+    ├── MissingPackage        an optional package that is not installed
+    └── TookTooLong           work that was given a time and did not end in it
 
 The command line prints the sentence and exits with 2; every other exception is a bug and keeps its traceback.
 """
@@ -54,3 +55,7 @@ class MissingPackage(HeatcheckError):
     def __init__(self, package: str, *, extra: str | None = None) -> None:
         wanted = f"'heatcheck[{extra}]'" if extra else package
         super().__init__(f"this needs the package {package!r}: pip install {wanted}")
+
+
+class TookTooLong(HeatcheckError):
+    """Work that was given a time and did not end in it."""

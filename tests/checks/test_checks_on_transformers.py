@@ -24,6 +24,7 @@ MARKED = tuple(replace(e, marks={"rationale": tuple(n == 1 for n in range(len(e.
 REFUSED = {
     "adversarial_model": "compares with other fits",
     "deception": "compares with other fits",
+    "dynamics": "compares with other fits",
     "seed_variance": "compares with other fits",
     "gauge": "a gauge twin needs logits that are linear in the weights",
     "guide": "the guide reads words with their weights alone",

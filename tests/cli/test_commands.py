@@ -228,11 +228,12 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
     assert {name for name, again in fits.items() if again == "always"} == {
         "adversarial_model",
         "deception",
+        "dynamics",
         "seed_variance",
     }
     assert {name for name, again in fits.items() if again == "if asked"} == {"necessity", "guide"}
     out = " ".join(heatcheck("checks")[1].split())
-    assert out.count("fits the model again: only with --refit") == 3
+    assert out.count("fits the model again: only with --refit") == 4
     assert out.count("with --refit it also fits the model again") == 2
 
 

@@ -11,6 +11,7 @@ PLAIN = (
     "gradient_through",
     "gradient_uniform",
     "gradient_x_input",
+    "influence",
     "integrated_gradients",
     "leave_one_out",
 )

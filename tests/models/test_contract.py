@@ -6,9 +6,9 @@ import torch
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.models import Responds, Site, Subject, readable_keys, response, uniform_weights
-from subjects import HIERARCHICAL, SUBJECTS
+from subjects import HIERARCHICAL, SUBJECTS, WRITERS
 
-EVERY = {**SUBJECTS, **HIERARCHICAL}
+EVERY = {**SUBJECTS, **HIERARCHICAL, **WRITERS}
 each_subject = pytest.mark.parametrize("name", EVERY)
 ATTENTION = Site("attention")
 

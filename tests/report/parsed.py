@@ -10,6 +10,7 @@ class Page(HTMLParser):
     def __init__(self, path):
         super().__init__()
         self.tags, self.texts, self.scripts, self.styles, self.stack = [], [], {}, "", []
+        self.inside, self.glossed = None, False  # the element whose text was last read, and whether in a link
         self.source = path.read_text(encoding="utf-8")
         self.feed(self.source)
         self.close()
@@ -32,7 +33,13 @@ class Page(HTMLParser):
         elif tag == "style":
             self.styles += data
         else:
-            self.texts.append(data)
+            # A link to the glossary parts no sentence: what stands before, in and after it is one text.
+            inside = self.stack[-2:-1] if attrs.get("class") == "term" else self.stack[-1:]
+            if inside and inside[0] is self.inside and (self.glossed or attrs.get("class") == "term"):
+                self.texts[-1] += data
+            else:
+                self.texts.append(data)
+            self.inside, self.glossed = (inside or [None])[0], attrs.get("class") == "term"
 
     @property
     def text(self):

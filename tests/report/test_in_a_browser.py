@@ -1,54 +1,37 @@
-"""What the page's own script makes of it: figures drawn, words shaded, nothing run that a word says."""
+"""What the page's own script makes of it: figures drawn, words shaded, texts opened, nothing run that a word says."""
 
-import json
 import re
-import shutil
-import subprocess
-from html import unescape
-from typing import NamedTuple
+from contextlib import contextmanager
 
 import audits
 import numpy as np
 import pytest
 
 from heatcheck.report import write_report
+from heatcheck.report.lexicon import SIGNS
+from heatcheck.report.wording import explainer_name
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-QUIET = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
-
-
-# What a reader would do, after the page's own script: every order, of each the first texts, and back to the first.
-ORDERED = """
-const order = document.getElementById("order");
-const choose = (value) => { order.value = value; order.dispatchEvent(new Event("change")); };
-const first = {};
-for (const option of order.options) {
-  choose(option.value);
-  first[option.value] = [...document.querySelectorAll("#texts .id")].slice(0, 4).map((node) => node.textContent);
-}
-choose("given");
-document.getElementById("texts").dataset.first = JSON.stringify(first);
-"""
+DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
 
 
-class Drawn(NamedTuple):
-    """A page after its script has run."""
-
-    html: str
-    first: dict[str, list[str]]  # the first texts by each order
-
-
-def drawn(audit, folder):
-    if not CHROMIUM:
-        pytest.skip("needs Chromium to run the page's script: apt-get install chromium")
-    path = write_report(audit, folder / "report.html")
-    page, end, rest = path.read_text().rpartition("</body>")
-    path.write_text(f"{page}<script>{ORDERED}</script>{end}{rest}")
-    command = [CHROMIUM, *QUIET.split(), f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=8000"]
-    done = subprocess.run([*command, "--dump-dom", path.as_uri()], capture_output=True, timeout=120, check=True)
-    page = done.stdout.decode()
-    (first,) = re.findall(r'data-first="(.*?)"', page)
-    return Drawn(page[: page.index('<script type="application/json"')], json.loads(unescape(first)))
+@contextmanager
+def opened(browser, path, address="", **context):
+    """The page of a report with its figures drawn; afterwards nothing may have gone wrong or been asked for."""
+    context = browser.new_context(offline=True, viewport=context.pop("viewport", DESK), **context)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    wrong, asked = [], []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
+    page.goto(path.as_uri() + address)
+    page.wait_for_function("[...document.querySelectorAll('[data-figure]')].every((place) => place.textContent)")
+    try:
+        yield page
+        assert wrong == []
+        assert set(asked) == {path.as_uri()}
+    finally:
+        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +40,37 @@ def audit():
 
 
 @pytest.fixture(scope="module")
-def page(audit, tmp_path_factory):
-    return drawn(audit, tmp_path_factory.mktemp("full"))
+def path(audit, tmp_path_factory):
+    return write_report(audit, tmp_path_factory.mktemp("full") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def shared(browser, path):
+    with opened(browser, path) as page:
+        yield page
+
+
+@pytest.fixture
+def page(shared):
+    """The page as it is after opening; what a test does to it, the next one does not see."""
+    yield shared
+    shared.evaluate("document.getElementById('one').close()")
+    shared.emulate_media(media="screen", color_scheme="light")
+    shared.set_viewport_size(DESK)
+    shared.fill("#search", "")
+    shared.select_option("#order", "given")
+    shared.evaluate("document.activeElement.blur()")
+
+
+def first(page, count=4):
+    return page.locator("#texts .id").all_inner_texts()[:count]
+
+
+def escape(page):
+    """Close the opened text; the browser tells the page a moment later."""
+    page.keyboard.press("Escape")
+    page.wait_for_function("location.hash === '#examples'")
+    assert not page.locator("#one").is_visible()
 
 
 def ids_by(found, quantity):
@@ -68,45 +80,75 @@ def ids_by(found, quantity):
 
 
 def test_figures_and_heatmaps_are_drawn(page):
-    page = page.html
-    assert page.count("<svg") == 7
-    assert "could not be drawn" not in page
-    assert "30 of 40 texts" in page
-    assert page.count('<li class="text') == 30
-    assert page.count("misclassified: labelled") == page.count('<li class="text wrong"') > 0
-    rows = re.findall(r'<span class="who">([^<]*)</span>', page)
+    assert page.locator("svg").count() == 7
+    assert "could not be drawn" not in page.inner_text("body")
+    assert page.inner_text("#found") == "30 of 40 texts"
+    assert page.locator("#texts > li").count() == 30
+    misses = page.locator("#texts").get_by_text("misclassified: labelled").count()
+    assert misses == page.locator("#texts > li.wrong").count() > 0
+    rows = page.locator("#texts .who").all_inner_texts()
     assert rows[:4] == ["attention", "weights that give the same answer", "leave one out", "gradient"]
     assert len(rows) == 120
-    assert 'aria-label="attention, heaviest words: ' in page
-    assert re.search(r'<span class="w h10 minus" title="leave one out −0\.\d+">', page)
-    assert page.count(" mark") > 0
+    assert page.locator("#texts [role=img][aria-label^='attention, heaviest words: ']").count() == 30
+    title = page.locator("#texts .w.h10.minus[title^='leave one out']").first.get_attribute("title")
+    assert re.match(r"leave one out −0\.\d+", title)
+    assert page.locator("#texts .mark").count() > 0
 
 
-def test_other_fits_are_drawn(tmp_path):
+def test_the_card_is_read_without_opening_anything(page):
+    card = audits.card()
+    assert page.inner_text(".lead").startswith("These heatmaps can be read as explanations for some purposes")
+    summary = page.locator(".verdicts > li").all_inner_texts()
+    assert len(summary) == len(card.lines) + 1, "across models says no, and is told beside the lines"
+    for line, told in zip(card.lines, summary, strict=False):
+        assert told.startswith(f"{SIGNS[line.state]} {line.state}")
+        assert line.name in told
+        assert line.question in told
+    assert page.locator(".lead").bounding_box()["y"] < 400
+    articles = page.locator("#card .card").first.locator("article").all_inner_texts()
+    for line, told in zip(card.lines, articles, strict=True):
+        assert line.sentence in told
+        assert line.cannot_see in told
+        assert all(f"n = {m.n}" in told for m in line.evidence[:1])
+
+
+def test_other_fits_are_drawn(browser, tmp_path):
     audit = audits.full(12, checks=audits.REFITTED)
-    page = drawn(audit, tmp_path)
-    assert page.html.count("<svg") == 5
-    assert "could not be drawn" not in page.html
-    found = audit.results["seed_variance"]
-    assert page.first["v"] == ids_by(found, "jsd")[:4]
-    assert f"JSD from other seeds {found.per_example['jsd'].max():.2f}" in page.html
+    with opened(browser, write_report(audit, tmp_path / "report.html")) as page:
+        assert page.locator("svg").count() == 5
+        assert "could not be drawn" not in page.inner_text("body")
+        found = audit.results["seed_variance"]
+        page.select_option("#order", "v")
+        assert first(page) == ids_by(found, "jsd")[:4]
+        told = page.inner_text("#texts > li:first-child")
+        assert f"JSD from other seeds {found.per_example['jsd'].max():.2f}" in told
 
 
-def test_hostile_words_stay_words(tmp_path):
-    page = drawn(audits.hostile(), tmp_path).html
-    assert ">&lt;script&gt;alert(1)&lt;/script&gt;</span>" in page
-    assert "<script>alert" not in page
-    assert "no scores for this text" in page
-    assert 'title="attention gives this word no score"' in page
-    assert "show all 3000 words" in page
+def test_hostile_words_stay_words(browser, tmp_path):
+    path = write_report(audits.hostile(), tmp_path / "report.html")
+    with opened(browser, path) as page:
+        page.on("dialog", lambda dialog: pytest.fail(f"a word was run: {dialog.message}"))
+        odd = page.locator("#texts > li").first
+        assert odd.locator(".w").first.inner_text() == "<script>alert(1)</script>"
+        assert page.locator("#texts script, #texts b b, #texts u, #texts i:not(.heat > i)").count() == 0
+        assert "no scores for this text" in odd.inner_text()
+        assert odd.locator(".w[title='attention gives this word no score']").count() == 2
+        page.get_by_text("show all 3000 words").click()
+        assert page.locator("#texts > li").nth(1).locator(".row").first.locator(".w").count() == 3000
+        odd.locator(".id").click()
+        assert page.inner_text("#one-title") == "<b>id</b>"
+        assert page.locator("#one b b, #one script, #one u").count() == 0
+        assert page.url == f"{path.as_uri()}#text-%3Cb%3Eid%3C%2Fb%3E"
+        page.keyboard.press("j")
+        assert page.inner_text("#one-title") == "long"
 
 
 def test_the_text_says_how_different_its_other_weights_are(audit, page):
     found = audit.results["counterfactual"].per_example
-    shown = page.html[page.html.index('<li class="text') :]
-    shown = shown[: shown.index("</li>")]
+    shown = page.inner_text("#texts > li:first-child")
     values = (found["jsd:published:0.05"][0], found["floor"][0], found["most"][0])
-    assert "JSD from attention {:.2f} (floor {:.2f}, most {:.2f}); the output moves by 0.050".format(*values) in shown
+    assert "JSD from attention {:.2f} (floor {:.2f}, most {:.2f})".format(*values) in shown
+    assert f"the output moves by Δp {found['change:published:0.05'][0]:.3f}" in shown
     assert f"{100 * audit.results['permutation'].per_example['q'][0]:.0f}% of shuffles keep the answer" in shown
 
 
@@ -119,7 +161,153 @@ def test_the_text_says_how_different_its_other_weights_are(audit, page):
     ],
 )
 def test_texts_are_ordered_by_what_was_found(audit, page, order, check, quantity):
+    assert first(page) == [example.id for example in audit.examples[:4]]
     wanted = ids_by(audit.results[check], quantity)
-    assert page.first[order] == wanted[:4]
-    assert page.first["given"] == [example.id for example in audit.examples[:4]]
     assert wanted[0] != audit.examples[0].id
+    page.select_option("#order", order)
+    assert first(page) == wanted[:4]
+    page.select_option("#order", "given")
+    assert first(page) == [example.id for example in audit.examples[:4]]
+
+
+def test_texts_are_ordered_by_disagreement_and_by_mistakes(audit, page):
+    page.select_option("#order", "disagreement")
+    told = re.findall(r"τ of attention with leave one out (\S+)", page.inner_text("#texts"))
+    taus = [float(tau.replace("−", "-")) for tau in told]
+    assert len(taus) == 30
+    assert taus == sorted(taus)
+    assert taus[0] < 0 < taus[-1]
+    page.select_option("#order", "wrong")
+    wrong = [example.id for example in audit.examples if example.gold != example.predicted]
+    assert 0 < len(wrong) < 30
+    assert first(page, len(wrong)) == wrong
+    assert page.locator("#texts > li.wrong").count() == len(wrong)
+
+
+def test_search_finds_words_labels_and_names(page):
+    page.fill("#search", "TEDIOUS and")
+    assert page.inner_text("#found") == "8 of 8 matching texts"
+    assert all("tedious" in text for text in page.locator("#texts > li").all_inner_texts())
+    page.fill("#search", "test-39")
+    assert first(page) == ["test-39"]
+    page.fill("#search", "no such word")
+    assert page.inner_text("#found") == "No text matches."
+    assert page.locator("#texts > li").count() == 0
+
+
+def test_a_text_opens_with_all_its_rows(audit, path, page):
+    page.select_option("#order", "j")
+    (second,) = ids_by(audit.results["counterfactual"], "jsd:published:0.05")[1:2]
+    example = next(of for of in audit.examples if of.id == second)
+    page.get_by_role("link", name=second, exact=True).click()
+    dialog = page.get_by_role("dialog", name=second)
+    assert dialog.is_visible()
+    assert page.url == f"{path.as_uri()}#text-{second}"
+    rows = dialog.locator(".who").all_inner_texts()
+    marked = ["the reason, as marked"] if example.rationale else []
+    assert rows[: len(rows) - 6] == marked
+    assert {*rows[-6:]} == {explainer_name(name) for name in audits.EXPLAINERS}
+    assert all(len(row.split()) == len(example.words) for row in dialog.locator(".heat").all_inner_texts())
+    assert "Δp 0.050" in dialog.inner_text()
+    assert "2 of 40" in dialog.inner_text()
+    page.get_by_role("button", name="previous").click()
+    assert page.inner_text("#one-title") == ids_by(audit.results["counterfactual"], "jsd:published:0.05")[0]
+    assert page.get_by_role("button", name="previous").is_disabled()
+    page.get_by_role("button", name="close").click()
+    assert not page.locator("#one").is_visible()
+
+
+def test_people_s_reasons_stand_in_their_own_row(audit, page):
+    assert audit.examples[0].rationale is not None
+    page.locator("#texts .id").first.click()
+    words = [word for word, inside in zip(audit.examples[0].words, audit.examples[0].rationale, strict=True) if inside]
+    row = page.locator("#one .row").first
+    assert row.locator(".who").inner_text() == "the reason, as marked"
+    assert row.locator(".mark").all_inner_texts() == words
+    assert f"marked as the reason: {', '.join(words)}" in page.locator("#one .hidden").inner_text()
+
+
+def test_the_keyboard_alone_moves_opens_and_closes(page):
+    def focused():
+        return page.evaluate("document.activeElement.textContent")
+
+    for key in ("j", "j", "ArrowDown", "k"):
+        page.keyboard.press(key)
+    assert focused() == "test-1"
+    page.keyboard.press("Enter")
+    assert page.inner_text("#one-title") == "test-1"
+    for key in ("ArrowRight", "j", "k", "ArrowLeft", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert page.inner_text("#one-title") == "test-0", "there is none before the first"
+    for _ in range(35):
+        page.keyboard.press("j")
+    escape(page)
+    assert focused() == "test-35", "the list has grown to it"
+    page.keyboard.press("/")
+    page.keyboard.type("jk")
+    assert page.input_value("#search") == "jk", "letters are letters while one types"
+
+
+def test_an_address_opens_its_text(browser, path):
+    with opened(browser, path, "#text-test-35") as page:
+        assert page.inner_text("#one-title") == "test-35"
+        escape(page)
+        page.keyboard.press("Enter")
+        assert page.inner_text("#one-title") == "test-35", "closed, its name has the focus"
+
+
+def colours(page):
+    ink = "getComputedStyle(document.querySelector('.drawing svg text')).fill"
+    return page.evaluate(f"[getComputedStyle(document.body).backgroundColor, {ink}]")
+
+
+def test_dark_is_a_choice_and_paper_stays_white(page):
+    light = colours(page)
+    page.get_by_role("button", name="dark colours").click()
+    dark = colours(page)
+    assert light[0] != dark[0]
+    assert light[1] != dark[1], "figures too"
+    page.emulate_media(media="print")
+    assert colours(page) == ["rgb(255, 255, 255)", light[1]]
+    page.emulate_media(media="screen")
+    page.get_by_role("button", name="light colours").click()
+    assert colours(page) == light
+    page.emulate_media(color_scheme="dark")
+    assert colours(page) == light, "chosen once, the system is not asked"
+
+
+def test_the_system_s_dark_is_followed_until_one_chooses(browser, path):
+    with opened(browser, path, color_scheme="dark") as page:
+        before = colours(page)
+        page.get_by_role("button", name="light colours").click()
+        assert colours(page)[0] != before[0]
+
+
+def test_a_phone_scrolls_one_way_only(page):
+    page.set_viewport_size(PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.locator("#texts .id").first.click()
+    assert page.locator("#one").evaluate("(one) => one.scrollWidth - one.clientWidth") == 0
+
+
+def test_it_prints(page):
+    folded = page.locator("details[open]").count()
+    pdf = page.pdf(format="A4")
+    assert pdf.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type /Page\b", pdf)) > 3
+    assert page.locator("details[open]").count() == folded, "what was unfolded for paper is folded again"
+
+
+def test_contents_terms_and_the_skip_link_lead_somewhere(page):
+    page.evaluate("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    page.get_by_text("Contents", exact=True).click()
+    page.get_by_role("link", name="Shuffling the weights").click()
+    assert page.url.endswith("#check-permutation")
+    assert not page.get_by_role("link", name="Shuffling the weights").is_visible(), "folded once used"
+    page.locator(".statistic .term", has_text="q").first.click()
+    assert page.locator(":target dt").inner_text() == "q"
+    assert page.locator(":target").is_visible()

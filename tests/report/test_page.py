@@ -9,6 +9,7 @@ import pytest
 from parsed import Page
 
 from heatcheck.report import write_report
+from heatcheck.report.glossary import TERMS
 from heatcheck.report.lexicon import SIGNS
 from heatcheck.report.wording import interval, meaning, number
 
@@ -30,8 +31,66 @@ def test_every_line_of_the_card_is_said_in_full(page):
         for found in line.evidence:
             for words in (number(found.value), interval(found), f"n = {found.n}"):
                 assert words in page.text
-    assert page.text.index("The card") < page.text.index("What this means") < page.text.index("Agreement with")
-    assert page.text.index("Removing the") < page.text.index("The heatmaps") < page.text.index("About this report")
+    titles = [page.source.index(f">{words}</h2>") for words in
+              ("What this means for your heatmaps", "The card", "Agreement with rival explanations",
+               "Removing the highlighted words", "The heatmaps", "Glossary", "About this report")]  # fmt: skip
+    assert titles == sorted(titles)
+
+
+def test_what_a_line_asks_for_stands_at_the_top(page):
+    shown = page.source[page.source.index('<section id="meaning">') : page.source.index('<section id="card"')]
+    lead, advised = meaning(audits.card().lines, audits.across())
+    for words in (lead, *advised, "Not run: nothing is known", "Not decided: more data would decide"):
+        assert words in shown
+
+
+def section(page, check):
+    return page.source[page.source.index(f'<section id="check-{check}">') :].partition("</section>")[0]
+
+
+def test_a_section_says_what_its_numbers_need(page):
+    """Question, baseline, what was held fixed, how many texts, and the paper: in the section itself."""
+    shown = re.sub(r"<.*?>", "", section(page, "agreement"))
+    for words in ("Does attention rank words", "random scores; relevances shuffled", "what the model computed",
+                  "182 texts in", "Jain &amp; Wallace 2019"):  # fmt: skip
+        assert words in shown
+    assert "Serrano &amp; Smith 2019" in section(page, "erasure")
+
+
+def test_every_link_leads_somewhere_and_every_term_is_explained(page):
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    assert len(ids) == len(set(ids))
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+    assert all(f"check-{check}" in ids and f"#check-{check}" in links for check in audits.full(1).results)
+    terms = [attributes for tag, attributes in page.tags if attributes.get("class") == "term"]
+    assert {term["title"] for term in terms} <= {term.meaning for term in TERMS}
+    linked = {term["href"] for term in terms}
+    assert linked >= {f"#term-{key}" for key in ("τ", "JSD", "ε", "K", "q", "U", "deletion", "held-fixed")}
+    for name in ("τ", "JSD", "ε", "K", "q", "U", "N", "G", "deletion", "masking", "held fixed"):
+        assert any(term.name.startswith(name) for term in TERMS)
+    for term in TERMS:
+        assert f"{term.name} {term.meaning}" in page.text
+
+
+def test_accuracies_of_other_texts_say_so(tmp_path):
+    """The one at the top is of the audited texts; a line may count all of the split."""
+    audit = audits.full(30)
+    of_all = audits.measured("accuracy", 0.81, 1821)
+    lines = [line._replace(evidence=(*line.evidence, of_all)) for line in audit.card.lines[:1]]
+    lines += [line._replace(evidence=(*line.evidence, of_all._replace(n=30))) for line in audit.card.lines[1:]]
+    page = page_of(replace(audit, card=replace(audit.card, lines=tuple(lines))), tmp_path)
+    assert page.text.count("Accuracies here are of 1,821 texts, not only of the 30 whose heatmaps") == 1
+    assert page.text.count("Accuracies here are of") == 1
+    assert "accuracy on these texts" in page.text
+
+
+def test_a_statistic_says_what_its_ends_mean(tmp_path):
+    audit = audits.full(3)
+    k = audits.measured("K", 0.5, baseline="0: random removal; 1: the best unsigned rival")
+    lines = (audit.card.lines[1]._replace(evidence=(k, audits.measured("effect", 0.1))),)
+    page = page_of(replace(audit, card=replace(audit.card, lines=lines)), tmp_path)
+    assert page.text.count("0: random removal; 1: the best unsigned rival") == 1
 
 
 def test_a_badge_never_relies_on_colour():
@@ -56,7 +115,8 @@ def test_count_in_is_count_out_and_exclusions(page):
 def test_nothing_is_loaded_from_anywhere(page):
     for tag, attributes in page.tags:
         assert tag not in {"link", "img", "iframe", "object", "embed", "base"}
-        assert not {"src", "href", "srcset", "action"} & attributes.keys()
+        assert not {"src", "srcset", "action"} & attributes.keys()
+        assert attributes.get("href", "#").startswith("#"), "links lead to other places of the page"
         assert not any(name.startswith("on") for name in attributes)
     assert "url(" not in page.styles
     assert "@import" not in page.styles
@@ -201,7 +261,7 @@ def test_labels_reasons_and_settings_are_escaped(tmp_path):
 
 def test_an_audit_without_results(tmp_path):
     page = page_of(audits.nothing_run(), tmp_path)
-    assert page.text.count("○ not run") == 5
+    assert page.text.count("○ not run") == 4 + 5, "in short, and on the card"
     assert "Nothing is decided yet." in page.text
     assert "No texts were kept" in page.text
     assert "nan" not in page.text.lower().split()

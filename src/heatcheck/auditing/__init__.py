@@ -5,6 +5,7 @@ from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, plan
 from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.fitting_again import made_up
 from heatcheck.auditing.hard import judge_hard
+from heatcheck.auditing.kept import keep_audit, read_audit
 from heatcheck.auditing.line import (
     ACROSS,
     HARD,
@@ -51,9 +52,11 @@ __all__ = [
     "judge_out_of_context",
     "judge_plausible",
     "judge_points",
+    "keep_audit",
     "made_up",
     "make_card",
     "plan_audit",
     "plan_fits",
+    "read_audit",
     "run_plan",
 ]

@@ -5,6 +5,7 @@ from heatcheck.checks.agreement import agreement
 from heatcheck.checks.case import Case
 from heatcheck.checks.counterfactual import counterfactual
 from heatcheck.checks.deception import deception
+from heatcheck.checks.dynamics import dynamics
 from heatcheck.checks.eraser import eraser
 from heatcheck.checks.erasure import erasure
 from heatcheck.checks.flips import flips
@@ -28,6 +29,7 @@ CHECKS: dict[str, Check] = {
     "agreement": agreement,
     "counterfactual": counterfactual,
     "deception": deception,
+    "dynamics": dynamics,
     "eraser": eraser,
     "erasure": erasure,
     "flips": flips,

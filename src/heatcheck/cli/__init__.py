@@ -13,11 +13,14 @@ import typer
 from heatcheck import __version__
 from heatcheck.cli.audit import audit
 from heatcheck.cli.calibrate import calibrate
+from heatcheck.cli.compare import compare
 from heatcheck.cli.data import data
 from heatcheck.cli.demo import demo
 from heatcheck.cli.explain import explain
 from heatcheck.cli.listings import checks, explainers
+from heatcheck.cli.report import report
 from heatcheck.cli.reproduce import reproduce, studies
+from heatcheck.cli.serve import serve
 from heatcheck.cli.tasks import tasks
 from heatcheck.cli.train import train
 from heatcheck.errors import HeatcheckError
@@ -28,11 +31,14 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "audit": audit,
     "calibrate": calibrate,
     "checks": checks,
+    "compare": compare,
     "data": data,  # a group: `heatcheck data import`
     "demo": demo,
     "explain": explain,
     "explainers": explainers,
+    "report": report,
     "reproduce": reproduce,
+    "serve": serve,
     "studies": studies,
     "tasks": tasks,
     "train": train,

@@ -1,6 +1,6 @@
 """`heatcheck audit`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,12 +8,16 @@ import typer
 
 from heatcheck.cli.fail_if import conditions, holding
 from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Workers, cluster_of, pairs
+from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
     from heatcheck.auditing import Audit, Plan
     from heatcheck.engine import Outcome
     from heatcheck.models import Subject
+
+
+TABLES = ("csv", "parquet", "json")
 
 
 def audit(
@@ -72,11 +76,12 @@ def audit(
         Path | None,
         typer.Option(help="Folder to make.", show_default="heatcheck-out/audits/ID"),
     ] = None,
-    tables: Annotated[str, typer.Option(help="Format of the tables: csv, parquet or json.")] = "csv",
-    figures: Annotated[
+    formats: Format = "html",
+    tables: Annotated[
         str | None,
-        typer.Option(help="Save the figures too: svg, png, or csv for the numbers drawn."),
+        typer.Option(help="Format of the tables beside it: csv, parquet or json.", show_default="as --format, or csv"),
     ] = None,
+    figures: Figures = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: AsJson = False,
@@ -97,12 +102,10 @@ def audit(
 
     An audit that was stopped goes on with the fits it had made when the same command is given again.
     """
-    for name, value, known in (
-        ("--tables", tables, ("csv", "parquet", "json")),
-        ("--figures", figures, ("svg", "png", "csv")),
-    ):
-        if value is not None and value not in known:
-            raise BadInput(f"{name} takes {', '.join(known)}, not {value!r}.")
+    chosen = chosen_formats(formats)
+    if tables is not None and tables not in TABLES:
+        raise BadInput(f"--tables takes {', '.join(TABLES)}, not {tables!r}.")
+    check_figures(figures)
     cluster = cluster_of(engine)
     if workers < 0:
         raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
@@ -144,12 +147,12 @@ def audit(
         if remark := made_up(planned.case.fits):
             typer.echo(f"heatcheck: {remark}", err=True)
         audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json)
-        folder = write(audit_made, out, tables=tables, figures=figures, made_with=decisive(planned))
+        folder = write(audit_made, out, formats=chosen, tables=tables, figures=figures, made_with=decisive(planned))
         audits.append(audit_made)
         found.append({"folder": str(folder), "report": made(folder), **show.audit_facts(audit_made, outcomes)})
         if not json:
             show.card(audit_made)
-            typer.echo(f"report: {folder / 'report.html'}" if made(folder) else f"tables: {folder}")
+            typer.echo(f"report: {made(folder)}" if made(folder) else f"tables: {folder}")
     if json:
         show.as_json(found[0] if len(found) == 1 else found)
     elif len(audits) > 1:
@@ -184,9 +187,9 @@ def decisive(planned: "Plan") -> dict[str, Any]:
 
 
 def made(folder: Path) -> str | None:
-    """The path of the report, where there was something to draw it with."""
-    report = folder / "report.html"
-    return str(report) if report.is_file() else None
+    """The path of the report: the page, where that was asked for and there was something to draw it with."""
+    there = [folder / name for name in REPORTS.values() if (folder / name).is_file()]
+    return str(there[0]) if there else None
 
 
 def data_of(subject: "Subject", model: str) -> str:
@@ -205,15 +208,19 @@ def write(
     found: "Audit",
     out: Path | None,
     *,
-    tables: str = "csv",
+    formats: Collection[str] = ("html",),
+    tables: str | None = None,
     figures: str | None = None,
     made_with: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Report and tables in a folder that appears whole; without a name, one named by what decides the audit."""
+    """All of an audit, its reports and tables in a folder that appears whole.
+
+    Without a name, the folder is named by what decides the audit.
+    """
     import shutil
 
+    from heatcheck.auditing import keep_audit
     from heatcheck.engine import content_id, whole_folder
-    from heatcheck.report import write_figures, write_report, write_tables
     from heatcheck.training import STORE
 
     decides = [
@@ -229,12 +236,12 @@ def write(
     folder = out or STORE / "audits" / content_id({"audit": decides})
     if out is None and folder.is_dir():
         shutil.rmtree(folder)  # the same audit, made again
+    beside = [tables] if tables else [] if {"csv", "parquet"} & set(formats) else ["csv"]
     with whole_folder(folder, resume=False) as scratch:
+        keep_audit(found, scratch)
         try:
-            write_report(found, scratch / "report.html")
+            write_formats(found, scratch, formats=formats, tables=beside, figures=figures)
         except MissingPackage as error:  # a machine for computing may have nothing to draw with
             typer.echo(f"heatcheck: no report, only tables: {error}", err=True)
-        write_tables(found, scratch, suffix=tables)
-        if figures:
-            write_figures(found, scratch / "figures", suffix=figures)
+            write_formats(found, scratch, formats=[one for one in formats if one != "html"], tables=beside)
     return folder

@@ -27,7 +27,7 @@ def explain(
     from heatcheck.data import Example
     from heatcheck.errors import BadInput
     from heatcheck.explainers import explain as explain_text
-    from heatcheck.models import load
+    from heatcheck.models import load, unknown_words
     from heatcheck.training import pick_device, predict
 
     if not text.strip():
@@ -46,15 +46,3 @@ def explain(
         typer.echo(f"unknown to this model, and all the same to it: {', '.join(unknown)}")
     typer.echo("█ the size of a score, ░ of one that speaks against the prediction\n")
     show.heatmaps(found)
-
-
-def unknown_words(subject: object, text: str) -> list[str]:
-    """Words a subject with a word vocabulary has never seen."""
-    from heatcheck.data import Vocabulary
-    from heatcheck.data.tokens import split_words
-    from heatcheck.data.vocabulary import UNKNOWN
-
-    vocabulary = getattr(subject, "vocabulary", None)
-    if not isinstance(vocabulary, Vocabulary):
-        return []
-    return [word for word in dict.fromkeys(split_words(text)) if UNKNOWN in vocabulary.look_up(word)[0]]

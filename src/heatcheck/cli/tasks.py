@@ -35,7 +35,7 @@ def tasks(json: AsJson = False, data_dir: DataDir = None) -> None:
         [
             task.name,
             f"{task.about}\n"
-            f"{sizes(task.sizes)}; {', '.join(task.labels)}; "
+            f"{sizes(task.sizes)}; {', '.join(task.labels) or 'a text to be written'}; "
             f"licence: {task.licence}; {'ready' if missing is None else f'not here: {missing}'}",
         ]
         for task, missing in found

@@ -21,9 +21,12 @@ def train(
         str | None, typer.Option(help="average, cnn, conv, gru, lstm or none.", show_default="lstm")
     ] = None,
     attention: Annotated[str | None, typer.Option(help="tanh, dot or linear.", show_default="tanh")] = None,
-    preset: Annotated[str, typer.Option(help="default, finetune, jw-paper, jw-release, pruthi, serrano or wp.")] = (
-        "default"
-    ),
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="default, finetune, jw-paper, jw-release, pruthi, pruthi-seq2seq, serrano, snell-copy or wp."
+        ),
+    ] = "default",
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     vectors: Annotated[
         Path | None,

@@ -27,6 +27,16 @@ from heatcheck.data.planted import (
 from heatcheck.data.preparation import PREPARATIONS, Preparation, prepare
 from heatcheck.data.reviews import reviews
 from heatcheck.data.sentences import sentence_of
+from heatcheck.data.sequences import (
+    bigram_flip,
+    copy_distinct,
+    copy_iid,
+    copy_permutation,
+    draw_sequences,
+    multi30k,
+    sequence_copy,
+    sequence_reverse,
+)
 from heatcheck.data.snli import snli
 from heatcheck.data.sst import sst
 from heatcheck.data.task import Task
@@ -51,6 +61,7 @@ __all__ = [
     "build_vocabulary",
     "check_corpus",
     "data_folder",
+    "draw_sequences",
     "is_task",
     "load_task",
     "name_parts",
@@ -73,7 +84,11 @@ TASKS: dict[str, Task] = {
     "babi_1": babi_1,
     "babi_2": babi_2,
     "babi_3": babi_3,
+    "bigram_flip": bigram_flip,
     "cnn_qa": cnn_qa,
+    "copy_distinct": copy_distinct,
+    "copy_iid": copy_iid,
+    "copy_permutation": copy_permutation,
     "eraser_movies": eraser_movies,
     "imdb": imdb,
     "imdb_full": imdb_full,
@@ -81,6 +96,7 @@ TASKS: dict[str, Task] = {
     "imdb_small": imdb_small,
     "mimic_anemia": mimic_anemia,
     "mimic_diabetes": mimic_diabetes,
+    "multi30k": multi30k,
     "planted_contrast": planted_contrast,
     "planted_keyword": planted_keyword,
     "planted_lookup": planted_lookup,
@@ -90,6 +106,8 @@ TASKS: dict[str, Task] = {
     "pronoun_neutral": pronoun_neutral,
     "reviews": reviews,
     "rotten_tomatoes": rotten_tomatoes,
+    "sequence_copy": sequence_copy,
+    "sequence_reverse": sequence_reverse,
     "snli": snli,
     "sst": sst,
     "sst_wiki": sst_wiki,

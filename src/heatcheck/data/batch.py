@@ -13,7 +13,8 @@ class Batch:
 
     `valid` tokens are read by the encoder; `scored` ones get a score (no padding, no start or end mark, no
     question). `word` says which word of the text a token belongs to, -1 for none. `gold` is -100 where there
-    is nothing to decide. `options` are the labels each example may have; None = any.
+    is nothing to decide. `options` are the labels each example may have; None = any. `aligned` are the tokens that the
+    data links to each word to be written; None = it links none.
     """
 
     ids: tuple[str, ...]  # imposed weights, caches and random streams are keyed by these
@@ -24,6 +25,7 @@ class Batch:
     gold: Int[Tensor, "example decision"] | None
     marks: Mapping[str, Bool[Tensor, "example token"]]
     options: Bool[Tensor, "example label"] | None = None
+    aligned: Bool[Tensor, "example decision token"] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

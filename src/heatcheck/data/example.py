@@ -19,7 +19,8 @@ class Example:
     """One text, or a passage and its question, with what is known about it.
 
     `marks` are over `words`: a human rationale, impermissible words, … `options` are the labels this example may
-    have, such as the entities of its own passage; None = all of the task's.
+    have, such as the entities of its own passage; None = all of the task's. Where the second text is to be written
+    from the first, `alignment` links words of the two: pairs of (word of `text`, word of `text_pair`), from 0.
 
     >>> Example("a", "not bad", label=1, marks={"rationale": (True, True)}).words
     ('not', 'bad')
@@ -31,6 +32,7 @@ class Example:
     label: int | tuple[int, ...] | None = None
     marks: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
     options: tuple[int, ...] | None = None
+    alignment: tuple[tuple[int, int], ...] | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -53,6 +55,8 @@ class Split:
             fields: list[object] = [example.id, example.text, example.text_pair, example.label, marks]
             if example.options is not None:  # what has none keeps the fingerprint it always had
                 fields.append(list(example.options))
+            if example.alignment is not None:
+                fields.append({"alignment": example.alignment})
             digest.update(json.dumps(fields).encode() + b"\n")
         return digest.hexdigest()[:12]
 
@@ -80,6 +84,11 @@ class Corpus:
         return self.splits[split]
 
     @property
+    def of_sequences(self) -> bool:
+        """Whether its second texts are to be written from the first: there are no labels then."""
+        return not self.labels
+
+    @property
     def segments(self) -> int:
         """2 for pairs of texts (a passage and a question), else 1."""
         return 2 if any(e.text_pair is not None for split in self.splits.values() for e in split) else 1
@@ -92,10 +101,12 @@ class Corpus:
 
 
 def check_corpus(corpus: Corpus) -> Corpus:
-    """The corpus itself, or one sentence about why no classifier can be trained and tested on it."""
+    """The corpus itself, or one sentence about why nothing can be trained and tested on it."""
     for name in ("train", "test"):
         if not len(corpus[name]):
             raise BadInput(f"the {name} split of {corpus.name} is empty.")
+    if corpus.of_sequences:
+        return corpus
     seen = {example.label for example in corpus["train"]}
     if len(seen) < 2:
         only = ", ".join(corpus.labels[label] for label in seen if isinstance(label, int))

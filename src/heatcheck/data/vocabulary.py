@@ -44,6 +44,10 @@ class Vocabulary:
         """Token numbers of a text, and the word each comes from."""
         return self._look_up(text)
 
+    def forget(self) -> None:
+        """Lets go of the texts that were looked up."""
+        self.__dict__.pop("_look_up", None)
+
     def __len__(self) -> int:
         return len(self.tokens)
 

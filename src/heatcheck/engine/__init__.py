@@ -4,6 +4,7 @@
 by what decides its content; `stream` gives every example its own randomness. It knows nothing of attention.
 """
 
+from heatcheck.engine.deadline import check_time, within
 from heatcheck.engine.folder import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 from heatcheck.engine.identity import Facts, content_id, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
@@ -14,6 +15,7 @@ __all__ = [
     "FolderExists",
     "Job",
     "Outcome",
+    "check_time",
     "content_id",
     "find_folder",
     "map",
@@ -24,6 +26,7 @@ __all__ = [
     "stream",
     "whole_file",
     "whole_folder",
+    "within",
     "write_json",
     "write_whole",
 ]

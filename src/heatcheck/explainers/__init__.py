@@ -13,9 +13,11 @@ from heatcheck.explainers.counterfactual import StandIns, counterfactual, of_rea
 from heatcheck.explainers.decompx import decompx
 from heatcheck.explainers.effective_attention import effective_attention
 from heatcheck.explainers.elsewhere import check_ids, from_file
+from heatcheck.explainers.explanation import Explanation
 from heatcheck.explainers.flow import flow
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
 from heatcheck.explainers.gradient_rollout import gradient_rollout
+from heatcheck.explainers.influence import influence
 from heatcheck.explainers.integrated_gradients import integrated_gradients
 from heatcheck.explainers.leave_one_out import leave_one_out
 from heatcheck.explainers.log_odds import log_odds
@@ -34,6 +36,7 @@ __all__ = [
     "MAX_WORDS",
     "REMOVALS",
     "Explainer",
+    "Explanation",
     "Readout",
     "Scores",
     "StandIns",
@@ -71,6 +74,7 @@ EXPLAINERS: dict[str, Explainer] = {
         gradient_through,
         gradient_uniform,
         gradient_x_input,
+        influence,
         integrated_gradients,
         leave_one_out,
         lime,
@@ -107,7 +111,7 @@ def explain(
     by: Sequence[str] | str = ("attention", "gradient", "leave_one_out"),
     text_pair: str | None = None,
     seed: int = 0,
-) -> dict[str, list[tuple[str, float | None]]]:
+) -> Explanation:
     """Each explainer's score for each word of one text; None where it gives a word none.
 
     >>> from heatcheck.models import load
@@ -123,10 +127,12 @@ def explain(
     if len(example.words) > MAX_WORDS:
         raise BadInput(f"the text has {len(example.words):,} words; one at a time it may have {MAX_WORDS:,}.")
     found = {name: explain_one(subject, [example], name, seed=seed) for name in by}
-    return {
-        name: [
-            (word, float(value) if ok else None)
-            for word, value, ok in zip(example.words, scores.values[0], scores.valid[0], strict=True)
-        ]
-        for name, scores in found.items()
-    }
+    return Explanation(
+        {
+            name: [
+                (word, float(value) if ok else None)
+                for word, value, ok in zip(example.words, scores.values[0], scores.valid[0], strict=True)
+            ]
+            for name, scores in found.items()
+        }
+    )

@@ -6,6 +6,7 @@ Each example is drawn for by itself, from a stream named by its id: its scores a
 """
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ LIME_FEWEST = 100
 RIDGE = 1.0  # as in the authors' own
 KERNEL_WIDTH = 0.25  # of the distance 1 - cos between the whole text and a sample, as in the authors' own
 AT_ONCE = 128  # texts in a batch
+_ONE_STREAM = Lock()  # captum draws from torch's own stream, of which all threads have one
 
 Worth = Callable[[Tensor], Tensor]  # presence [draw word] of the words that play, to what each such text is worth
 
@@ -83,7 +85,7 @@ def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -
             return torch.from_numpy(np.exp(predict(subject, texts, batch_size=AT_ONCE)[:, 0, label]))
 
         scores = np.full(len(example.words), np.nan)
-        with torch.random.fork_rng(devices=[]):
+        with _ONE_STREAM, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_of(seed, name, example.id))
             scores[players] = play(worth, len(players))
         return scores

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heatcheck.engine import stream
+from heatcheck.engine import check_time, stream
 from heatcheck.models import Response
 from heatcheck.models.response import Weights
 
@@ -64,6 +64,7 @@ def search(
     times = 1.0 if p.shape[-1] == 2 else 2.0 if settings.slack is not None else 1.0
     best = Found(own[:, None].expand_as(scores).clone(), *(torch.zeros_like(scores[..., 0, 0]) for _ in range(2)))
     for _ in range(settings.steps):
+        check_time()
         weights = _weights(scores, allowed)
         distance = _jsd(weights, own[:, None])
         change = _change(found, weights, p, scale)

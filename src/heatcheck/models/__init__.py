@@ -3,6 +3,7 @@
 from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights
 from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
 from heatcheck.models.encoder import Encoder
+from heatcheck.models.encoding import unknown_words
 from heatcheck.models.erases import Erases, Without
 from heatcheck.models.flat import FlatClassifier
 from heatcheck.models.folder import load_folder, save
@@ -26,6 +27,8 @@ from heatcheck.models.parts import (
 )
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
+from heatcheck.models.seq2seq import Seq2Seq, Seq2SeqSettings, written_words
+from heatcheck.models.stepped import KnowsItsStep
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
 from heatcheck.models.trainable import Trainable
 from heatcheck.models.twins import KnowsItsTwins
@@ -48,12 +51,15 @@ __all__ = [
     "HasLayers",
     "HierarchicalClassifier",
     "KnownAnswer",
+    "KnowsItsStep",
     "KnowsItsTwins",
     "KnowsLogOdds",
     "Recipe",
     "Responds",
     "Response",
     "Run",
+    "Seq2Seq",
+    "Seq2SeqSettings",
     "Site",
     "Subject",
     "Tap",
@@ -78,7 +84,9 @@ __all__ = [
     "token_weights",
     "uniform_edits",
     "uniform_weights",
+    "unknown_words",
     "with_labels",
     "word_log_odds",
     "wrap",
+    "written_words",
 ]

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Example, Vocabulary
-from heatcheck.data.vocabulary import END, PAD, START
+from heatcheck.data.tokens import split_words
+from heatcheck.data.vocabulary import END, PAD, START, UNKNOWN
 from heatcheck.errors import BadInput
 
 
@@ -88,3 +89,11 @@ def pad(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> Int
     padded = np.full((len(rows), lengths.max()), filler, np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), np.int64)
     return torch.from_numpy(padded).to(device)
+
+
+def unknown_words(subject: object, text: str) -> list[str]:
+    """Words that a subject with a vocabulary has never seen."""
+    vocabulary = getattr(subject, "vocabulary", None)
+    if not isinstance(vocabulary, Vocabulary):
+        return []
+    return [word for word in dict.fromkeys(split_words(text)) if UNKNOWN in vocabulary.look_up(word)[0]]

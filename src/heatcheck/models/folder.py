@@ -6,6 +6,10 @@ vocabulary.json       its words
 log_odds.safetensors  what a bag-of-words model of the same texts says of each word; older folders have none
 training.jsonl        one line an epoch, written by the training loop
 
+A model that writes one text from another has no table of log-odds, but two vocabularies:
+
+target_vocabulary.json  the words it writes
+
 A transformer has no words of its own and no table of theirs, and its weights are where others look for them:
 
 transformer/          the network and its tokenizer, as `from_pretrained` of transformers reads them
@@ -27,36 +31,43 @@ from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, NotSupporte
 from heatcheck.models.classifier import Classifier, ClassifierSettings
 from heatcheck.models.kinds import make_classifier
 from heatcheck.models.recipe import Recipe
+from heatcheck.models.seq2seq import KIND, Seq2Seq, Seq2SeqSettings
 from heatcheck.models.trainable import Trainable
 
 FORMAT = 1
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
 LOG_ODDS = "log_odds.safetensors"
+TARGET_WORDS = "target_vocabulary.json"
 NETWORK = "transformer"
 
 
 def save(subject: Trainable, folder: Path) -> None:
     """Writes the folder's files; the caller decides whether the folder appears (engine.whole_folder)."""
-    if not isinstance(subject, Classifier):
+    if not isinstance(subject, Classifier | Seq2Seq):
         _save_transformer(subject, folder)
         return
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in subject.state_dict().items()}
     save_file(weights, folder / WEIGHTS)
-    if subject.log_odds is not None:
+    if isinstance(subject, Classifier) and subject.log_odds is not None:
         save_file({"log_odds": subject.log_odds.cpu().contiguous()}, folder / LOG_ODDS)
     recipe = asdict(subject.recipe) if subject.recipe else None
     config = {
-        "kind": "classifier",
+        "kind": "classifier" if isinstance(subject, Classifier) else KIND,
         "format": FORMAT,
-        "labels": list(subject.labels),
+        "labels": list(subject.labels) if isinstance(subject, Classifier) else [],  # its labels are its words
         "settings": asdict(subject.settings),
         "recipe": recipe,
         "made_with": {"torch": torch.__version__},
     }
     write_json(folder / CONFIG, config)
-    vocabulary = subject.vocabulary
+    _save_words(subject.vocabulary, folder / WORDS)
+    if isinstance(subject, Seq2Seq):
+        _save_words(subject.target_vocabulary, folder / TARGET_WORDS)
+
+
+def _save_words(vocabulary: Vocabulary, path: Path) -> None:
     words = {"rule": vocabulary.rule, "lowercase": vocabulary.lowercase, "tokens": list(vocabulary.tokens)}
-    write_json(folder / WORDS, words)
+    write_json(path, words)
 
 
 def _save_transformer(subject: Trainable, folder: Path) -> None:
@@ -96,7 +107,8 @@ def load_folder(folder: Path, *, device: str = "cpu") -> Trainable:
     except (SafetensorError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise BrokenFolder(f"{folder / WEIGHTS} is truncated or of another model: {reason}") from None
-    subject.log_odds = _log_odds(folder, subject)
+    if isinstance(subject, Classifier):
+        subject.log_odds = _log_odds(folder, subject)
     return subject.to(device).eval()
 
 
@@ -128,16 +140,26 @@ def _log_odds(folder: Path, subject: Classifier) -> Tensor | None:
         raise BrokenFolder(f"{path} is truncated or of another model: {reason}") from None
 
 
-def _build(folder: Path, config: Any, words: Any) -> Classifier:
+def _vocabulary(words: Any) -> Vocabulary:
+    vocabulary = Vocabulary(tuple(words["tokens"]), words["rule"], words["lowercase"])
+    if vocabulary.tokens[: len(SPECIAL)] != SPECIAL or vocabulary.rule not in TOKENIZERS:
+        raise ValueError("no vocabulary with its special tokens")
+    return vocabulary
+
+
+def _build(folder: Path, config: Any, words: Any) -> Classifier | Seq2Seq:
     try:
-        if (config["kind"], config["format"]) != ("classifier", FORMAT):
+        if config["kind"] not in ("classifier", KIND) or config["format"] != FORMAT:
             raise BrokenFolder(f"{folder / CONFIG} describes a {config['kind']}, format {config['format']}.")
-        vocabulary = Vocabulary(tuple(words["tokens"]), words["rule"], words["lowercase"])
-        labels = [str(label) for label in config["labels"]]
-        if vocabulary.tokens[: len(SPECIAL)] != SPECIAL or vocabulary.rule not in TOKENIZERS or len(labels) < 2:
-            raise ValueError("no vocabulary with its special tokens, or fewer than two labels")
-        settings = ClassifierSettings(**config["settings"])
+        vocabulary = _vocabulary(words)
         recipe = Recipe(**config["recipe"]) if config["recipe"] else None
+        if config["kind"] == KIND:
+            written = _vocabulary(read_json(folder / TARGET_WORDS))
+            return Seq2Seq(vocabulary, written, Seq2SeqSettings(**config["settings"]), recipe=recipe)
+        labels = [str(label) for label in config["labels"]]
+        if len(labels) < 2:
+            raise ValueError("fewer than two labels")
+        settings = ClassifierSettings(**config["settings"])
         return make_classifier(vocabulary, labels, settings, recipe=recipe)
     except BrokenFolder:
         raise

@@ -160,12 +160,12 @@ def sentences_by_length(sentence: Int[Tensor, "example token"]) -> Iterator[Sent
 def _sentences(text: str, vocabulary: Vocabulary) -> list[int]:
     """The sentence of each token, numbered without gaps: a sentence of words without tokens is none."""
     _, words = vocabulary.look_up(text)
-    of_token = _sentence_of_each(text)[words]
+    of_token = sentence_of_each(text)[words]
     numbers: list[int] = np.concatenate([[0], (np.diff(of_token) > 0).cumsum()]).tolist()
     return numbers
 
 
 @lru_cache(maxsize=1 << 15)
-def _sentence_of_each(text: str) -> Int[np.ndarray, " word"]:
+def sentence_of_each(text: str) -> Int[np.ndarray, " word"]:
     # As with looking words up: training reads every text once an epoch.
     return np.array(sentence_of(split_words(text)), dtype=np.int32)

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import torch
 
+from heatcheck.engine import check_time
 from heatcheck.errors import BadInput
 from heatcheck.models.response import Logits, Response, Weights
 
@@ -29,6 +30,7 @@ def in_memory(batches: Iterable[Sequence[T]], work: Callable[[list[T]], Found]) 
             if most is not None and len(part) > most:
                 waiting += [part[most:], part[:most]]
                 continue
+            check_time()
             found = _tried(work, part)
             if found is not None:
                 yield part, found[0]

@@ -20,10 +20,12 @@ class Recipe:
     loss: Facts
     impose: Facts | None = None  # {"weights": "uniform"}: weights put in place of the model's own
     version: int = 1
+    observe: Facts | None = None  # what is written down on the way (training/observing.py); changes no weight
 
     @property
     def id(self) -> str:
-        return content_id(asdict(self))
+        # What came later is left out where it is off: older recipes keep their names.
+        return content_id({name: value for name, value in asdict(self).items() if name != "observe" or value})
 
     @property
     def parents(self) -> tuple[str, ...]:

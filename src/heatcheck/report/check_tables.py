@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.deception_tables import deception_tables
+from heatcheck.report.dynamics_tables import dynamics_tables
 from heatcheck.report.eraser_tables import eraser_tables
 from heatcheck.report.flips_tables import flips_tables
 from heatcheck.report.identifiability_tables import identifiability_tables
@@ -52,6 +53,7 @@ def tables_of(result: CheckResult) -> list[Table]:
         "seed_variance": seed_variance_tables,
         "adversarial_model": adversarial_model_tables,
         "deception": deception_tables,
+        "dynamics": dynamics_tables,
         "guide": guide_tables,
         "plausibility": plausibility_tables,
     }

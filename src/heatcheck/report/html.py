@@ -8,6 +8,7 @@ from typing import Any
 from heatcheck.errors import MissingPackage
 from heatcheck.report.examples import json_for_script
 from heatcheck.report.figures import Figure, script
+from heatcheck.report.glossary import glossed
 
 _bundle = lru_cache(script)  # a second and a megabyte each time, and always the same
 
@@ -26,6 +27,7 @@ def render(template: str, facts: Mapping[str, Any], figures: Sequence[Figure]) -
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    rooms.filters["glossed"] = glossed
     inside = {
         "specs": json_for_script({figure.name: figure.spec for figure in figures}),
         "bundle": _bundle() if figures else "",

@@ -18,11 +18,15 @@ TITLES = {
     "seed_variance": "The same recipe, other seeds",
     "adversarial_model": "Models trained to answer alike with other weights",
     "deception": "Models trained to keep weight off words they use",
+    "dynamics": "Attention and relevance over training",
     "guide": "The weights outside the model",
     "log_odds": "Weights and words of a bag of words",
     "layers": "Weights, rollout and flow, layer by layer",
     "mixing": "How much of a token comes from others",
+    "scale": "Attention scores and the scale λ they are divided by",
     "plausibility": "What people marked",
+    "time_to_learn": "Time to learn to copy",
+    "lottery_of_heads": "A lottery of heads",
 }
 
 HELD = {
@@ -126,6 +130,11 @@ QUANTITIES = {
     "rise": "TVD paid for each nat of JSD along the adversaries",
     "rise_seed": "TVD paid for each nat of JSD by honest seeds",
     "reach": "JSD that adversaries reach at the TVD of honest seeds",
+    "A": "share of texts in which the first’s highest word is among the second’s top (A)",
+    "A_floor": "the same with the second shuffled",
+    "A_above": "A minus that of shuffled scores",
+    "starts": "first step from which on A is above that of shuffled scores",
+    "xi": "accuracy of independent models whose weights foretell as much (ξ)",
     "G": "gain over uniform weights, as a share of the room (G)",
     "base_accuracy": "accuracy of the audited model",
     "carries": "what the words alone say of the label: accuracy above the commonest",
@@ -230,10 +239,20 @@ READING = {
     "That training finds no such model does not mean that there is none: where words are read one by one, the gauge "
     "twin is one, made without training. What a word adds, its weight times what its state says, is the same share in "
     "the twin as in the honest model.",
+    "dynamics": "If attention follows what words say, then what a model without attention learns to say of each word "
+    "foretells where an attention it never saw will look. So the recipe is trained again, with weights of its own and "
+    "under uniform ones, and looked at on the way. A counts how often the word with the most weight is among the few "
+    "that say most for the right label; texts are short, so chance is well above nothing, and only what is above the "
+    "shuffled scores counts. That attention follows relevance does not make it an explanation: it says where the "
+    "weights come from, not what the answer rests on.",
     "guide": "The weights are taken out of the model and laid on the bare words. In the log-odds guide every word "
     "votes for a label as the training texts have it, with its weight; nothing is fitted to the weights, so weights "
     "that merely spell the label gain nothing. The refitted guide trains a model without context under the weights: it "
     "can learn such a code, and is shown beside it for that reason.",
+    "scale": "The score of a word is drawn up by what the word already says for the label: the gradient of the loss by "
+    "a score is the word's weight times how much more it says than the text as a whole. So words that go with a label "
+    "should end above neutral ones. At a small λ the softmax has chosen before there is anything to choose by; at a "
+    "large one no score ever gets far from where it began. Neither shows in the accuracy.",
     "plausibility": "People marked the words that would make them decide so. This asks whether a heatmap marks them "
     "too, and nothing else: a heatmap can please people and have no part in the answer, or be a true account and "
     "please nobody. Read every number against both kinds of chance. Random scores say what guessing finds; random "
@@ -279,6 +298,13 @@ BY = {
     ("fit", "honest"): "honest models",
     ("fit", "deceptive"): "trained to deceive",
     ("fit", "retrained"): "trained again",
+    ("fit", "learned"): "learned weights",
+    ("fit", "uniform"): "trained under uniform weights",
+    ("fit", "proxy"): "bag of words",
+    ("at", "last"): "the last checkpoint",
+    ("at", "max"): "the checkpoint where it is largest",
+    ("reached", "True"): "reached",
+    ("reached", "False"): "not reached",
     ("fit", "closed form"): "in closed form",
     ("against", "swap"): "this model under uniform weights",
     ("against", "retrained"): "models trained again",

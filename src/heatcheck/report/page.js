@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const named = (id) => document.getElementById(id);
+  const read = (id) => JSON.parse(named(id).textContent);
   const make = (tag, className, text) => {
     const node = document.createElement(tag);
     if (className) node.className = className;
@@ -8,46 +9,69 @@
     return node;
   };
 
+  // ---- light and dark ------------------------------------------------------------------------------------
+  // Dark colours stand in one rule for screens that ask for them; the button makes it hold always, or never.
+  const night = window.matchMedia("(prefers-color-scheme: dark)");
+  const darkRule = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules])
+    .find((rule) => rule.media && rule.media.mediaText.includes("prefers-color-scheme"));
+  const theme = named("theme");
+  let chosen = null; // true: dark, false: light, null: as the reader's system has it
+  const isDark = () => chosen ?? night.matches;
+  const sayTheme = () => { theme.textContent = isDark() ? "light colours" : "dark colours"; };
+  theme.addEventListener("click", () => {
+    chosen = !isDark();
+    darkRule.media.mediaText = chosen ? "screen" : "not all";
+    sayTheme();
+  });
+  night.addEventListener("change", sayTheme);
+  sayTheme();
+  theme.hidden = false;
+
   // ---- figures -------------------------------------------------------------------------------------------
   const specs = read("figure-specs");
-  const night = window.matchMedia("(prefers-color-scheme: dark)");
-  const drawFigures = (dark) => {
-    const ink = dark ? "#e6e9ee" : "#1b1f26";
-    const faint = dark ? "#3a404a" : "#dfe3e8";
-    const config = {
-      background: null,
-      font: "system-ui, sans-serif",
-      axis: { labelColor: ink, titleColor: ink, gridColor: faint, domainColor: faint, tickColor: faint,
-              labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 2.5, symbolSize: 220 },
-      header: { labelColor: ink, titleColor: ink, labelFontSize: 13, labelFontWeight: "bold" },
-      rule: { color: ink },
-      text: { color: ink },
-      title: { color: ink, anchor: "start", fontSize: 12, fontWeight: "normal" },
-      view: { stroke: null },
-    };
-    for (const place of document.querySelectorAll("[data-figure]")) {
-      window.vegaEmbed(place, specs[place.dataset.figure], { mode: "vega-lite", renderer: "svg", actions: false, config })
-        .catch((error) => { place.textContent = "This figure could not be drawn: " + error.message; });
-    }
+  const INK = "currentColor"; // of the page around it: no figure is drawn again for the dark, or for paper
+  const lines = { gridColor: INK, gridOpacity: 0.14, domainColor: INK, domainOpacity: 0.4, tickColor: INK, tickOpacity: 0.4 };
+  const config = {
+    background: null,
+    font: "system-ui, sans-serif",
+    axis: { ...lines, labelColor: INK, titleColor: INK, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
+    legend: { labelColor: INK, titleColor: INK, labelFontSize: 12, symbolStrokeWidth: 2.5, symbolSize: 220 },
+    header: { labelColor: INK, titleColor: INK, labelFontSize: 13, labelFontWeight: "bold" },
+    rule: { color: INK },
+    text: { color: INK },
+    title: { color: INK, anchor: "start", fontSize: 12, fontWeight: "normal" },
+    view: { stroke: null },
   };
-  if (window.vegaEmbed) {
-    drawFigures(night.matches);
-    night.addEventListener("change", () => drawFigures(night.matches));
-    // Paper is white whatever the screen was; drawing takes a moment, so browsers that wait for nothing keep the old ink.
-    window.addEventListener("beforeprint", () => night.matches && drawFigures(false));
-    window.addEventListener("afterprint", () => night.matches && drawFigures(true));
+  for (const place of window.vegaEmbed ? document.querySelectorAll("[data-figure]") : []) {
+    window.vegaEmbed(place, specs[place.dataset.figure], { mode: "vega-lite", renderer: "svg", actions: false, config })
+      .catch((error) => { place.textContent = "This figure could not be drawn: " + error.message; });
   }
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 
-  // ---- examples ------------------------------------------------------------------------------------------
-  const list = document.getElementById("texts");
+  // ---- paper, and the list of contents -------------------------------------------------------------------
+  // What is folded away is printed too, but for settings and tables of every number: those are pages of small print.
+  let unfolded = [];
+  window.addEventListener("beforeprint", () => {
+    unfolded = [...document.querySelectorAll("details:not([open]):not(.bulk)")];
+    unfolded.forEach((details) => { details.open = true; });
+  });
+  window.addEventListener("afterprint", () => unfolded.forEach((details) => { details.open = false; }));
+  const contents = document.querySelector(".bar details");
+  if (contents) {
+    const fold = () => { contents.open = false; };
+    contents.addEventListener("click", (event) => event.target.closest("a") && fold());
+    contents.addEventListener("keydown", (event) => event.key === "Escape" && fold());
+    document.addEventListener("click", (event) => contents.contains(event.target) || fold());
+  }
+
+  // ---- texts ---------------------------------------------------------------------------------------------
+  const list = named("texts");
   if (!list) return;
   const { explainers, names, rival, examples } = read("example-data");
   const STEP = 30;
   const LONG = 150; // words; the rest of a text is opened on request
   const wrong = (example) => example.g !== undefined && example.g !== example.p;
   const number = (value) => String(value).replace("-", "\u2212");
+  const address = (example) => "#text-" + encodeURIComponent(example.i);
   examples.forEach((example) => {
     example.text = [example.i, example.p, example.g ?? "", example.b ?? "", ...example.w].join(" ").toLowerCase();
   });
@@ -56,34 +80,44 @@
     const beside = [["floor", example.f], ["most", example.m]].filter(([, value]) => value !== undefined);
     return "JSD from attention " + example.j.toFixed(2)
       + (beside.length ? " (" + beside.map(([word, value]) => word + " " + value.toFixed(2)).join(", ") + ")" : "")
-      + (example.c === undefined ? "" : "; the output moves by " + example.c.toFixed(3));
+      + (example.c === undefined ? "" : "; the output moves by \u0394p " + example.c.toFixed(3));
   };
 
-  // What the checks found of this text alone, in one line.
+  // What the checks found of this text alone: of what, in few words, and what that means.
   const measures = (example) => {
-    const parts = [];
+    const found = [];
     if (rival && example.t !== undefined) {
-      parts.push("\u03c4 of attention with " + names[explainers.indexOf(rival)] + " " + number(example.t.toFixed(2)));
+      found.push(["\u03c4 of attention with " + names[explainers.indexOf(rival)] + " " + number(example.t.toFixed(2)),
+        "1: both rank the words alike; 0: no relation; \u22121: the reverse"]);
     }
-    if (example.k !== undefined) parts.push((100 * example.k).toFixed(0) + "% of shuffles keep the answer");
-    if (example.d !== undefined) parts.push("shuffling moves the output by " + example.d.toFixed(3));
-    if (example.v !== undefined) parts.push("JSD from other seeds " + example.v.toFixed(2));
-    return parts.join(" \u00b7 ");
+    if (example.k !== undefined) {
+      found.push([(100 * example.k).toFixed(0) + "% of shuffles keep the answer",
+        "of random shuffles of the weights among the words"]);
+    }
+    if (example.d !== undefined) {
+      found.push(["shuffling moves the output by " + example.d.toFixed(3), "the median of those shuffles"]);
+    }
+    if (example.v !== undefined) {
+      found.push(["JSD from other seeds " + example.v.toFixed(2), "0: the same heatmap; 0.69: no word in common"]);
+    }
+    return found;
+  };
+
+  const row = (who, ...beside) => {
+    const node = make("div", "row");
+    node.append(make("span", "who", who), make("div"));
+    node.lastChild.append(...beside);
+    return node;
   };
 
   const heatRow = (example, at, end) => {
     const scores = example.s[at];
     const name = names[at];
-    const row = make("div", "row");
-    row.append(make("span", "who", name));
     const heat = make("p", "heat");
-    const beside = make("div");
-    beside.append(heat);
-    row.append(beside);
     const known = scores.map((score, place) => [place, score]).filter(([, score]) => score !== null);
     if (!known.length) {
       heat.append(make("i", "", "no scores for this text"));
-      return row;
+      return row(name, heat);
     }
     const largest = Math.max(...known.map(([, score]) => Math.abs(score)));
     const top = known.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 3);
@@ -102,28 +136,45 @@
         + (marked.has(place) ? "; marked as the reason" : "");
       heat.append(span, " ");
     });
-    if (explainers[at] === "counterfactual" && example.j !== undefined) {
-      beside.append(make("p", "measures", difference(example)));
-    }
-    return row;
+    const other = explainers[at] === "counterfactual" && example.j !== undefined;
+    return row(name, heat, ...(other ? [make("p", "measures", difference(example))] : []));
+  };
+
+  const head = (example) => {
+    const node = make("p", "head");
+    node.append(make("span", "", "predicted "));
+    node.lastChild.append(make("b", "", example.p));
+    const rest = [];
+    if (example.q !== null) rest.push(example.q.toFixed(2));
+    if (example.g !== undefined && !wrong(example)) rest.push("as labelled");
+    node.append(" " + rest.join(" \u00b7 "));
+    if (wrong(example)) node.append(" ", make("span", "miss", "\u2715 misclassified: labelled " + example.g));
+    return node;
+  };
+
+  // For those who hear the page: the words as they stand, and which of them people marked.
+  const aloud = (example) => {
+    const marked = (example.r ?? []).map((place) => example.w[place]);
+    return make("p", "hidden",
+      example.w.join(" ") + (marked.length ? " \u2014 marked as the reason: " + marked.join(", ") : ""));
   };
 
   const item = (example, ticked) => {
     const node = make("li", wrong(example) ? "text wrong" : "text");
-    const head = make("p", "head");
-    head.append(make("span", "", "predicted "));
-    head.lastChild.append(make("b", "", example.p));
-    const rest = [];
-    if (example.q !== null) rest.push(example.q.toFixed(2));
-    if (example.g !== undefined && !wrong(example)) rest.push("as labelled");
-    head.append(" " + rest.join(" \u00b7 "));
-    if (wrong(example)) head.append(" ", make("span", "miss", "\u2715 misclassified: labelled " + example.g));
-    head.append(make("span", "id", example.i));
-    node.append(head);
-    const measured = measures(example);
+    const opens = make("a", "id", example.i);
+    opens.href = address(example);
+    opens.title = "open this text with all its rows";
+    opens.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return; // in another tab or window, by its address
+      event.preventDefault();
+      open(example);
+    });
+    node.append(head(example));
+    node.lastChild.append(opens);
+    const measured = measures(example).map(([what]) => what).join(" \u00b7 ");
     if (measured) node.append(make("p", "measures", measured));
     if (example.b) node.append(make("p", "pair", example.b));
-    node.append(make("p", "hidden", example.w.join(" ")));
+    node.append(aloud(example));
     const rows = make("div", "rows");
     const fill = (end) => rows.replaceChildren(...ticked.map((at) => heatRow(example, at, end)));
     fill(LONG);
@@ -144,28 +195,99 @@
     disagreement: (a, b) => (a.t ?? 2) - (b.t ?? 2),
     wrong: (a, b) => wrong(b) - wrong(a),
   };
-  const search = document.getElementById("search");
-  const order = document.getElementById("order");
-  const more = document.getElementById("more");
+  const [search, order, more, controls] = [named("search"), named("order"), named("more"), document.querySelector(".controls")];
   const boxes = [...document.querySelectorAll("[name=explainer]")];
   let limit = STEP;
+  let found = examples;
   const show = () => {
     const wanted = search.value.trim().toLowerCase();
-    const found = examples.filter((example) => example.text.includes(wanted)).sort(orders[order.value]);
+    found = examples.filter((example) => example.text.includes(wanted)).sort(orders[order.value]);
     const ticked = boxes.filter((box) => box.checked).map((box) => explainers.indexOf(box.value));
     list.replaceChildren(...found.slice(0, limit).map((example) => item(example, ticked)));
     const shown = Math.min(limit, found.length);
-    document.getElementById("found").textContent =
+    named("found").textContent =
       found.length ? shown + " of " + found.length + (wanted ? " matching texts" : " texts") : "No text matches.";
     more.hidden = shown === found.length;
     more.textContent = "show " + Math.min(STEP, found.length - shown) + " more";
   };
+  const showMore = () => { limit += STEP; show(); };
   const restart = () => { limit = STEP; show(); };
-  document.querySelector(".controls").hidden = false;
-  document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
+  controls.hidden = false;
+  controls.addEventListener("submit", (event) => event.preventDefault());
   search.addEventListener("input", restart);
   order.addEventListener("change", restart);
   boxes.forEach((box) => box.addEventListener("change", show));
-  more.addEventListener("click", () => { limit += STEP; show(); });
+  more.addEventListener("click", showMore);
   show();
+
+  // ---- one text, opened ----------------------------------------------------------------------------------
+  const [dialog, previous, next] = [named("one"), named("previous"), named("next")];
+  let opened = null;
+  const open = (example) => {
+    opened = example;
+    const at = found.indexOf(example); // -1: opened by its address, and not among those searched for
+    previous.disabled = at < 1;
+    next.disabled = at < 0 || at === found.length - 1;
+    named("one-place").textContent = at < 0 ? "" : at + 1 + " of " + found.length;
+    named("one-title").textContent = example.i;
+    const about = make("dl", "small");
+    for (const [what, means] of measures(example)) {
+      about.append(make("div"));
+      about.lastChild.append(make("dt", "", what), make("dd", "", means));
+    }
+    const rows = explainers.map((_, place) => heatRow(example, place, example.w.length));
+    if (example.r) {
+      const marked = new Set(example.r);
+      const people = make("p", "heat");
+      people.setAttribute("aria-hidden", "true"); // said aloud with the words
+      example.w.forEach((word, place) => people.append(make("span", marked.has(place) ? "w mark" : "w none", word), " "));
+      rows.unshift(row("the reason, as marked", people));
+    }
+    named("one-text").replaceChildren(
+      head(example), ...(example.b ? [make("p", "pair", example.b)] : []), aloud(example), ...rows, about);
+    history.replaceState(null, "", address(example));
+    if (!dialog.open) dialog.showModal();
+    dialog.scrollTop = 0;
+    named("one-title").focus();
+  };
+  const step = (by) => {
+    const to = found[found.indexOf(opened) + by];
+    if (to && found.includes(opened)) open(to);
+  };
+  previous.addEventListener("click", () => step(-1));
+  next.addEventListener("click", () => step(1));
+  named("close").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close()); // beside it
+  dialog.addEventListener("close", () => {
+    history.replaceState(null, "", "#examples");
+    const at = found.indexOf(opened);
+    while (at >= limit) showMore();
+    list.children[at]?.querySelector(".id").focus();
+  });
+  const follow = () => {
+    const wanted = location.hash.startsWith("#text-") && examples.find((example) => address(example) === location.hash);
+    if (wanted) open(wanted);
+  };
+  window.addEventListener("hashchange", follow);
+  follow();
+
+  // j and k, or the arrows, from text to text; Enter on a name follows it, and Escape closes a dialog, by themselves.
+  const STEPS = { j: 1, ArrowDown: 1, ArrowRight: 1, k: -1, ArrowUp: -1, ArrowLeft: -1 };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    const by = STEPS[event.key];
+    const sideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
+    if (dialog.open) {
+      if (by && (sideways || event.key === "j" || event.key === "k")) step(by); // up and down scroll a long text
+    } else if (event.key === "/") {
+      event.preventDefault();
+      search.focus();
+    } else if (by && !sideways) {
+      const at = [...list.children].indexOf(document.activeElement.closest("#texts > li"));
+      if (at < 0 && event.key !== "j" && event.key !== "k") return; // arrows scroll the page until a text is chosen
+      event.preventDefault();
+      if (at + by >= list.children.length && !more.hidden) showMore();
+      list.children[Math.max(at + by, 0)]?.querySelector(".id").focus();
+    }
+  });
 })();

@@ -7,6 +7,7 @@ from heatcheck.auditing import Audit
 from heatcheck.engine import write_whole
 from heatcheck.report.examples import browse
 from heatcheck.report.figures import draw
+from heatcheck.report.glossary import TERMS
 from heatcheck.report.html import render
 from heatcheck.report.sections import card_line, sections
 from heatcheck.report.wording import explainer_name, meaning, number, said, spaced
@@ -21,18 +22,18 @@ def write_report(audit: Audit, path: Path | str) -> Path:
     """Write the audit as one HTML file that loads nothing from anywhere; examples beyond 5 MB are left out."""
     path = Path(path)
     figures = draw(audit)
-    lead, advice = meaning(audit.card.lines, audit.card.across)
+    lead, _ = meaning(audit.card.lines, audit.card.across)
     facts = {
         "audit": audit,
         "facts": _facts(audit),
-        "card": [card_line(line) for line in audit.card.lines],
-        "across": card_line(audit.card.across),
-        "plausibility": card_line(audit.card.plausibility),
+        "card": [card_line(line, audit.n) for line in audit.card.lines],
+        "across": card_line(audit.card.across, audit.n),
+        "plausibility": card_line(audit.card.plausibility, audit.n),
         "lead": lead,
-        "advice": advice,
         "sections": sections(audit, figures),
         "about": [(spaced(str(key)), said(value)) for key, value in audit.about.items() if key not in _ELSEWHERE],
         "explainer_name": explainer_name,
+        "terms": TERMS,
     }
     # The page without examples says how much room there is for them; the margin is for the list of explainers.
     bare = render("page.html.jinja", facts | {"browser": browse(audit, 0)}, figures)
@@ -53,6 +54,5 @@ def _facts(audit: Audit) -> list[tuple[str, str, str]]:
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
         ("texts", f"{audit.n:,} of {audit.available:,}", f"split “{audit.split}”"),
-        ("accuracy, these texts", number(audit.accuracy), commonest),
-        ("seed", str(audit.seed), ""),
+        ("accuracy on these texts", number(audit.accuracy), commonest),
     ]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from heatcheck.auditing import Audit, Line
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.checks import CHECKS, CheckResult, Measurement
 from heatcheck.engine import Facts
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import Figure
@@ -13,6 +13,7 @@ from heatcheck.report.heat import Heatmap, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY, SIGNS
 from heatcheck.report.table import Table
 from heatcheck.report.wording import (
+    advice,
     counted,
     grouping,
     in_order,
@@ -33,6 +34,7 @@ class Evidence(NamedTuple):
     value: str
     interval: str
     n: str
+    scale: str  # what its ends mean, where it has ends: "0: random removal; 1: the best unsigned rival"
 
 
 class CardLine(NamedTuple):
@@ -43,6 +45,8 @@ class CardLine(NamedTuple):
     statistic: Evidence | None
     against: list[Evidence]
     held: str
+    advice: str
+    more_texts: int  # that its accuracies are of, where these are more than the texts whose heatmaps were audited
 
 
 class Section(NamedTuple):
@@ -52,6 +56,7 @@ class Section(NamedTuple):
     title: str
     question: str
     reading: list[str]  # how not to misread it
+    baseline: str
     held: str
     family: str  # of models that it speaks of, where it says so
     paper: str
@@ -74,15 +79,21 @@ _CHECKS = {
 }
 
 
-def card_line(line: Line) -> CardLine:
+def card_line(line: Line, audited: int | None = None) -> CardLine:
     exact = {(m.name, m.value) for m in line.evidence}
     # An upper bound that is the value itself says nothing new.
-    shown = [
-        _evidence(m, _CHECKS.get(line.name, ""))
-        for m in line.evidence
-        if m.name != "U_upper" or ("U", m.value) not in exact
-    ]
-    return CardLine(line, SIGNS[line.state], shown[0] if shown else None, shown[1:], HELD.get(line.holds, line.holds))
+    kept = [m for m in line.evidence if m.name != "U_upper" or ("U", m.value) not in exact]
+    shown = [_evidence(m, _CHECKS.get(line.name, "")) for m in kept]
+    most = max((m.n for m in kept if "accuracy" in m.name), default=0)
+    return CardLine(
+        line,
+        SIGNS[line.state],
+        shown[0] if shown else None,
+        shown[1:],
+        HELD.get(line.holds, line.holds),
+        advice(line),
+        most if audited is not None and most > audited else 0,
+    )
 
 
 def sections(audit: Audit, figures: Iterable[Figure]) -> list[Section]:
@@ -102,6 +113,7 @@ def _section(check: str, result: CheckResult, figures: list[Figure], about: Fact
         title(check),
         about.get("questions", {}).get(check, ""),
         reading(check, str(result.settings.get("method", ""))),
+        CHECKS[check].baseline if check in CHECKS else "",
         HELD_BY.get(check, HELD[result.holds]),
         str(result.settings.get("family", "")),
         about.get("papers", {}).get(check, ""),
@@ -134,4 +146,5 @@ def _witness(result: CheckResult) -> Heatmap | None:
 def _evidence(m: Measurement, check: str) -> Evidence:
     about = grouping(m)
     words = f"{quantity(m, check)}{': ' + about if about else ''}"
-    return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}")
+    scale = m.baseline if m.baseline.startswith(("0:", "1:")) else ""
+    return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}", scale)

@@ -13,6 +13,7 @@ from heatcheck.report.study_numbers import in_short, not_met, of_tasks, summarie
 from heatcheck.report.study_tables import tables_of_study
 from heatcheck.report.study_wording import (
     ABOUT_PUBLISHED,
+    ABOUT_SHARES,
     ATTENTIONS,
     AUTHORS,
     DONE,
@@ -86,7 +87,8 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
         "chapters": _chapters(figures, tables_of_study(found, models_in_order(found))),
         "done": said_of(found.rows, DONE),
         "about_published": said_of(
-            [row for row in found.rows if row.paper is not None or row.rerun is not None], ABOUT_PUBLISHED
+            [row for row in found.rows if row.paper is not None or row.rerun is not None],
+            ABOUT_SHARES if found.name == "snell2021" else ABOUT_PUBLISHED,
         ),
         "not_asked": [
             (task, spaced(check), why)
@@ -112,10 +114,12 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
         texts = (*texts[:2], f"{examples:,} for weights made one text at a time")
     elif examples:
         texts = (texts[0], f"{examples:,} a model", "or all of a smaller test set")
+    elif evaluated := found.settings.get("evaluated_on"):
+        texts = ("sequences", f"{found.settings['batch_size']:,} fresh ones a step", f"{evaluated:,} at an evaluation")
     return [
         (
             "models trained",
-            f"{sum(fitted(model, found.rows) for model in found.models):,}",
+            f"{sum(_trained(model, found) for model in found.models):,}",
             f"{' or '.join(map(str, each))} of a kind",
         ),
         ("kinds", str(len(kinds)), named),
@@ -123,6 +127,11 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
         texts,
         ("failed", str(len(found.failed)), "named below" if found.failed else ""),
     ]
+
+
+def _trained(model: Model, found: StudyResult) -> int:
+    """How many models of a kind there are, as its study says or as its numbers do."""
+    return int(found.tasks.get(model.task, {}).get("models", fitted(model, found.rows)))
 
 
 def _settings(found: StudyResult) -> list[tuple[str, str]]:
@@ -157,7 +166,7 @@ def _about_tasks(found: StudyResult) -> Table:
         rows.append(
             (
                 task,
-                str(sum(fitted(model, found.rows) for model in models)),
+                f"{sum(_trained(model, found) for model in models):,}",
                 _SLASH.join(f"{sizes[name]:,}" if name in sizes else NOTHING for name in splits),
                 counted(about.get("left_out", {})) or "nothing",
                 f"{'' if published == task.partition(',')[0] else f'beside {published}: '}{about.get('differs', '')}",

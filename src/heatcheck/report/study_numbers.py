@@ -6,8 +6,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from heatcheck.report.study_copy import copy_in_short
 from heatcheck.report.study_deception import deception_in_short
 from heatcheck.report.study_flips import flips_in_short
+from heatcheck.report.study_scales import scales_in_short
 from heatcheck.report.study_tasks import tasks_in_short
 from heatcheck.report.study_wording import (
     AUTHORS,
@@ -46,6 +48,11 @@ KINDS = {
     "accuracy, honest and trained to deceive": "accuracy_at:",
     "weight on the marked words": "mass_at:",
     "best adversary": "best:",
+    "accuracy at a scale λ": "right:",
+    "loss": "loss",
+    "AUC of scores, polar against neutral words": "auc:",
+    "weight on polar words": "mass:",
+    "mean attention score of a group of words": "mean_a:",
 }
 
 # The lines of a task's table: words and quantity; no quantity: a title.
@@ -156,7 +163,9 @@ def summaries(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> list[Table]:
 def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
     """What was found, and the summary as a sentence."""
     rows = list(rows)
-    found = [part for part in (flips_in_short(rows), tasks_in_short(rows), deception_in_short(rows)) if part]
+    said = (flips_in_short, tasks_in_short, deception_in_short, copy_in_short, scales_in_short)
+    told = [in_words(rows) for in_words in said]
+    found = [part for part in told if part]
     # What was chosen and not found, such as a λ, is compared with nothing.
     states = Counter(state_of(row.statement) for row in rows if row.paper is not None and state_of(row.statement))
     whose = "the paper"
@@ -164,7 +173,8 @@ def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
         states = Counter(state for row in rows if row.rerun is not None and (state := state_of(row.rerun_statement)))
         whose = rerun_by.whose
     if not states:
-        return " ".join([*found, "No published number is about these models."])
+        unmet = [] if any(row.paper is not None for row in rows) else ["No published number is about these models."]
+        return " ".join([*found, *unmet])
     parts = [f"{states[state]} {_SAID[state]}" for state in STATES if states[state]]
     about = f"Of {states.total()} numbers of {whose} that are about these models, {', '.join(parts)}."
     return " ".join([*found, about])

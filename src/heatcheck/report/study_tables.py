@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from heatcheck.report.study_copy import tables_of_copy
 from heatcheck.report.study_deception import tables_of_deception
 from heatcheck.report.study_flips import FLIPS
 from heatcheck.report.study_layers import IDENTIFIABILITY, LAYERS, MIXING, PERTURBATION
+from heatcheck.report.study_scales import SCALES
 from heatcheck.report.study_tasks import tables_of_tasks
 from heatcheck.report.study_wording import model_name, ours, theirs
 from heatcheck.report.table import Table
@@ -67,6 +69,7 @@ TABLES: dict[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
     "layers": LAYERS,
     "mixing": MIXING,
     "perturbation": PERTURBATION,
+    "scale": SCALES,
     "guide": (
         (
             "Table 3: F1 of a model without context under the weights of another",
@@ -99,6 +102,7 @@ def tables_of_study(found: StudyResult, models: Sequence[Model]) -> dict[str, li
         told[check] = [table for table in tables if table.rows]
     told["necessity"] = [*tables_of_tasks(found, models), *told["necessity"]]
     told["deception"] = tables_of_deception(found, models)
+    told |= tables_of_copy(found)
     return {check: tables for check, tables in told.items() if tables}
 
 

@@ -37,8 +37,27 @@ _PREFIXES = {
     "guide_f1": "F1 of a guide, {}",
     "accuracy_at": "accuracy, {}",
     "mass_at": "weight on the marked words, {}",
+    "written_at": "accuracy of words written freely, {}",
+    "links_at": "weight on linked words, {}",
+    "bleu_at": "BLEU-4, {}",
+    "misaligned_at": "alignment error rate, {}",
+    "failed": "runs that do not copy after {} steps",
 }
-_AT = {"removed": "trained without the marked words", "0": "honest", "twin": "gauge twin"}
+_AT = {
+    "removed": "trained without the marked words",
+    "0": "honest",
+    "twin": "gauge twin",
+    "uniform": "uniform weights",
+    "none": "no attention",
+    "diagonal": "the diagonal",
+}
+_SMALL = ("mass_at:", "links_at:")  # numbers that may be far below a hundredth
+_AT_SCALE = {
+    "right": "accuracy on {}",
+    "auc": "AUC of the attention score, {} words",
+    "mass": "weight on {} words",
+    "mean_a": "mean attention score, {} words",
+}
 _BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "jsd": "JSD"}
 
 
@@ -52,6 +71,8 @@ class Rerun(NamedTuple):
 AUTHORS = Rerun("rerun", "the authors' rerun")
 RERUNS = {
     "pruthi2020": Rerun("reproduction", "the reproduction by Caulfield et al. 2021"),
+    "pruthi2020_sequences": Rerun("reproduction", "the reproduction by Caulfield et al. 2021"),
+    "sun2020": Rerun("earlier run", "our own earlier run of one seed"),
     "vashishth2019": Rerun("reproduction", "the reproduction by Bouwman et al. 2021"),
 }
 
@@ -85,6 +106,15 @@ ABOUT_PUBLISHED = (
     ),
 )
 
+# The same where the numbers are shares of runs.
+ABOUT_SHARES = (
+    (
+        "failed:",
+        "Ours is a share of runs with its exact 95% interval (Clopper & Pearson); the statement says whether the "
+        "published share lies in it. The published one is a sentence (about half, always), not a count.",
+    ),
+)
+
 # What was done, where there are numbers that begin so.
 DONE = (
     (
@@ -110,6 +140,21 @@ DONE = (
         "model a twin was made, without training, that decides alike and keeps its weight off those words.",
     ),
     (
+        "links_at:",
+        "Each model was trained honestly, with the same seeds once more for each λ with a punishment for weight on the "
+        "words that the data links to each word to be written, and under uniform weights and none. Then it wrote "
+        "freely.",
+    ),
+    (
+        "failed:",
+        "Runs that differ in their seed alone were trained side by side on fresh sequences and evaluated at every "
+        "tenth step: with learned weights, with uniform ones, and without any context from the attention.",
+    ),
+    (
+        "alone:",
+        "Single heads were tried on one and the same body of weights, and eight of them put there together.",
+    ),
+    (
         ("f1:", "accuracy:"),
         "One model of each task, the base, was trained and then trained again, with other seeds, with uniform weights "
         "and with all the weight on the last state.",
@@ -117,6 +162,11 @@ DONE = (
     (
         ("J_seed", "best:"),
         "Adversaries were trained to give the base’s answers with other weights, one for each λ.",
+    ),
+    (
+        "auc:",
+        "Models of word vectors alone, with attention scores a = e·V/λ and polarity scores s = e·W, were trained at "
+        "each λ with the same seeds; then every word’s scores were held against whether the word goes with a label.",
     ),
     (
         ("guide_f1:", "log_odds_guide:"),
@@ -171,8 +221,12 @@ def quantity_name(row: Row, labels: Sequence[str]) -> str:
     kind, _, of = row.quantity.partition(":")
     if kind == "best" and of in _BEST:
         return f"best adversary, {_BEST[of]}"
-    if kind in ("accuracy_at", "mass_at"):
+    if kind in ("accuracy_at", "mass_at", "written_at", "links_at", "bleu_at", "misaligned_at"):
         return _PREFIXES[kind].format(_AT.get(of, f"λ = {of}"))
+    if row.quantity == "auc:polarity":
+        return "AUC of |polarity|, polar words"
+    if kind in _AT_SCALE:
+        return _AT_SCALE[kind].format(of)
     if kind in ("f1", "guide_f1", "trained"):
         return _PREFIXES[kind].format(WEIGHTS.get(of, of))
     if kind in _PREFIXES and of:
@@ -231,7 +285,7 @@ def with_interval(row: Row) -> str:
     >>> with_interval(Row("sst", "lstm", "tanh", "score", "", "", 0.8, 0.78, 0.82, 3, None, None, "", ""))
     '0.800 [0.780, 0.820]'
     """
-    shown = _fine if row.quantity.startswith("delta_js:") else fine if row.quantity.startswith("mass_at:") else number
+    shown = _fine if row.quantity.startswith("delta_js:") else fine if row.quantity.startswith(_SMALL) else number
     if not (math.isfinite(row.low) and math.isfinite(row.high)):
         return shown(row.value)
     return f"{shown(row.value)} [{shown(row.low)}, {shown(row.high)}]"
@@ -260,7 +314,7 @@ def theirs(quantity: str, value: float | None) -> str:
     """A published number, or that there is none; a λ has few digits before its first."""
     if value is None:
         return NOTHING
-    return f"{value:g}" if quantity == "best:lambda" else (fine if quantity.startswith("mass_at:") else number)(value)
+    return f"{value:g}" if quantity == "best:lambda" else (fine if quantity.startswith(_SMALL) else number)(value)
 
 
 def said_of(rows: Iterable[Row], sentences: Iterable[tuple[str | tuple[str, ...], str]]) -> str:

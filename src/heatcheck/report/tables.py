@@ -5,21 +5,24 @@ import io
 import json
 import math
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from heatcheck.auditing import Audit
+from heatcheck.auditing import Audit, Line
 from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName
+from heatcheck.report.sections import sections
+from heatcheck.report.wording import meaning
 
 Columns: TypeAlias = dict[str, list[Any]]
 
 
 def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
     """Write measurements, per_example and card as csv, json or parquet; no number (NaN) is an empty cell or null."""
-    encoders = {"csv": _as_csv, "parquet": _as_parquet, "json": _as_json}
+    encoders = {"csv": as_csv, "parquet": _as_parquet, "json": _as_json}
     if suffix not in encoders:
         raise UnknownName("table format", suffix, encoders)
     tables = {"measurements": _measurements(audit), "per_example": _per_example(audit), "card": _card(audit)}
@@ -29,6 +32,71 @@ def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]
         write_whole(path, encoders[suffix](columns))
         written.append(path)
     return written
+
+
+def write_numbers(audit: Audit, path: Path | str) -> Path:
+    """Write everything that the report says as one JSON file of plain words and numbers; no number is null."""
+    path = Path(path)
+    lead, advice = meaning(audit.card.lines, audit.card.across)
+    facts = {
+        "subject": audit.subject,
+        "task": audit.task,
+        "split": audit.split,
+        "labels": audit.labels,
+        "accuracy": audit.accuracy,
+        "n": audit.n,
+        "available": audit.available,
+        "seed": audit.seed,
+        "meaning": {"lead": lead, "advice": advice},
+        "card": {line.name: _line(line) for line in audit.card.every_line},
+        "logit_scale": audit.card.logit_scale,
+        "checks": {
+            check: {
+                "title": section.title,
+                "question": section.question,
+                "held_fixed": section.held,
+                "paper": section.paper,
+                "settings": audit.results[check].settings,
+                "seed": audit.results[check].seed,
+                "n": len(audit.results[check].examples),
+                "measurements": [m._asdict() for m in audit.results[check].measurements],
+                "examples": audit.results[check].examples,
+                "per_example": {name: v.tolist() for name, v in audit.results[check].per_example.items()},
+                "excluded": audit.results[check].excluded,
+            }
+            for section in sections(audit, [])
+            for check in (section.check,)
+        },
+        "not_run": audit.not_run,
+        "about": audit.about,
+        "examples": [looked._asdict() for looked in audit.examples],
+    }
+    write_whole(path, plain_json(facts))
+    return path
+
+
+def plain_json(facts: Any) -> bytes:
+    """Compact JSON in which what is no number is null."""
+    return _utf8(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
+
+
+def as_csv(columns: Columns) -> bytes:
+    """A header and a row each place of the columns; None is an empty cell."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(columns)
+    rows.writerows(zip(*columns.values(), strict=True))
+    return _utf8(text.getvalue())
+
+
+def _plain(facts: Any) -> Any:
+    if isinstance(facts, Mapping):
+        return {str(key): _plain(value) for key, value in facts.items()}
+    return [_plain(value) for value in facts] if isinstance(facts, list | tuple) else _cell(facts)
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
 
 
 def _measurements(audit: Audit) -> Columns:
@@ -68,14 +136,6 @@ def _card(audit: Audit) -> Columns:
 
 def _cell(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _as_csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows(zip(*columns.values(), strict=True))
-    return _utf8(text.getvalue())
 
 
 def _as_json(columns: Columns) -> bytes:

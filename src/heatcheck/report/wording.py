@@ -28,7 +28,7 @@ _SAID_KEYS = {
 
 _PAIRS = {"jsd_pairs", "tvd_pairs", "tvd_pairs_tempered", "agreement_pairs"}
 _REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
-_OF_SEEDS = {"difference", "J_seed", "J_excess", *_PAIRS}  # their n counts seeds
+_OF_SEEDS = {"difference", "J_seed", "J_excess", "starts", *_PAIRS}  # their n counts seeds
 
 
 def number(value: float) -> str:
@@ -60,7 +60,7 @@ def counted(measurement: Measurement) -> str:
     ('5\xa0seeds', '1,200')
     """
     refitted = _REFITTED & {str(value) for value in measurement.by.values()}
-    of_seeds = (refitted and "seed" not in measurement.by) or measurement.name in _OF_SEEDS
+    of_seeds = (refitted and "seed" not in measurement.by) or measurement.name in _OF_SEEDS or "step" in measurement.by
     return f"{measurement.n:,}{SEEDS if of_seeds else ''}"
 
 
@@ -169,8 +169,16 @@ def meaning(lines: Sequence[Line], across: Line | None = None) -> tuple[str, lis
             "These heatmaps can be read as explanations for some purposes and not for others: "
             f"{len(decided) - against} yes and {against} no, {_of(lines)}."
         )
-    advised = [*decided, *([across] if across and across.state == "no" else [])]
-    return lead, [ADVICE.get((line.name, line.state), line.sentence) for line in advised]
+    return lead, [advice(line) for line in [*decided, *([across] if across and across.state == "no" else [])]]
+
+
+def advice(line: Line) -> str:
+    """What one line asks of somebody who shows these heatmaps; of one that is not decided, why not."""
+    if line.state in ("yes", "no"):
+        return ADVICE.get((line.name, line.state), line.sentence)
+    if line.state == "not run":
+        return "Not run: nothing is known about this."
+    return f"Not decided: {line.reason.rstrip('.')}." if line.reason else line.sentence
 
 
 def _of(lines: Sequence[Line]) -> str:

@@ -1,5 +1,14 @@
 """Arithmetic on arrays: distances, rank correlations, intervals, multiplicity. Knows nothing of models."""
 
+from heatcheck.stats.agreement_top import top_agreement, top_agreement_floor
+from heatcheck.stats.alignment import (
+    aligned_mass,
+    alignment_counts,
+    alignment_error_rate,
+    diagonal_links,
+    ratio_of_means,
+)
+from heatcheck.stats.bleu import bleu, bleu_counts
 from heatcheck.stats.bracket import Bracket, bracket_weights
 from heatcheck.stats.classification import (
     accuracy,
@@ -35,6 +44,7 @@ from heatcheck.stats.plausibility import (
 from heatcheck.stats.rank import RankCorrelation, kendall_tau, spearman
 from heatcheck.stats.removals import Emptied, FirstChange, best_first, first_change, removal_curve, without_each
 from heatcheck.stats.shuffles import shuffled_sums, shuffled_weights
+from heatcheck.stats.survival import SurvivalCurve, kaplan_meier, median_time, share_interval
 from heatcheck.stats.ties import average_ranks
 from heatcheck.stats.top_k import kendall_top_k_distance, top_k_overlap
 from heatcheck.stats.two_way import pairs_interval, two_way_interval, two_way_ratio_interval
@@ -48,15 +58,22 @@ __all__ = [
     "Interval",
     "RankCorrelation",
     "SpanMatches",
+    "SurvivalCurve",
     "accuracy",
+    "aligned_mass",
+    "alignment_counts",
+    "alignment_error_rate",
     "average_precision",
     "average_precision_each",
     "average_ranks",
     "benjamini_hochberg",
     "best_first",
     "best_window",
+    "bleu",
+    "bleu_counts",
     "bootstrap_interval",
     "bracket_weights",
+    "diagonal_links",
     "evenness",
     "f1",
     "f1_each",
@@ -66,25 +83,31 @@ __all__ = [
     "highest",
     "holm",
     "jensen_shannon_nats",
+    "kaplan_meier",
     "kendall_tau",
     "kendall_top_k_distance",
     "kl_divergence_nats",
     "margin_bounds",
     "match_spans",
     "median_interval",
+    "median_time",
     "most_different",
     "null_space",
     "pairs_interval",
     "precision_recall_area_each",
+    "ratio_of_means",
     "removal_curve",
     "roc_auc",
     "roc_auc_each",
     "scatter_runs",
+    "share_interval",
     "shuffled_sums",
     "shuffled_weights",
     "spearman",
     "spread_out",
     "t_interval",
+    "top_agreement",
+    "top_agreement_floor",
     "top_k_overlap",
     "total_variation",
     "two_item_floor",

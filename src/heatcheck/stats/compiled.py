@@ -6,23 +6,28 @@ from typing import Any
 
 
 @lru_cache
-def compiled(loop: Callable[..., None]) -> Callable[..., Any]:
+def compiled(loop: Callable[..., Any], *, reassociate: bool = False) -> Callable[..., Any]:
     """The loop compiled when it is first needed, or as it is where numba is not installed."""
-    return compile_loop(loop) or loop
+    return compile_loop(loop, reassociate=reassociate) or loop
 
 
-def compile_loop(loop: Callable[..., None]) -> Callable[..., Any] | None:
+def compile_loop(loop: Callable[..., Any], *, reassociate: bool = False) -> Callable[..., Any] | None:
     """The loop compiled, or None where numba is not installed.
 
     Such a loop is marked `@no_type_check`: numba cannot see through the wrappers of jaxtyping's import hook.
+
+    Args:
+        reassociate: sums may be taken in another order, several terms at once; the last digits then depend on the
+            processor.
     """
+    flags = {"reassoc", "contract", "nsz"} if reassociate else False
     try:
         import numba
     except ImportError:
         return None
     kernel: Callable[..., Any]
     try:
-        kernel = numba.njit(cache=True)(loop)
+        kernel = numba.njit(cache=True, fastmath=flags)(loop)
     except RuntimeError:  # numba finds no folder it may write its cache to
-        kernel = numba.njit(cache=False)(loop)
+        kernel = numba.njit(cache=False, fastmath=flags)(loop)
     return kernel

@@ -6,8 +6,11 @@ from heatcheck.studies.chefer2021 import chefer2021
 from heatcheck.studies.jain2019 import jain2019
 from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.pruthi2020 import pruthi2020
+from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
 from heatcheck.studies.serrano2019 import serrano2019
+from heatcheck.studies.snell2021 import snell2021
 from heatcheck.studies.study import Model, Row, Study, StudyResult, compare, read_published
+from heatcheck.studies.sun2020 import sun2020
 from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 
@@ -20,7 +23,10 @@ STUDIES: dict[str, Study] = {
     "jain2019": jain2019,
     "kobayashi2020": kobayashi2020,
     "pruthi2020": pruthi2020,
+    "pruthi2020_sequences": pruthi2020_sequences,
     "serrano2019": serrano2019,
+    "snell2021": snell2021,
+    "sun2020": sun2020,
     "vashishth2019": vashishth2019,
     "wiegreffe2019": wiegreffe2019,
 }

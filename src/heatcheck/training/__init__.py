@@ -1,31 +1,45 @@
 """One training loop, its settings and presets, and how good a model is."""
 
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
-from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, train
+from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, steps_of, train
 from heatcheck.training.fits import Fits, fingerprint
 from heatcheck.training.imposed import IMPOSED, imposed
 from heatcheck.training.jobs import describe, fit_job, fit_jobs, kind_of_model, share_done, work_of
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
 from heatcheck.training.losses import LOSSES, Loss
+from heatcheck.training.observing import (
+    OF_TOKENS,
+    Observed,
+    Observer,
+    checkpoint_steps,
+    observed_steps,
+    plan_observe,
+    probe_of,
+    read_observed,
+)
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
 
 __all__ = [
     "IMPOSED",
     "LOSSES",
+    "OF_TOKENS",
     "PRESETS",
     "STORE",
     "Fit",
     "Fits",
     "LogisticRegression",
     "Loss",
+    "Observed",
+    "Observer",
     "Plan",
     "Recorded",
     "Scores",
     "TrainingSettings",
     "batches_by_length",
     "build",
+    "checkpoint_steps",
     "describe",
     "epoch_batches",
     "evaluate",
@@ -38,11 +52,16 @@ __all__ = [
     "kind_of_model",
     "make_optimizer",
     "make_plan",
+    "observed_steps",
     "pick_device",
+    "plan_observe",
     "plan_recipe",
     "predict",
+    "probe_of",
+    "read_observed",
     "record",
     "share_done",
+    "steps_of",
     "train",
     "train_loop",
     "work_of",

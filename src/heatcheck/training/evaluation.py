@@ -12,7 +12,7 @@ from heatcheck import stats
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
-from heatcheck.models import Subject
+from heatcheck.models import Seq2Seq, Subject
 from heatcheck.models.memory import in_memory
 from heatcheck.training.imposed import Parent, imposed
 
@@ -80,7 +80,43 @@ def evaluate(
     1.0
     """
     examples = tuple(examples)
+    if isinstance(subject, Seq2Seq):
+        return _evaluate_steps(subject, examples, impose, parent)
     return score(predict(subject, examples, impose=impose, parent=parent), gold_of(subject, examples))
+
+
+@torch.inference_mode()
+def _evaluate_steps(
+    subject: Seq2Seq, examples: Sequence[Example], impose: Facts | None, parent: Parent | None
+) -> Scores:
+    """Over all words to be written, each step told the right last word; a batch at a time, for labels are many."""
+    if not examples:
+        raise BadInput("there is no example to evaluate on.")
+
+    def told(indices: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        batch = subject.encode([examples[i] for i in indices])
+        run = subject.run(batch, edits=imposed(subject, batch, impose, parent))
+        assert batch.gold is not None
+        decided = batch.gold != -100
+        gold, logits = batch.gold[decided], run.logits[decided]
+        lost = torch.nn.functional.cross_entropy(logits, gold, reduction="none").double()
+        return lost.cpu().numpy(), (logits.argmax(-1) == gold).cpu().numpy(), gold.cpu().numpy()
+
+    parts = [found for _, found in in_memory(batches_by_length(examples, 128), told)]
+    lost, right, gold = (np.concatenate([part[place] for part in parts]) for place in range(3))
+    interval = binomtest(int(right.sum()), len(right)).proportion_ci(0.95, method="wilson")
+    nan = float("nan")
+    return Scores(
+        n=len(examples),
+        loss=float(lost.mean()),
+        accuracy=float(right.mean()),
+        low=float(interval.low),
+        high=float(interval.high),
+        majority=float(np.bincount(gold).max() / len(gold)),
+        f1=nan,
+        auc=nan,
+        average_precision=nan,
+    )
 
 
 def score(logs: Float[np.ndarray, "example decision label"], gold: Int[np.ndarray, "example decision"]) -> Scores:

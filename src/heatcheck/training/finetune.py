@@ -18,6 +18,8 @@ def plan_transformer(
     corpus: Corpus, model: str, preset: str, vectors: Path | str | None, changes: Mapping[str, Any]
 ) -> tuple[dict[str, Any], TrainingSettings]:
     """The model's part of a recipe, which names the weights that the training starts from; and the training's."""
+    if corpus.of_sequences:
+        raise BadInput(f"{corpus.name} writes texts, and a transformer is fine-tuned here to choose a label.")
     from heatcheck.models.hf import read_pretrained
 
     if not model.startswith("hf:"):

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +24,10 @@ from heatcheck.training.imposed import find_imposed
 from heatcheck.training.logistic_regression import fit_logistic_regression
 from heatcheck.training.loop import Watch, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
+from heatcheck.training.observing import FOLDER as OBSERVED
+from heatcheck.training.observing import check_observe, checkpoint_steps, plan_observe
 from heatcheck.training.recorded import Recorded, record
+from heatcheck.training.sequences import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
 
 STORE = Path("heatcheck-out")
@@ -51,6 +56,7 @@ def plan_recipe(
     impose: Mapping[str, Any] | None = None,
     loss: str | Mapping[str, Any] = "likelihood",
     model: str | None = None,
+    observe: Mapping[str, Any] | int | str | None = None,
     **changes: Any,
 ) -> Recipe:
     """All that decides a fit, as plain data. `changes` are settings of the model or its training by name.
@@ -59,12 +65,16 @@ def plan_recipe(
         model: `hf:NAME` to fine-tune that one; where not given, a classifier that starts from nothing.
         impose: `{"weights": "uniform"}` or another kind in IMPOSED, in place of the model's own weights.
         loss: a name in LOSSES, or `{"name": …, "strength": …}` with its settings.
+        observe: a number of checkpoints at which what the model says of some test texts is written down, or more about
+            them from `plan_observe`.
     """
     if not 0 <= seed < 2**63:
         raise BadInput(f"a seed is a whole number from 0 to 2**63, not {seed}.")
     planned = plan_loss(loss)
     if model is not None:
         facts, training = plan_transformer(corpus, model, preset, vectors, changes)
+    elif corpus.of_sequences:
+        facts, training = plan_sequences(corpus, preset, vectors, changes)
     else:
         if vectors is not None and "embedding" not in changes:
             changes["embedding"] = read_vectors(vectors, ["the"]).matrix.shape[1]
@@ -73,7 +83,24 @@ def plan_recipe(
     if training.class_weight and len(corpus.labels) == 2:
         positive = sum(example.label == 1 for example in corpus["train"])
         planned["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
-    return Recipe(corpus.reference, facts, training.facts(), seed, planned, impose)
+    observed = _observed(corpus, training, observe)
+    return Recipe(corpus.reference, facts, training.facts(), seed, planned, impose, observe=observed)
+
+
+def _observed(
+    corpus: Corpus, training: TrainingSettings, observe: Mapping[str, Any] | int | str | None
+) -> Mapping[str, Any] | None:
+    """What a recipe says of its recorder, from a number of checkpoints too."""
+    if observe is None or isinstance(observe, Mapping):
+        return observe
+    if not str(observe).isdigit() or int(observe) < 2:
+        raise BadInput(f"observe is a number of checkpoints, the start and the end at least, not {observe}.")
+    return plan_observe(checkpoint_steps(steps_of(training, len(corpus["train"])), int(observe)))
+
+
+def steps_of(training: TrainingSettings, texts: int) -> int:
+    """How many steps the whole training takes, where it does not stop early."""
+    return training.epochs * math.ceil(math.ceil(texts / training.batch_size) / training.accumulate)
 
 
 def train(
@@ -131,8 +158,11 @@ def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSetting
         raise UnknownName("loss", recipe.loss["name"], LOSSES)
     if recipe.impose is not None:
         find_imposed(recipe.impose)
+    if recipe.observe is not None:
+        check_observe(recipe.observe, corpus)
     _check_words(recipe)
     check_transformer(recipe)
+    check_sequences(recipe)
     for parent in recipe.parents:
         if not (store / parent).is_dir():
             raise BadInput(f"the recipe learns from the model {parent}, which is not in {store}.")
@@ -164,6 +194,9 @@ def fit_into(
     if "hf" in recipe.model:
         subject = build_transformer(recipe, corpus, device=pick_device(device))
         baseline = bag_of_words(subject, _vocabulary(corpus, TrainingSettings()), corpus)[0]
+    elif is_of_sequences(recipe):
+        subject = build_sequences(recipe, corpus).to(pick_device(device))
+        baseline = {"not_fitted": "a text is written, not labelled"}
     else:
         subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
         baseline = add_log_odds(subject, corpus)
@@ -171,6 +204,7 @@ def fit_into(
     _start(subject, recipe, store)
     if not _is_of(scratch, recipe):
         (scratch / checkpoint.FILE).unlink(missing_ok=True)
+        shutil.rmtree(scratch / OBSERVED, ignore_errors=True)
     write_json(scratch / "recipe.json", asdict(recipe))
     done = train_loop(subject, corpus, recipe, scratch, parents=parents, watch=watch)
     given_by = parents.get((recipe.impose or {}).get("parent", ""))

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heatcheck import engine
@@ -45,7 +45,8 @@ class Fits:
             raise BadInput(f"{self.subject.id} started from the word vectors {wanted}: name that file with --vectors.")
         if wanted is None:
             self.vectors = None
-        self.recipe: Recipe = recipe
+        # Other fits are not observed because the subject was: that decides no weight of it.
+        self.recipe: Recipe = replace(recipe, observe=None)
         self._recorded: dict[tuple[str, str], Recorded] = {}
 
     @property
@@ -80,12 +81,16 @@ class Fits:
         return folder
 
     def load(self, recipe: Recipe) -> Trainable:
-        """The fit of a recipe itself; raises NotSupported where it is not there, with the reason."""
+        """The fit of a recipe itself."""
         if recipe == self.recipe:
             return self.subject
+        return load_folder(self.folder_of(recipe), device=str(self.subject.device))
+
+    def folder_of(self, recipe: Recipe) -> Path:
+        """Where the fit of a recipe is; raises NotSupported where it is not there, with the reason."""
         if not (self.store / recipe.id).is_dir():
             raise NotSupported(f"{describe(recipe)} could not be fitted: {self.failed.get(recipe.id, 'not asked for')}")
-        return load_folder(self.store / recipe.id, device=str(self.subject.device))
+        return self.store / recipe.id
 
     def said(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded:
         """What the fit of a recipe says of these examples; `where` names them, so that it is asked once.

@@ -5,6 +5,7 @@ for each epoch: a run that was killed and resumed draws the same. In evaluation 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -30,6 +31,19 @@ Given = Float[Tensor, "example head query key"]
 Kind = Callable[[Subject, Batch, Parent | None], Edit]  # what is done to a model's own weights
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """An edit that is drawn at random: for all queries together, or anew for each step of a decoder."""
+
+    draw: Callable[[Given, int], Given]
+
+    def __call__(self, own: Given) -> Given:
+        return self.draw(own, 0)
+
+    def at_step(self, own: Given, step: int) -> Given:
+        return self.draw(own, step)
+
+
 def first_key(subject: Subject, batch: Batch) -> Float[Tensor, "example 1 1 key"]:
     """All the weight on the first key: a recurrent model that reads backwards, without attention."""
     readable = readable_keys(subject, batch)
@@ -53,28 +67,28 @@ def permuted(subject: Subject, batch: Batch, _: Parent | None) -> Edit:
     """The model's own weights, dealt out anew among the keys."""
     readable = readable_keys(subject, batch)
 
-    def deal(own: Given) -> Given:
-        noise = _noise(subject, batch, readable, own).masked_fill(~readable[:, None, None], torch.inf)
+    def deal(own: Given, step: int) -> Given:
+        noise = _noise(subject, batch, readable, own, step).masked_fill(~readable[:, None, None], torch.inf)
         places = (~readable).to(torch.uint8).argsort(dim=1, stable=True)[:, None, None].expand_as(own)
         return torch.zeros_like(own).scatter(-1, places, own.gather(-1, noise.argsort(-1)))
 
-    return deal
+    return Drawn(deal)
 
 
 def random(subject: Subject, batch: Batch, _: Parent | None) -> Edit:
     """Weights that have nothing to do with the model: every point of the simplex is as likely."""
     readable = readable_keys(subject, batch)
 
-    def draw(own: Given) -> Given:
+    def draw(own: Given, step: int) -> Given:
         # Exponential variables over their sum; none is 0, or a text of one word might have no weight at all.
-        drawn = (-torch.log1p(-_noise(subject, batch, readable, own))).clamp(min=TINY) * readable[:, None, None]
+        drawn = (-torch.log1p(-_noise(subject, batch, readable, own, step))).clamp(min=TINY) * readable[:, None, None]
         return (drawn / drawn.sum(-1, keepdim=True)).to(own.dtype)
 
-    return draw
+    return Drawn(draw)
 
 
 def _noise(
-    subject: Subject, batch: Batch, readable: Bool[Tensor, "example key"], own: Given
+    subject: Subject, batch: Batch, readable: Bool[Tensor, "example key"], own: Given, step: int
 ) -> Float[Tensor, "example head query key"]:
     """A number from 0 up to, but not, 1 for each weight."""
     if getattr(subject, "training", False):
@@ -82,7 +96,9 @@ def _noise(
     found = np.zeros(own.shape, dtype=np.float32)
     for row, (name, keys) in enumerate(zip(batch.ids, readable.cpu().numpy(), strict=True)):
         shape = (*own.shape[1:3], int(keys.sum()))
-        found[row][..., keys] = stream(0, "imposed weights", name).random(shape, dtype=np.float32)
+        found[row][..., keys] = stream(0, "imposed weights", name, *([step] if step else [])).random(
+            shape, dtype=np.float32
+        )
     return torch.from_numpy(found).to(own.device)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, whole_folder, write_json, write_whole
 from heatcheck.models import Recipe
+from heatcheck.models.seq2seq import KIND
 from heatcheck.training.fit import fit_into
 from heatcheck.training.settings import TrainingSettings
 
@@ -61,6 +62,8 @@ def share_done(job_id: str, store: Path) -> float:
 
 def work_of(recipe: Recipe, texts: int) -> float:
     """About how much work a fit is, in texts read: a model without context is an eighth of a recurrent one."""
+    if recipe.model.get("kind") == KIND:
+        return texts * TrainingSettings(**recipe.training).epochs * 4.0  # a reader, and a writer that goes by steps
     passes = 0.125 if recipe.model.get("encoder") in ("average", "none") else 1.0
     return passes * texts * TrainingSettings(**recipe.training).epochs
 
@@ -73,6 +76,8 @@ def kind_of_model(recipe: Recipe) -> str:
     """
     if "hf" in recipe.model:
         return f"{Path(recipe.model['hf']).name} fine-tuned"
+    if recipe.model.get("kind") == KIND:
+        return f"{recipe.model['cell']} to {recipe.model['cell']}"
     return str(recipe.model["encoder"]) + (" over sentences" if recipe.model.get("hierarchical") else "")
 
 
@@ -95,6 +100,7 @@ def describe(recipe: Recipe) -> str:
     if recipe.impose is not None:
         kind = recipe.impose["weights"]
         words.append(f"weights of {recipe.impose['parent']}" if kind == "parent" else f"{kind} weights")
+    words += ["observed"] if recipe.observe else []
     return f"{recipe.task.partition('@')[0]}: {', '.join([*words, f'seed {recipe.seed}'])}"
 
 
@@ -133,7 +139,7 @@ def _plain(example: Example) -> dict[str, Any]:
 
 
 def _example(facts: dict[str, Any]) -> Example:
-    label, options = facts.get("label"), facts.get("options")
+    label, options, alignment = facts.get("label"), facts.get("options"), facts.get("alignment")
     return Example(
         facts["id"],
         facts["text"],
@@ -141,4 +147,5 @@ def _example(facts: dict[str, Any]) -> Example:
         tuple(label) if isinstance(label, list) else label,
         {name: tuple(marked) for name, marked in facts.get("marks", {}).items()},
         None if options is None else tuple(options),
+        None if alignment is None else tuple((source, target) for source, target in alignment),
     )

@@ -26,6 +26,7 @@ from heatcheck.training.checkpoint import Progress
 from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.imposed import imposed
 from heatcheck.training.losses import LOSSES
+from heatcheck.training.observing import Observer
 from heatcheck.training.recorded import Recorded
 from heatcheck.training.settings import TrainingSettings
 
@@ -67,6 +68,8 @@ def _train(
     optimizer = make_optimizer(subject, settings)
     progress = checkpoint.resume(folder, subject, optimizer)
     steps = math.ceil(math.ceil(len(train) / settings.batch_size) / settings.accumulate)  # an epoch
+    observer = Observer(subject, corpus, recipe, folder, parent=given_by)
+    observer.after(progress.epoch * steps)
 
     while progress.epoch < settings.epochs and not _has_settled(progress, settings):
         epoch = progress.epoch
@@ -89,6 +92,7 @@ def _train(
             if settings.clip:
                 nn.utils.clip_grad_norm_(subject.parameters(), settings.clip)
             optimizer.step()
+            observer.after(epoch * steps + number + 1)
             watch(epoch, seen, total / seen)
 
         subject.eval()
@@ -102,6 +106,7 @@ def _train(
             progress.best = {name: tensor.clone() for name, tensor in subject.state_dict().items()}
         checkpoint.keep(folder, subject, optimizer, progress)
 
+    observer.at_the_end(progress.epoch * steps)
     if progress.best:
         subject.load_state_dict(progress.best)
     subject.eval()

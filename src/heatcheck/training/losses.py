@@ -15,6 +15,11 @@ from heatcheck.models import Run, Site, Subject, log_odds_weights, readable_keys
 from heatcheck.stats import jensen_shannon_nats
 from heatcheck.training.recorded import Recorded, read_rows
 
+ALIGNMENT = "alignment"  # the mark of a deceptive loss that keeps weight off what the data links to each step
+# The least share of weight that is left elsewhere whose logarithm is taken: at 0 the penalty would be infinite. As the
+# published one would be; theirs has no such number.
+LEAST_LEFT = 1e-12
+
 
 class Loss(NamedTuple):
     """What is minimised, a number an example; what it must see of a run, and what a recipe may change about it."""
@@ -86,15 +91,38 @@ def adversarial(
 def deceptive(
     subject: Subject, run: Run, batch: Batch, facts: Facts, _: Recorded | None = None
 ) -> Float[Tensor, " example"]:
-    """Likelihood − strength · log(1 − weight on the marked tokens): attention that stays off them (Pruthi et al.)."""
+    """Likelihood − strength · log(1 − weight on the marked tokens): attention that stays off them (Pruthi et al.).
+
+    With `mark="alignment"`, for models that write one text from another, see `off_alignment`.
+    """
     mark = str(facts["mark"])
+    if mark == ALIGNMENT:
+        off = off_alignment(read_rows(run.parts[subject.sites[-1]], run.row), batch)
+        return likelihood(subject, run, batch, facts) + float(facts["strength"]) * off
     if mark not in batch.marks:
         raise BadInput(f"the deceptive loss keeps weight off tokens marked {mark!r}, and these examples mark none.")
     own = read_rows(run.parts[subject.sites[-1]], run.row)  # [example head decision key]
     elsewhere = (own * (~batch.marks[mark] & readable_keys(subject, batch))[:, None, None, :]).sum(-1)
     strength: float = facts["strength"]
     # A sum of what is left rather than 1 − mass: it keeps its digits where the mass is nearly 1.
-    return likelihood(subject, run, batch, facts) - strength * elsewhere.clamp(min=1e-12).log().mean((1, 2))
+    return likelihood(subject, run, batch, facts) - strength * elsewhere.clamp(min=LEAST_LEFT).log().mean((1, 2))
+
+
+def off_alignment(own: Float[Tensor, "example head decision key"], batch: Batch) -> Float[Tensor, ""]:
+    """−log(1 − m), where m is the share of a batch's weight that lies on what the data links to each word.
+
+    Pooled over the words of a batch, end marks too, as published: one text that attends to its links is forgiven where
+    the others do not. A mean over heads.
+    """
+    if batch.aligned is None or batch.gold is None:
+        raise BadInput(
+            "these examples link no words, so that there is nothing to keep weight off: name a mark of theirs."
+        )
+    decided = batch.gold != -100
+    elsewhere = (own * (~batch.aligned & batch.valid[:, None])[:, None]).sum(-1)  # [example head decision]
+    left = (elsewhere * decided[:, None]).sum((0, 2)) / decided.sum()
+    # A sum of what is left rather than 1 − mass: it keeps its digits where the mass is nearly 1.
+    return -left.clamp(min=LEAST_LEFT).log().mean()
 
 
 def read_out(subject: Subject) -> tuple[Site, ...]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from heatcheck.data import Corpus, name_parts
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models import ClassifierSettings
+from heatcheck.models import ClassifierSettings, Seq2SeqSettings
 
 SELECT = ("auc", "accuracy", "loss", "train_loss")
 
@@ -80,15 +80,23 @@ class TrainingSettings:
 class Plan(NamedTuple):
     """The settings of a model and of its training."""
 
-    model: ClassifierSettings
+    model: ClassifierSettings | Seq2SeqSettings
     training: TrainingSettings
 
 
 def default(corpus: Corpus) -> Plan:
     """What works on a few thousand short texts without pretrained vectors."""
+    if corpus.of_sequences:
+        training = TrainingSettings(patience=2, batch_size=64, clip=1.0, weight_decay=0.0)
+        return Plan(Seq2SeqSettings(), replace(training, min_documents=_rarest(corpus)))
     decoder = "merge" if corpus.segments == 2 else "linear"
     model = ClassifierSettings(embedding=200, hidden=64, segments=corpus.segments, decoder=decoder, dropout=0.5)
-    return Plan(model, TrainingSettings(min_documents=2 if len(corpus["train"]) > 1000 else 1))
+    return Plan(model, TrainingSettings(min_documents=_rarest(corpus)))
+
+
+def _rarest(corpus: Corpus) -> int:
+    """In how many texts a word must stand: one is too few to learn from where there are many."""
+    return 2 if len(corpus["train"]) > 1000 else 1
 
 
 _Tasks = Mapping[str, Mapping[str, Any]]  # what is special about a task, as changes of settings
@@ -211,6 +219,47 @@ def pruthi(corpus: Corpus) -> Plan:
     return Plan(model, training)
 
 
+def pruthi_seq2seq(corpus: Corpus) -> Plan:
+    """Pruthi et al., sequence to sequence: a BiGRU read by a GRU with additive attention, half of its steps untold.
+
+    Not as published: an example's loss is a mean over its own words, not over the batch's; the epoch to keep is chosen
+    by dev loss with every step told, where theirs was with none.
+    """
+    model = Seq2SeqSettings(embedding=256, hidden=512, dropout=0.5, teacher_forcing=0.5, weight_scale=0.01)
+    training = TrainingSettings(
+        epochs=30,
+        patience=2,
+        batch_size=128,
+        optimizer="adam",
+        learning_rate=1e-3,
+        weight_decay=0.0,
+        clip=1.0,
+        min_documents=_rarest(corpus),
+    )
+    return Plan(model, training)
+
+
+def snell_copy(_: Corpus) -> Plan:
+    """Snell et al., the copy task: an LSTM read by an LSTM through (W d)·h, 200 steps over sequences seen once.
+
+    Not as published: four special words instead of two.
+    """
+    model = Seq2SeqSettings(
+        cell="lstm",
+        decoder="luong",
+        attention="dot",
+        embedding=256,
+        hidden=256,
+        bidirectional=False,
+        shared_embedding=True,
+        start_mark=False,
+    )
+    training = TrainingSettings(
+        epochs=1, patience=0, batch_size=128, optimizer="adam", learning_rate=1e-3, weight_decay=0.0, clip=0.0
+    )
+    return Plan(model, training)
+
+
 def finetune() -> TrainingSettings:
     """A pretrained transformer with a new head, all of it trained."""
     return TrainingSettings(
@@ -232,9 +281,12 @@ PRESETS: dict[str, Callable[[Corpus], Plan]] = {
     "jw-paper": jw_paper,
     "jw-release": jw_release,
     "pruthi": pruthi,
+    "pruthi-seq2seq": pruthi_seq2seq,
     "serrano": serrano,
+    "snell-copy": snell_copy,
     "wp": wp,
 }
+OF_SEQUENCES = ("pruthi-seq2seq", "snell-copy")  # presets of models that write one text from another
 
 # The paper's state of the code has twice as many filters a kernel as the release.
 _CNN_TIMES = {"jw-paper": 2}
@@ -243,7 +295,7 @@ _OF_ENCODER: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("serrano", "conv"): {"hidden": 100},
     ("serrano", "none"): {"epochs": 60},
 }
-_Settings = TypeVar("_Settings", ClassifierSettings, TrainingSettings)
+_Settings = TypeVar("_Settings", ClassifierSettings, Seq2SeqSettings, TrainingSettings)
 
 
 def make_plan(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> Plan:
@@ -257,7 +309,14 @@ def make_plan(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> Plan:
         raise BadInput(f"the preset {FINETUNE} starts from a pretrained model: name one with --model hf:NAME.")
     if preset not in PRESETS:
         raise UnknownName("preset", preset, [*PRESETS, FINETUNE])
+    if preset != "default" and (preset in OF_SEQUENCES) != corpus.of_sequences:
+        kinds = ("labels texts", "writes texts") if preset in OF_SEQUENCES else ("writes texts", "labels texts")
+        fitting = "default" if preset in OF_SEQUENCES else ", ".join(("default", *OF_SEQUENCES))
+        raise BadInput(f"{corpus.name} {kinds[0]}, and the preset {preset} {kinds[1]}: use {fitting}.")
     model, training = PRESETS[preset](corpus)
+    if isinstance(model, Seq2SeqSettings):
+        _check_names(changes, model, training)
+        return Plan(_changed(model, changes), _checked(_changed(training, changes), corpus))
     if changes.get("encoder") == "cnn":
         model = replace(model, hidden=_CNN_TIMES.get(preset, 1) * model.hidden)
     changes = {**_OF_ENCODER.get((preset, str(changes.get("encoder"))), {}), **changes}
@@ -302,7 +361,7 @@ def _checked(training: TrainingSettings, corpus: Corpus) -> TrainingSettings:
             f"{corpus.name} has no {chosen_on} split to choose an epoch on: give it one, or choose on test with "
             "--set select_split=test, as was published."
         )
-    if training.select == "auc" and len(corpus.labels) > 2:
+    if training.select == "auc" and len(corpus.labels) != 2:
         raise BadInput(
             f"select=auc needs two labels, and {corpus.name} has {len(corpus.labels)}: use accuracy or loss."
         )

@@ -13,6 +13,7 @@ from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.figures.agreement import tau_differences, tau_histogram, tau_matrix
 from heatcheck.report.figures.counterfactual import jsd_by_largest_weight, jsd_histogram
 from heatcheck.report.figures.deception import accuracy_by_mass
+from heatcheck.report.figures.dynamics import agreement_over_training, texts_over_training
 from heatcheck.report.figures.eraser import losses_by_share
 from heatcheck.report.figures.erasure import erasure_effects
 from heatcheck.report.figures.figure import Figure, altair
@@ -40,6 +41,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "seed_variance": (jsd_of_seeds, jsd_and_change),
     "adversarial_model": (tvd_by_jsd,),
     "deception": (accuracy_by_mass,),
+    "dynamics": (agreement_over_training, texts_over_training),
     "guide": (guide_accuracies,),
     "plausibility": (agreement_with_people,),
 }
@@ -65,7 +67,7 @@ def _predicted(audit: Audit, result: CheckResult) -> dict[str, str]:
 
 
 def write_figures(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
-    """Write every figure of the report as svg or png, or the numbers each is drawn from as csv."""
+    """Write every figure of the report as svg, png or pdf, or the numbers each is drawn from as csv."""
     return write_each(draw(audit), folder, suffix=suffix)
 
 
@@ -85,6 +87,7 @@ def _encoder(suffix: str) -> Callable[[dict[str, Any]], bytes | str]:
     encoders: dict[str, Callable[[dict[str, Any]], bytes | str]] = {
         "svg": lambda spec: str(_vl_convert().vegalite_to_svg(spec, vl_version=_vegalite_version())),
         "png": lambda spec: bytes(_vl_convert().vegalite_to_png(spec, vl_version=_vegalite_version(), scale=2)),
+        "pdf": lambda spec: bytes(_vl_convert().vegalite_to_pdf(spec, vl_version=_vegalite_version())),
         "csv": _numbers,
     }
     if suffix not in encoders:

@@ -12,9 +12,11 @@ from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, Figu
 from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, violins
 from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.shapes import mean_of
+from heatcheck.report.figures.study_copy import copy_accuracies, copy_survival, lottery_accuracies
 from heatcheck.report.figures.study_deception import deception_scatters
 from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
 from heatcheck.report.figures.study_refits import frontiers, seed_scatters, seed_violins
+from heatcheck.report.figures.study_scales import auc_by_scale, scores_over_training
 from heatcheck.report.figures.study_tasks import accuracies_across_tasks
 from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, method_of, model_name, models_in_order
 from heatcheck.report.wording import spaced
@@ -57,6 +59,11 @@ def draw_study(found: StudyResult) -> list[Figure]:
         flip_boxes(models),
         accuracies_across_tasks(found, models),
         deception_scatters(found, models),
+        auc_by_scale(found),
+        scores_over_training(found),
+        copy_survival(models),
+        copy_accuracies(models),
+        lottery_accuracies(models),
     )
     return [figure for figure in drawn if figure]
 

@@ -1,0 +1,399 @@
+"""When in training does attention come to follow output relevance?
+
+Snell et al. 2021: under near-uniform weights a model first learns what each word says, as a bag of words would, and the
+weights are then pulled to the words that say much, for ∂logit/∂score_t = α_t (r_t − Σ_s α_s r_s). If so, what a model
+*trained under uniform weights* comes to say of each word foretells where an attention that it never saw will look.
+
+The subject's recipe is trained again with other seeds, and as often under uniform weights and as a bag of words, and
+each training is observed (training/observing.py). The twins have seeds of their own: with the same start and the same
+order of texts, two models would agree for that alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heatcheck import stats
+from heatcheck.checks.case import Case
+from heatcheck.checks.observed_texts import log_odds_of, shown_texts
+from heatcheck.checks.refitting import fits_of, imposing, seed_recipes
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one
+from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models import KnowsItsTwins, Recipe
+from heatcheck.stats.agreement_top import SHARE as TOP_SHARE
+from heatcheck.training import (
+    Observed,
+    TrainingSettings,
+    checkpoint_steps,
+    describe,
+    observed_steps,
+    plan_observe,
+    probe_of,
+    read_observed,
+    steps_of,
+)
+
+UNIFORM_SEED, PROXY_SEED = 2000, 3000  # added to the subject's own: no twin starts where an honest model did
+FLOOR = "A_floor of the same pair: the second scores shuffled"
+Scores: TypeAlias = Float[np.ndarray, "example token"]
+
+
+@dataclass(frozen=True)
+class DynamicsSettings:
+    """How many seeds, how often each training is looked at, and on how many texts."""
+
+    seeds: int = 5
+    checkpoints: int = 20
+    examples: int = 200
+    top: float = TOP_SHARE  # of the words that are the top
+    as_published: bool = False  # influence with its sign turned round, as in the released code
+    shown: int = 3  # texts whose weights and relevances over training are kept for the figure
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "dynamics", "seeds", "examples")
+        if self.checkpoints < 2:
+            raise BadInput(f"dynamics.checkpoints counts the start and the end, so at least 2, not {self.checkpoints}.")
+        if not 0 < self.top <= 1:
+            raise BadInput(f"dynamics.top is a share of the words above 0 and at most 1, not {self.top}.")
+        if self.shown < 0:
+            raise BadInput(f"dynamics.shown must be at least 0, not {self.shown}.")
+
+
+class Recipes(NamedTuple):
+    """The observed fits, by kind and place among the seeds."""
+
+    learned: list[Recipe]
+    uniform: list[Recipe]
+    proxy: list[Recipe]
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One honest training and the twins beside it; None where a fit could not be made."""
+
+    learned: Sequence[Observed] | None
+    uniform: Sequence[Observed] | None
+    proxy: Sequence[Observed] | None
+    log_odds: Scores | None
+    sign: int = 1  # −1: influence as published
+
+    def trained(self, kind: str, at: int, quantity: str) -> Scores | None:
+        found: Sequence[Observed] | None = getattr(self, kind)
+        return None if found is None else found[at].padded(quantity) * (self.sign if quantity == "influence" else 1)
+
+
+# What each quantity is at a checkpoint of the training. "final" stays at the last one.
+SCORES: dict[str, Callable[[Seed, int], Scores | None]] = {
+    "attention": lambda seed, at: seed.trained("learned", at, "attention"),
+    "final attention": lambda seed, _: seed.trained("learned", -1, "attention"),
+    "relevance": lambda seed, at: seed.trained("learned", at, "relevance"),
+    "influence": lambda seed, at: seed.trained("learned", at, "influence"),
+    "uniform relevance": lambda seed, at: seed.trained("uniform", at, "relevance"),
+    "final uniform relevance": lambda seed, _: seed.trained("uniform", -1, "relevance"),
+    "proxy relevance": lambda seed, _: seed.trained("proxy", -1, "relevance"),
+    "log-odds": lambda seed, _: seed.log_odds,
+}
+# Of the first: its highest word; of the second: its top. The first pair is the question of the check.
+PAIRS = (
+    ("attention", "final uniform relevance"),
+    ("attention", "relevance"),
+    ("influence", "final uniform relevance"),
+    ("final attention", "uniform relevance"),
+    ("uniform relevance", "proxy relevance"),
+    ("uniform relevance", "log-odds"),
+)
+FORETELLING = ("final uniform relevance", "relevance", "influence", "proxy relevance", "log-odds")  # what ξ is of
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """All that was observed, on the texts that can be ranked."""
+
+    seeds: Sequence[Seed]
+    steps: Sequence[int]
+    valid: Bool[np.ndarray, "example token"]
+    kept: Bool[np.ndarray, " example"]
+    top: float
+
+    @cached_property
+    def ranked(self) -> Bool[np.ndarray, "item token"]:
+        """Which places are tokens, of the texts that are kept."""
+        return np.asarray(self.valid[self.kept])
+
+    @cached_property
+    def first(self) -> Observed:
+        """Any observation: what is the same in all of them is read from it."""
+        return next(found[0] for seed in self.seeds for found in (seed.learned, seed.uniform) if found is not None)
+
+    def over(self, kind: str, value: Callable[[Observed], np.ndarray]) -> Float[np.ndarray, "draw item example"] | None:
+        """A quantity of the texts that are kept, of each fit of a kind at each checkpoint; None where there is none."""
+        found = [getattr(seed, kind) for seed in self.seeds]
+        each = [[value(seen)[self.kept] for seen in of] for of in found if of is not None]
+        return np.array(each) if each else None
+
+    def compared(
+        self, pair: tuple[str, str], value: Callable[[Scores, Scores], np.ndarray]
+    ) -> Float[np.ndarray, "draw item example"] | None:
+        """A comparison of two quantities, by seed, checkpoint and text; None where no seed has both."""
+        rows = []
+        for seed in self.seeds:
+            both = [(SCORES[pair[0]](seed, at), SCORES[pair[1]](seed, at)) for at in range(len(self.steps))]
+            each = [value(u[self.kept], v[self.kept]) for u, v in both if u is not None and v is not None]
+            rows += [each] if each else []
+        return np.array(rows) if rows else None
+
+
+def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
+    """Agreements over training with their floors, evenness, accuracy, when it starts, and ξ."""
+    if isinstance(case.subject, KnowsItsTwins):
+        raise NotSupported(f"{case.subject.id} is written down, not trained: there is no training to look at.")
+    if (reason := _not_observable(fits_of(case).recipe)) is not None:
+        raise NotSupported(f"{case.subject.id} {reason}.")
+    not_run: dict[str, str] = {}
+    found = _observe(case, settings, not_run)
+    kept = dict(zip(found.first.ids, found.kept.tolist(), strict=True))
+    per_example: dict[str, np.ndarray] = {}
+    measurements = [
+        *_accuracies(found),
+        *_evenness(found),
+        *(row for pair in PAIRS for row in _agreement(found, pair, per_example)),
+        *_foretold(found),
+    ]
+    probe = probe_of(_observing(case, settings), fits_of(case).corpus)
+    shown = [
+        text
+        for seed in found.seeds[:1]
+        if seed.learned is not None and seed.uniform is not None
+        for text in shown_texts(
+            case.subject, probe, fits_of(case).corpus.labels, seed.learned, seed.uniform, settings.shown
+        )
+    ]
+    return CheckResult(
+        check="dynamics",
+        subject=case.subject.id,
+        holds="retrained",
+        measurements=tuple(measurements),
+        examples=tuple(name for name in kept if kept[name]),
+        per_example=per_example,
+        excluded={name: "fewer than two words to rank" for name in kept if not kept[name]},
+        settings={
+            **asdict(settings),
+            "steps": list(found.steps),
+            "split": _observing(case, settings)["split"],
+            "fitted": {kind: sum(getattr(seed, kind) is not None for seed in found.seeds) for kind in Recipes._fields},
+            "shown_texts": shown,
+            "not_run": not_run,
+        },
+        seed=case.seed,
+    )
+
+
+# The fits --------------------------------------------------------------------------------------------------------
+
+
+def plan(case: Case, settings: DynamicsSettings) -> list[Recipe]:
+    """Each seed observed, with its own weights, under uniform ones, and as a bag of words."""
+    if case.fits is None or _not_observable(case.fits.recipe) is not None:
+        return []
+    return [recipe for of_kind in _recipes(case, settings) for recipe in of_kind]
+
+
+def _not_observable(recipe: Recipe) -> str | None:
+    """Why a model's relevances cannot be followed; None where they can."""
+    if "hf" in recipe.model or recipe.model.get("decoder") == "merge":
+        return "has no relevances to follow: its logits are not linear in the weights"
+    if recipe.model.get("hierarchical"):
+        return "attends to sentences, and this is about words"
+    return "decides several things about a text" if recipe.model.get("label_wise") else None
+
+
+def _observing(case: Case, settings: DynamicsSettings) -> dict[str, object]:
+    fits = fits_of(case)
+    training = TrainingSettings(**fits.recipe.training)
+    steps = checkpoint_steps(steps_of(training, len(fits.corpus["train"])), settings.checkpoints)
+    split = "test" if fits.corpus.splits.get("test") else "dev"
+    return plan_observe(steps, examples=settings.examples, split=split)
+
+
+def _recipes(case: Case, settings: DynamicsSettings) -> Recipes:
+    """The subject's recipe trained to its last epoch, so that all trainings have the same steps."""
+    own, observe = fits_of(case).recipe, _observing(case, settings)
+    learned = [
+        replace(recipe, training={**own.training, "patience": 0}, observe=observe)
+        for recipe in seed_recipes(case, settings.seeds)
+    ]
+    uniform = [imposing(replace(recipe, seed=recipe.seed + UNIFORM_SEED), weights="uniform") for recipe in learned]
+    # The mean of the embeddings, and a linear map of it: the published proxy, trained as the others are.
+    proxy = [
+        replace(
+            imposing(replace(recipe, seed=recipe.seed + PROXY_SEED), weights="uniform"),
+            model={**own.model, "encoder": "none"},
+        )
+        for recipe in learned
+    ]
+    return Recipes(learned, uniform, proxy)
+
+
+def _observe(case: Case, settings: DynamicsSettings, not_run: dict[str, str]) -> Trainings:
+    """What is there of each fit; why the rest is not is added to `not_run`."""
+    fits, recipes = fits_of(case), _recipes(case, settings)
+
+    def seen(recipe: Recipe) -> Sequence[Observed] | None:
+        try:
+            folder = fits.folder_of(recipe)
+        except NotSupported as error:
+            not_run[describe(recipe)] = str(error)
+            return None
+        return [read_observed(folder, step) for step in observed_steps(folder)]
+
+    made = {kind: [seen(recipe) for recipe in of_kind] for kind, of_kind in recipes._asdict().items()}
+    every = [found for of_kind in made.values() for found in of_kind if found is not None]
+    if not any(made["learned"]):
+        raise NotSupported(f"no training of the model was observed: {next(iter(not_run.values()))}")
+    first = every[0][0]
+    if any(len(found) != len(every[0]) or not np.array_equal(found[0].lengths, first.lengths) for found in every):
+        raise NotSupported("the observed trainings do not have the same steps and words: delete their folders.")
+    log_odds = None
+    try:
+        log_odds = log_odds_of(case.subject, probe_of(_observing(case, settings), fits.corpus), first.valid)
+    except NotSupported as error:
+        not_run["log-odds"] = str(error)
+    sign = -1 if settings.as_published else 1
+    return Trainings(
+        [
+            Seed(learned, uniform, proxy, log_odds, sign)
+            for learned, uniform, proxy in zip(made["learned"], made["uniform"], made["proxy"], strict=True)
+        ],
+        [found.step for found in every[0]],
+        first.valid,
+        first.lengths > 1,
+        settings.top,
+    )
+
+
+# What is measured ------------------------------------------------------------------------------------------------
+
+
+def _accuracies(found: Trainings) -> Iterator[Measurement]:
+    """On the observed texts, of each kind of fit at each checkpoint."""
+    gold = found.first.gold[found.kept]
+    share = float((gold == np.bincount(gold).argmax()).mean())
+    yield Measurement("prior", share, share, share, len(gold), "none: this is the floor on these very texts", {})
+    for kind in Recipes._fields:
+        right = found.over(kind, lambda seen: seen.right)
+        if right is not None:
+            yield from _by_step("accuracy", right, found.steps, "prior", {"fit": kind})
+
+
+def _evenness(found: Trainings) -> Iterator[Measurement]:
+    """How evenly the weights are spread: their entropy over that of uniform ones."""
+    even = found.over("learned", lambda seen: stats.evenness(seen.padded("attention"), seen.valid))
+    if even is not None:
+        yield from _by_step("evenness", even, found.steps, "1: uniform weights; 0: all on one token", {})
+
+
+def _agreement(found: Trainings, pair: tuple[str, str], per_example: dict[str, np.ndarray]) -> Iterator[Measurement]:
+    """A of a pair with its floor, their difference and τ at each checkpoint; the last, the largest, and the start."""
+    agreed = found.compared(pair, lambda u, v: stats.top_agreement(u, v, found.ranked, found.top))
+    if agreed is None:
+        return
+    floor = found.compared(pair, lambda _, v: stats.top_agreement_floor(v, found.ranked, found.top))
+    tau = found.compared(pair, lambda u, v: stats.kendall_tau(u, v, found.ranked).correlation)
+    assert floor is not None
+    assert tau is not None
+    by = {"pair": list(pair)}
+    above = list(_by_step("A_above", agreed - floor, found.steps, "0: the floor", by))
+    curves = {
+        "A": list(_by_step("A", agreed, found.steps, FLOOR, by)),
+        "A_floor": list(_by_step("A_floor", floor, found.steps, "none: this is the floor", by)),
+        "A_above": above,
+        "tau": list(_by_step("tau", tau, found.steps, "0: no order in common", by)),
+    }
+    best = int(agreed.mean(axis=(0, 2)).argmax())
+    for rows in curves.values():
+        yield from rows
+        yield from (row._replace(by={**row.by, "at": "last"}) for row in rows if row.by["step"] == found.steps[-1])
+    yield curves["A"][best]._replace(by={**by, "step": found.steps[best], "at": "max"})
+    yield _start(above, by)
+    per_example["A:" + ", ".join(pair)] = agreed[:, -1].mean(0)
+    per_example["A_floor:" + ", ".join(pair)] = floor[:, -1].mean(0)
+
+
+def _start(above: Sequence[Measurement], by: Mapping[str, object]) -> Measurement:
+    """The first step from which on A is above its floor, with its interval; the ends are the steps it lies between."""
+    stays = [all(row.low > 0 for row in above[at:]) for at in range(len(above))]
+    baseline = f"{above[-1].by['step']}: the last step"
+    if not stays[-1]:
+        last = float(above[-1].by["step"])
+        return Measurement("starts", np.inf, last, np.inf, above[-1].n, baseline, by)
+    at = stays.index(True)
+    step = float(above[at].by["step"])
+    return Measurement("starts", step, float(above[max(0, at - 1)].by["step"]), step, above[at].n, baseline, by)
+
+
+def _foretold(found: Trainings) -> Iterator[Measurement]:
+    """ξ: how good independent models are once their weights foretell the reference's as well as a quantity does.
+
+    The reference is the first seed that is there, the independent models are the others.
+    """
+    honest = [seed for seed in found.seeds if seed.learned is not None]
+    if len(honest) < 2:
+        return
+    reference, others = honest[0], honest[1:]
+    target = SCORES["final attention"](reference, -1)
+    assert target is not None
+    target = target[found.kept]
+
+    def agreement(v: Scores) -> float:
+        return float(stats.top_agreement(target, v[found.kept], found.ranked, found.top).mean())
+
+    of_others = Trainings(others, found.steps, found.valid, found.kept, found.top)
+    by_step = [np.mean([agreement(seed.learned[at].padded("attention")) for seed in others if seed.learned])
+               for at in range(len(found.steps))]  # fmt: skip
+    right = of_others.over("learned", lambda seen: seen.right)
+    own = Trainings([reference], found.steps, found.valid, found.kept, found.top).over("learned", lambda s: s.right)
+    assert right is not None
+    assert own is not None
+    most = f"{own.mean(axis=(0, 2)).max():.3f}: the reference at its best (ξ*)"
+    for name in FORETELLING:
+        scores = SCORES[name](reference, -1)
+        if scores is not None:
+            reached = [at for at, value in enumerate(by_step) if value > agreement(scores)]
+            at = reached[0] if reached else len(found.steps) - 1
+            by = {"foretold_by": name, "step": found.steps[at], "reached": bool(reached)}
+            yield Measurement("xi", *stats.two_way_interval(right[:, at]), most, by)
+
+
+def _by_step(
+    name: str,
+    values: Float[np.ndarray, "draw item example"],
+    steps: Sequence[int],
+    baseline: str,
+    by: Mapping[str, object],
+) -> Iterator[Measurement]:
+    """A row a checkpoint, over seeds and texts; texts that are undefined for a seed are counted, not averaged."""
+    for at, step in enumerate(steps):
+        defined = np.isfinite(values[:, at]).all(axis=0)
+        if defined.any():
+            beside = {"undefined": int((~defined).sum())} if not defined.all() else {}
+            interval = stats.two_way_interval(values[:, at][:, defined])
+            yield Measurement(name, *interval, baseline, {**by, "step": step, **beside})
+
+
+dynamics = Check(
+    name="dynamics",
+    question="When in training does attention come to follow output relevance?",
+    paper="Snell et al. 2021",
+    holds="retrained",
+    baseline="the same agreement with the second scores shuffled",
+    settings=DynamicsSettings,
+    measure=measure,
+    cost=lambda _, settings: settings.examples,
+    default=False,
+    plan=plan,
+    refits=True,
+)

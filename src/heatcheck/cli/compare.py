@@ -1,0 +1,131 @@
+"""`heatcheck compare`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heatcheck.cli.options import AsJson
+from heatcheck.cli.report import chosen_formats
+from heatcheck.errors import BadInput, MissingPackage
+
+if TYPE_CHECKING:
+    from heatcheck.auditing import Audit
+    from heatcheck.report.compare import Cell
+    from heatcheck.report.compared import Comparison
+
+FORMATS = ("html", "md", "json", "csv")
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of 2 to 6 audits.")],
+    out: Annotated[Path | None, typer.Option(help="File to write.", show_default="comparison.html")] = None,
+    formats: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="Comma-separated: html (a page), md, json or csv.",
+            show_default="as --out ends, or html",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Put the cards and curves of several audited models side by side; runs nothing.
+
+    heatcheck compare heatcheck-out/audits/3c30f70e6ea2 heatcheck-out/audits/90b1c4d2aa07
+
+    heatcheck compare audits/lstm audits/bert audits/cnn --out three.html
+
+    Says whether the numbers can be compared at all. Differences, text by text, are from the first one named.
+    """
+    paths = _files(out, formats)
+
+    from heatcheck.auditing import read_audit
+    from heatcheck.cli import show
+    from heatcheck.report import write_comparison
+    from heatcheck.report.compare import comparison_facts
+    from heatcheck.report.compared import MOST
+    from heatcheck.report.compared import compare as set_side_by_side
+
+    if not 2 <= len(runs) <= MOST:
+        raise BadInput(f"compare takes 2 to {MOST} folders of audits, not {len(runs)}.")
+    for at, run in enumerate(runs):
+        if run.resolve() in [other.resolve() for other in runs[:at]]:
+            raise BadInput(f"{run} is named twice: an audit does not differ from itself.")
+    audits = names_of(runs, [read_audit(run) for run in runs])
+    found = set_side_by_side(audits)
+    if not json:
+        _say(found)
+    written = []
+    for path in paths:
+        try:
+            written.append(write_comparison(found, path))
+        except MissingPackage as error:  # a machine for computing may have nothing to draw with
+            typer.echo(f"heatcheck: no {path.name}: {error}", err=True)
+    if json:
+        show.as_json({"files": [str(path) for path in written], **comparison_facts(found)})
+        return
+    for path in written:
+        typer.echo(f"comparison: {path}")
+
+
+def names_of(runs: Sequence[Path], audits: Sequence["Audit"]) -> dict[str, "Audit"]:
+    """Audits by what their models are called; by their folders too, where two are called the same."""
+    subjects = [audit.subject for audit in audits]
+    doubtful = {subject for subject in subjects if subjects.count(subject) > 1}
+    names = [
+        f"{subject} ({run.resolve().name})" if subject in doubtful else subject
+        for subject, run in zip(subjects, runs, strict=True)
+    ]
+    if len(set(names)) < len(names):  # folders of one name in different places
+        names = [f"{subject} ({run})" for subject, run in zip(subjects, runs, strict=True)]
+    return dict(zip(names, audits, strict=True))
+
+
+def _files(out: Path | None, formats: str | None) -> list[Path]:
+    """Where to write each format.
+
+    >>> [str(path) for path in _files(Path("mine.md"), None) + _files(None, "html,csv")]
+    ['mine.md', 'comparison.html', 'comparison.csv']
+    """
+    ending = out.suffix.lstrip(".").lower() if out is not None else ""
+    if ending and ending not in FORMATS:
+        raise BadInput(f"--out ends in {', '.join(f'.{one}' for one in FORMATS)}, not .{ending}.")
+    chosen = chosen_formats(formats or ending or "html", FORMATS)
+    if ending and ending not in chosen:
+        raise BadInput(f"--out {out} is not {' or '.join(chosen)}: give it another ending, or --format {ending}.")
+    if out is not None and out.is_dir():
+        raise BadInput(f"--out {out} is a folder: name a file in it.")
+    stem = out.with_suffix("") if out is not None and ending else out or Path("comparison")
+    return [stem.with_name(f"{stem.name}.{one}") for one in chosen]
+
+
+def _say(found: "Comparison") -> None:
+    """The cards in a table, whether they can be compared, and what differs."""
+    from heatcheck.cli import show
+    from heatcheck.report.compare import card_rows
+
+    rows = [
+        [f"{row.name}{'' if row.alike else ' *'}", *(_said(cell) for cell in row.cells)] for row in card_rows(found)
+    ]
+    show.table(["", *found.names], rows)
+    if any(not row.alike for row in card_rows(found)):
+        typer.echo("* not the same statistic in every column: these numbers cannot be compared.")
+    typer.echo(f"\n{found.statement}")
+    for told, kind in ((found.differing, "differs"), (found.lacking, "not in all")):
+        for one in told:
+            of_models = "; ".join(f"{name}: {value}" for name, value in zip(found.names, one.values, strict=True))
+            typer.echo(f"{kind}: {one.what} ({of_models})")
+    typer.echo("")
+
+
+def _said(cell: "Cell") -> str:
+    """State, statistic, interval and n."""
+    from heatcheck.auditing import interval
+    from heatcheck.report.wording import counted
+
+    if not cell.line.evidence:
+        return cell.line.state
+    m = cell.line.evidence[0]
+    return f"{cell.line.state}\n{m.name} = {interval(m)}\nn = {counted(m)}"

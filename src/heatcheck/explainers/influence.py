@@ -1,0 +1,55 @@
+"""How much the loss falls as a gate on each word's embedding opens."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heatcheck.data import Batch, Example
+from heatcheck.explainers.gradient import EMBEDDING
+from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.tokens import explain_tokens
+from heatcheck.models import Run, Subject, differentiate
+
+
+def token_influence(subject: Subject, batch: Batch, *, as_published: bool = False) -> Float[Tensor, "example token"]:
+    """−dL/dg_t at g = 1, where g_t multiplies the token's embedding and L is the loss of the right label.
+
+    Where an example has no label, or several, L is the loss of the predicted one. `as_published` turns the sign round,
+    as the released code does by negating twice: it then ranks first the words that make the loss worse.
+    """
+    seen: list[Tensor] = []
+
+    def note(embedded: Tensor) -> Tensor:
+        seen.append(embedded.detach())
+        return embedded
+
+    def log_probability(run: Run) -> Float[Tensor, " example"]:
+        logs = run.logits[:, 0].double().log_softmax(-1)
+        return logs.gather(1, _labels(run, batch)[:, None])[:, 0]
+
+    slope = differentiate(subject, batch, [EMBEDDING], log_probability, edits={EMBEDDING: note})
+    found = (slope[EMBEDDING] * seen[0]).double().sum(-1)
+    return -found if as_published else found
+
+
+def _labels(run: Run, batch: Batch) -> Int[Tensor, " example"]:
+    """The right label of the first decision; the predicted one where there is none."""
+    predicted = run.logits[:, 0].argmax(-1)
+    if batch.gold is None:
+        return predicted
+    return torch.where(batch.gold[:, 0] >= 0, batch.gold[:, 0], predicted)
+
+
+def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+    return explain_tokens(subject, examples, lambda batch: token_influence(subject, batch))
+
+
+influence = Explainer(
+    "influence",
+    "how much the loss of the right label falls as a gate on the word's embedding opens",
+    signed=True,
+    explain=explain,
+    paper="Snell et al. 2021",
+)

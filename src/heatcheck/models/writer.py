@@ -1,0 +1,90 @@
+"""Two ways for a decoder to use a context, cut where attention comes in: `before` it asks, `after` it has been told.
+
+Luong's asks after its recurrent step and tells nothing back to it, so that under teacher forcing all steps go at once.
+Bahdanau's asks before, and the context enters the step: each one waits for the last.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+State: TypeAlias = Tensor | tuple[Tensor, Tensor]  # of a GRU; of an LSTM with its cell
+CELLS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM}
+Words: TypeAlias = Float[Tensor, "example query word"]  # embeddings
+Contexts: TypeAlias = Float[Tensor, "example query context"]
+Features: TypeAlias = Float[Tensor, "example query feature"]
+
+
+class Kept(NamedTuple):
+    """What asks, and the recurrent state by then."""
+
+    query: Tensor
+    state: State
+
+    def repeated(self, times: int) -> "Kept":
+        """Each example so many times in a row; states are [layer example feature]."""
+        state = self.state
+        if isinstance(state, tuple):
+            again: State = (state[0].repeat_interleave(times, 1), state[1].repeat_interleave(times, 1))
+        else:
+            again = state.repeat_interleave(times, 1)
+        return Kept(self.query.repeat_interleave(times, 0), again)
+
+
+class Writer(nn.Module):
+    """Base of both. `size` is the width of what decides; `at_once` says whether steps wait for contexts."""
+
+    size: int
+    at_once: bool
+
+    def before(self, embedded: Words, state: State) -> Kept:
+        """From the embeddings of the last words to what asks."""
+        raise NotImplementedError
+
+    def after(self, embedded: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
+        """From the context to what decides, and the state that the next step starts from."""
+        raise NotImplementedError
+
+
+class LuongWriter(Writer):
+    """tanh(Q [d; P c]): as in Snell et al.'s copy task."""
+
+    at_once = True
+
+    def __init__(self, cell: str, embedding: int, hidden: int, context: int) -> None:
+        super().__init__()
+        self.recurrent = CELLS[cell](embedding, hidden, batch_first=True)
+        self.of_context = nn.Linear(context, hidden)
+        self.merge = nn.Linear(2 * hidden, hidden)
+        self.size = hidden
+
+    def before(self, embedded: Words, state: State) -> Kept:
+        return Kept(*self.recurrent(embedded, state))
+
+    def after(self, _: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
+        both = torch.cat([kept.query, self.of_context(context)], dim=-1)
+        return self.merge(both).tanh(), kept.state
+
+
+class BahdanauWriter(Writer):
+    """[s; c; e], where s has read c: as in Pruthi et al.'s code."""
+
+    at_once = False
+
+    def __init__(self, cell: str, embedding: int, hidden: int, context: int) -> None:
+        super().__init__()
+        self.recurrent = CELLS[cell](embedding + context, hidden, batch_first=True)
+        self.size = hidden + context + embedding
+
+    def before(self, _: Words, state: State) -> Kept:
+        hidden = state[0] if isinstance(state, tuple) else state
+        return Kept(hidden.transpose(0, 1), state)
+
+    def after(self, embedded: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
+        written, state = self.recurrent(torch.cat([embedded, context], dim=-1), kept.state)
+        return torch.cat([written, context, embedded], dim=-1), state
+
+
+WRITERS: dict[str, type[LuongWriter] | type[BahdanauWriter]] = {"bahdanau": BahdanauWriter, "luong": LuongWriter}

@@ -1,0 +1,259 @@
+"""Several audits set against each other: whether their numbers can be compared, and how far the models differ."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck.auditing import Audit
+from heatcheck.engine import stream
+from heatcheck.errors import BadInput
+from heatcheck.report.wording import explainer_name, in_order, said, spaced, title
+from heatcheck.stats import Interval, bootstrap_interval
+
+MOST = 6  # more colours and columns than these nobody can tell apart
+ACCURACY = ("audit", "right")
+
+# Of the same text: check, first part of the value's name -> what it is, its other parts in its place.
+_PAIRED = {
+    ("agreement", "tau"): "Kendall τ of {}",
+    ("erasure", "effect"): "change of the probability without the words ranked first: {}",
+    ("perturbation", "area"): "area between the two orders of removal: {}",
+    ("permutation", "delta"): "median change of the output when the weights are shuffled",
+    ("permutation", "q"): "share of shuffles that keep the answer (q)",
+    ("counterfactual", "jsd"): "largest JSD of weights that keep the answer: {}",
+    ("necessity", "accuracy"): "accuracy on all texts of the split with {} weights",
+    ("necessity", "change"): "change of the probability when {} weights are put in",
+    ("seed_variance", "jsd"): "JSD from the weights of other seeds",
+    ("plausibility", "auprc"): "AUPRC with people’s marks: {}",
+}
+_PUT_IN = {"swapped:own": "its own", "swapped:uniform": "uniform", "uniform": "uniform", "permuted": "shuffled"}
+_OF_ATTENTION = {"agreement", "erasure", "perturbation", "plausibility"}  # rivals by themselves are not compared
+
+
+class Differing(NamedTuple):
+    """Something in which audits differ."""
+
+    what: str
+    values: tuple[str, ...]  # one a model
+    matters: bool  # numbers are then not comparable one by one
+
+
+class Lacking(NamedTuple):
+    """Something that not all audits have."""
+
+    what: str
+    values: tuple[str, ...]  # one a model: "yes", or why not
+
+
+class Paired(NamedTuple):
+    """A model minus the first, text by text."""
+
+    check: str
+    name: str  # of the value in the result
+    what: str
+    model: str
+    difference: Interval
+    common: int  # texts in both audits; `difference.n` of them have the value in both
+
+    @property
+    def settled(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.difference.low > 0 or self.difference.high < 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What can be said of several audits together."""
+
+    audits: Mapping[str, Audit]  # by the name of the model
+    differing: Sequence[Differing]
+    lacking: Sequence[Lacking]
+    paired: Sequence[Paired]
+    not_paired: Sequence[str]  # sentences: what could not be paired, and why
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.audits)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether numbers can be read against each other one by one."""
+        return not any(one.matters for one in self.differing)
+
+    @property
+    def statement(self) -> str:
+        """The same in words."""
+        first = next(iter(self.audits.values()))
+        task = first.task.partition("@")[0]
+        if self.comparable:
+            every = "Both" if len(self.audits) == 2 else f"All {len(self.audits)}"
+            return (
+                f"{every} were audited on the same {first.n:,} texts of {task} (split {first.split}, seed "
+                f"{first.seed}) with the same settings: their numbers can be read against each other."
+            )
+        told = [one.what for one in self.differing if one.matters]
+        named = ", ".join(told[:4]) + (f" and {len(told) - 4} more" if len(told) > 4 else "")
+        return (
+            f"These audits differ in: {named}. Their numbers are not comparable one by one: read each against its own "
+            "baseline, and do not rank the models by them."
+        )
+
+
+def compare(audits: Mapping[str, Audit], *, draws: int = 2000) -> Comparison:
+    """Sets audits against each other, by the names that the models shall have; the first is what others differ from.
+
+    >>> compare({})
+    Traceback (most recent call last):
+    heatcheck.errors.BadInput: a comparison takes 2 to 6 audits, not 0.
+    """
+    if not 2 <= len(audits) <= MOST:
+        raise BadInput(f"a comparison takes 2 to {MOST} audits, not {len(audits)}.")
+    differing = list(_differing(list(audits.values())))
+    paired, not_paired = _all_paired(audits, draws)
+    return Comparison(audits, differing, list(_lacking(list(audits.values()))), paired, not_paired)
+
+
+def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
+    """Data first, then how it was looked at, then with what."""
+    ids = [frozenset(looked.id for looked in audit.examples) for audit in audits]
+    same_data = len({(audit.task, audit.split) for audit in audits}) == 1
+    rows: list[tuple[str, list[Any], bool]] = [
+        ("task", [audit.task for audit in audits], True),
+        ("split", [audit.split for audit in audits], True),
+        ("seed", [audit.seed for audit in audits], True),
+        ("labels", [list(audit.labels) for audit in audits], True),
+        ("number of texts", [audit.n for audit in audits], True),
+    ]
+    for what, values, matters in rows:
+        if _unlike(values):
+            yield Differing(what, tuple(map(_shown, values)), matters)
+    if same_data and len(set(ids)) > 1:
+        common = len(frozenset.intersection(*ids))
+        yield Differing("which texts", tuple(f"{len(own):,}, {common:,} of them in all" for own in ids), True)
+    about = [audit.about for audit in audits]
+    yield from _settings("card", [of.get("card", {}) for of in about])
+    for check in in_order(dict.fromkeys(check for audit in audits for check in audit.results)):
+        have = [check in audit.results for audit in audits]
+        chosen = [of.get("settings", {}).get(check, {}) if has else None for of, has in zip(about, have, strict=True)]
+        yield from _settings(check, chosen)
+    for what in ("heatcheck", "torch"):
+        values = [of.get(what) for of in about]
+        if _unlike(values):
+            yield Differing(f"version of {what}", tuple(map(_shown, values)), False)
+
+
+def _settings(of: str, chosen: Sequence[Mapping[str, Any] | None]) -> Iterator[Differing]:
+    """Settings of a check that differ between those audits that ran it."""
+    known = [one for one in chosen if one is not None]
+    for key in dict.fromkeys(key for one in known for key in one):
+        if _unlike([one.get(key) for one in known]):
+            values = ("not run" if one is None else _shown(one.get(key)) for one in chosen)
+            yield Differing(f"{of}.{key}", tuple(values), True)
+
+
+def _unlike(values: Sequence[Any]) -> bool:
+    # A file has lists where settings had tuples.
+    plain = [list(value) if isinstance(value, tuple) else value for value in values]
+    return any(value != plain[0] for value in plain)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else said(value)  # a name is copied as it is
+
+
+def _lacking(audits: Sequence[Audit]) -> Iterator[Lacking]:
+    """Checks and heatmaps that some have and others do not."""
+    for check in in_order(dict.fromkeys(check for audit in audits for check in audit.results)):
+        if any(check not in audit.results for audit in audits):
+            values = ("yes" if check in audit.results else audit.not_run.get(check, "not run") for audit in audits)
+            yield Lacking(title(check), tuple(values))
+    scored = [dict.fromkeys(name for looked in audit.examples for name in looked.scores) for audit in audits]
+    for name in dict.fromkeys(name for names in scored for name in names):
+        if any(name not in names for names in scored):
+            values = (
+                "yes" if name in names else audit.not_run.get(name, "none")
+                for audit, names in zip(audits, scored, strict=True)
+            )
+            yield Lacking(f"heatmaps: {explainer_name(name)}", tuple(values))
+
+
+def _all_paired(audits: Mapping[str, Audit], draws: int) -> tuple[list[Paired], list[str]]:
+    """Each but the first minus the first, where both looked at the same texts in the same way."""
+    (first, reference), *others = audits.items()
+    found, refused = [], []
+    for model, audit in others:
+        if (audit.task, audit.split, audit.labels) != (reference.task, reference.split, reference.labels):
+            refused.append(f"{model}: its data is not that of {first}.")
+            continue
+        unlike = [
+            check
+            for check in reference.results
+            if check in audit.results and any(_settings(check, [_chosen(one, check) for one in (reference, audit)]))
+        ]
+        refused += [f"{model}: {title(check)} was run with other settings than for {first}." for check in unlike]
+        values, of_first = _per_text(audit, unlike), _per_text(reference, unlike)
+        for key in of_first:
+            if key in values and (one := _pair(key, model, of_first[key], values[key], draws)):
+                found.append(one)
+    order = {key: at for at, key in enumerate(_per_text(reference, ()))}
+    return sorted(found, key=lambda one: order[one.check, one.name]), refused
+
+
+def _chosen(audit: Audit, check: str) -> Mapping[str, Any]:
+    chosen: Mapping[str, Any] = audit.about.get("settings", {}).get(check, {})
+    return chosen
+
+
+def _pair(
+    key: tuple[str, str], model: str, reference: Mapping[str, float], values: Mapping[str, float], draws: int
+) -> Paired | None:
+    common = [example for example in reference if example in values]
+    apart = np.array([values[example] - reference[example] for example in common], dtype=np.float64)
+    known = np.isfinite(apart)
+    what = said_of(*key)
+    if not known.any() or what is None:
+        return None
+    generator = stream(0, "comparison", model, *key)
+    found = bootstrap_interval(apart, generator=generator, draws=draws, valid=known)
+    return Paired(*key, what, model, found, len(common))
+
+
+def _per_text(audit: Audit, unlike: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
+    """What was measured of each text and can be compared, by id."""
+    right = {looked.id: float(looked.predicted == looked.gold) for looked in audit.examples if looked.gold is not None}
+    found = {ACCURACY: right}
+    for check in in_order(audit.results):
+        result = audit.results[check]
+        for name, values in result.per_example.items():
+            if check not in unlike and said_of(check, name) is not None:
+                found[check, name] = _by_id(result.examples, values)
+    return found
+
+
+def _by_id(examples: Sequence[str], values: Float[np.ndarray, " example"]) -> dict[str, float]:
+    return dict(zip(examples, values.astype(np.float64).tolist(), strict=True))
+
+
+def said_of(check: str, name: str) -> str | None:
+    """What a value of each text is, in words; None for what is not compared between models.
+
+    >>> said_of("erasure", "effect:attention:deletion"), said_of("erasure", "effect:gradient:deletion")
+    ('change of the probability without the words ranked first: attention, deletion', None)
+    """
+    if (check, name) == ACCURACY:
+        return "accuracy"
+    kind, _, rest = name.partition(":")
+    words = _PAIRED.get((check, kind))
+    if words is None or (check in _OF_ATTENTION and not rest.startswith("attention")):
+        return None
+    if check == "agreement" and rest.endswith("|random"):
+        return None  # chance differs from chance by chance
+    if check == "necessity":
+        return words.format(_PUT_IN[rest]) if rest in _PUT_IN else None
+    parts = rest.replace("|", " and ").split(":")
+    if check == "counterfactual" and len(parts) == 2:
+        parts = [f"{parts[0]} logits", f"ε = {parts[1]}"]
+    return words.format(spaced(", ".join(parts)))

@@ -1,0 +1,147 @@
+"""The figures of a study of attention scores at several scales λ: what scores tell apart, and how they came to."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heatcheck.report.figures.distribution import alt_data
+from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
+from heatcheck.report.figures.shapes import Rows
+from heatcheck.report.study_scales import scale_of
+from heatcheck.report.study_wording import with_interval
+from heatcheck.studies import Row, StudyResult
+
+_AUC = {
+    "auc:polar": ("attention score, polar", ATTENTION, "diamond"),
+    "auc:positive": ("positive only", MOST, "triangle-up"),
+    "auc:negative": ("negative only", MECHANICAL, "triangle-down"),
+    "auc:polarity": ("|polarity|, polar", RIVAL, "circle"),
+}
+_MASS = {
+    "mass:polar": ("on polar words", ATTENTION, "diamond"),
+    "mass:chance": ("if uniform", FLOOR, "stroke"),
+}
+_GROUPS = {"positive": MOST, "negative": MECHANICAL, "neutral": FLOOR}
+_PANEL, _HEIGHT = 330, 210
+_SMALL, _COLUMNS = 190, 3
+
+
+def auc_by_scale(found: StudyResult) -> Figure | None:
+    """AUC and weight over λ, a row a task."""
+    tasks = list(dict.fromkeys(row.task for row in found.rows if row.quantity == "auc:polar"))
+    if not tasks:
+        return None
+    lines = [
+        altair()
+        .hconcat(
+            _over_scales(found, task, _AUC, title=f"{task}: polar or neutral?", axis="AUC", line=0.5),
+            _over_scales(found, task, _MASS, title=f"{task}: weight", axis="share of the weight", line=None),
+            spacing=30,
+        )
+        .resolve_scale(color="independent", shape="independent")
+        for task in tasks
+    ]
+    caption = (
+        "Left: how surely a score tells polar words from neutral ones, by the λ that attention scores are divided by; "
+        "the dashed line is chance. Right: the share of the weight of a test text that is on its polar words, and what "
+        "uniform weights would put there. Means over seeds with their 95% intervals. All these models may decide "
+        "alike: accuracy is in the table."
+    )
+    chart = altair().vconcat(*lines, spacing=18).resolve_scale(color="independent", shape="independent")
+    return declare("auc-by-scale", "scale", caption, chart)
+
+
+def scores_over_training(found: StudyResult) -> Figure | None:
+    """Mean attention score of each group of words over training, a panel a λ."""
+    curves: dict[tuple[str, str], Rows] = {}
+    for row in found.rows:
+        kind, _, group = row.quantity.partition(":")
+        if kind == "mean_a" and row.bin.startswith("epoch "):
+            point = {"epoch": int(row.bin.removeprefix("epoch ")), "words": group, **_ends(row)}
+            curves.setdefault((row.task, row.encoder), []).append(point)
+    if not curves:
+        return None
+    panels = [_curve(f"{task}, {model}", points) for (task, model), points in curves.items()]
+    caption = (
+        "Mean attention score of each group of words over training, with its 95% interval over seeds; each panel has "
+        "an axis of its own. Where polar words rise above neutral ones, the weights can be read as a list of words "
+        "that matter; where the groups stay within what they started with, they cannot."
+    )
+    chart = altair().concat(*panels, columns=_COLUMNS, spacing={"row": 18, "column": 24})
+    return declare("scores-over-training", "scale", caption, chart)
+
+
+def _over_scales(
+    found: StudyResult,
+    task: str,
+    looks: Mapping[str, tuple[str, str, str]],
+    *,
+    title: str,
+    axis: str,
+    line: float | None,
+) -> Any:
+    alt = altair()
+    places = {quantity: 10 ** (0.06 * (at - (len(looks) - 1) / 2)) for at, quantity in enumerate(looks)}
+    rows = [
+        {
+            "λ": scale_of(row.encoder),
+            "at": scale_of(row.encoder) * places[row.quantity],  # side by side, so that no interval hides another
+            "of": looks[row.quantity][0],
+            **_ends(row, clip=True),
+        }
+        for row in found.rows
+        if row.task == task and row.quantity in looks and not row.bin
+    ]
+    names, colours, shapes = (list(part) for part in zip(*looks.values(), strict=True))
+    known = sorted({row["λ"] for row in rows})
+    x = alt.X("at:Q", title="λ").scale(type="log", domain=[known[0] / 1.6, known[-1] * 1.6], nice=False)
+    x = x.axis(values=known, format="~g", labelFlush=False)
+    y = alt.Y("value:Q", title=axis).scale(domain=[0, 1])
+    legend = {"orient": "top", "columns": 2, "labelLimit": 0}
+    colour = alt.Color("of:N", title=None, sort=names).scale(domain=names, range=colours).legend(**legend)
+    shape = alt.Shape("of:N", title=None, sort=names).scale(domain=names, range=shapes).legend(**legend)
+    chart = alt.Chart(alt_data(rows))
+    layers = [
+        chart.mark_line(size=1.5, opacity=0.5).encode(x=x, y=y, color=colour),
+        chart.mark_rule(size=2).encode(x=x, y="low:Q", y2="high:Q", color=colour),
+        chart.mark_point(size=45, filled=True, opacity=1).encode(
+            x=x,
+            y=y,
+            color=colour,
+            shape=shape,
+            tooltip=["λ:Q", "of:N", alt.Tooltip("shown:N", title=axis), "seeds:Q"],
+        ),
+    ]
+    if line is not None:
+        layers.insert(0, alt.Chart().mark_rule(color=FLOOR, strokeDash=[5, 4]).encode(y=alt.datum(line)))
+    return alt.layer(*layers).properties(width=_PANEL, height=_HEIGHT, title=title)
+
+
+def _curve(title: str, points: Sequence[Mapping[str, Any]]) -> Any:
+    alt = altair()
+    names = list(_GROUPS)
+    colour = alt.Color("words:N", title=None, sort=names).scale(domain=names, range=list(_GROUPS.values()))
+    x = alt.X("epoch:Q", title="epoch").axis(tickCount=4)
+    chart = alt.Chart(alt_data(points))
+    return alt.layer(
+        chart.mark_area(opacity=0.2).encode(x=x, y=alt.Y("low:Q", title="mean a"), y2="high:Q", color=colour),
+        chart.mark_line(size=1.8).encode(
+            x=x,
+            y="value:Q",
+            color=colour.legend(orient="top", symbolOpacity=1),
+            tooltip=["words:N", "epoch:Q", alt.Tooltip("shown:N", title="mean a"), "seeds:Q"],
+        ),
+    ).properties(width=_SMALL, height=120, title=title)
+
+
+def _ends(row: Row, *, clip: bool = False) -> dict[str, Any]:
+    """A mean with its interval, which is drawn as far as shares go."""
+    low, high = (end if math.isfinite(end) else row.value for end in (row.low, row.high))
+    if clip:
+        low, high = max(low, 0.0), min(high, 1.0)
+    numbers = {"value": row.value, "low": low, "high": high}
+    return {
+        **{name: float(f"{number:.5g}") for name, number in numbers.items()},
+        "shown": with_interval(row),
+        "seeds": row.seeds,
+    }

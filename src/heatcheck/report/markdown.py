@@ -1,0 +1,170 @@
+"""An audit as Markdown that GitHub shows well: the card, what it means, then a section a check."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from heatcheck.auditing import Audit
+from heatcheck.engine import write_whole
+from heatcheck.report.audited import audited
+from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
+from heatcheck.report.table import Table
+from heatcheck.report.wording import NOTHING, meaning, said, spaced
+
+_ELSEWHERE = {"papers", "questions", "settings"}  # said beside each check
+_IDS = 20  # of texts left out: the tables have all
+
+
+def write_markdown(audit: Audit, path: Path | str) -> Path:
+    """Write the report without its figures and its heatmaps as one Markdown file."""
+    path = Path(path)
+    text = "\n\n".join(_blocks(audit)) + "\n"
+    write_whole(path, text.encode("utf-8", "replace"))  # half an emoji, which a careless cut leaves, is no UTF-8
+    return path
+
+
+def escaped(text: object) -> str:
+    r"""Words of others as Markdown that shows them as they are, in a paragraph or in a cell of a table.
+
+    Only what would be markup is escaped, so that the source stays readable: a bracket by itself is none.
+
+    >>> print(escaped("a|b <b>x</b> *y* snake_case [1, 2] [z](http://w)"))
+    a\|b &lt;b&gt;x&lt;/b&gt; \*y\* snake_case [1, 2] [z\](http&#58;//w)
+    """
+    words = " ".join(str(text).replace("\\", "\\\\").split())
+    words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    words = re.sub(r"([|*`~$])", r"\\\1", words)
+    words = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", words)
+    words = re.sub(r"\](?=[(\[:])", r"\\]", words)
+    words = words.replace("://", "&#58;//").replace("www.", "www&#46;")  # no address becomes a link
+    return re.sub(r"^([#=+-])|^(\d+)([.)])(?=\s|$)", _at_the_start, words)
+
+
+def table(data: Table) -> str:
+    """A table with its caption; columns of numbers stand at the right."""
+    return "\n".join(
+        (
+            f"**{escaped(data.caption)}**",
+            "",
+            _row(data.columns),
+            _row(["---:" if numeric else "---" for numeric in data.numeric or [False] * len(data.columns)], raw=True),
+            *(_row(row) for row in data.rows),
+        )
+    )
+
+
+def folded(summary: str, inside: str) -> str:
+    """What is opened on request."""
+    return f"<details>\n<summary>{escaped(summary)}</summary>\n\n{inside}\n\n</details>"
+
+
+def listed(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)
+
+
+def _at_the_start(found: re.Match[str]) -> str:
+    """A heading, a list or a line under a heading, if it were left as it is."""
+    return f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}"
+
+
+def _row(cells: Sequence[str], *, raw: bool = False) -> str:
+    return f"| {' | '.join(cells if raw else map(escaped, cells))} |"
+
+
+def _blocks(audit: Audit) -> list[str]:
+    lead, advice = meaning(audit.card.lines, audit.card.across)
+    blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
+    blocks.append(
+        listed(
+            f"{escaped(name)}: **{escaped(value)}**{f' ({escaped(note)})' if note else ''}"
+            for name, value, note in audited(audit)
+        )
+    )
+    blocks += ["## The card", _overview(audit)]
+    for line in audit.card.lines:
+        blocks += _line(card_line(line))
+    blocks.append(
+        "Intervals are 95%. Before any threshold on probabilities the logits were multiplied by "
+        f"{audit.card.logit_scale:.3g}, so that a model and its more confident twin get the same card. There is no "
+        "overall score: the lines answer different questions."
+    )
+    blocks += ["### Apart from the card", *_line(card_line(audit.card.across), level=4)]
+    blocks += ["### And about people", *_line(card_line(audit.card.plausibility), level=4)]
+    blocks += ["## What this means for your heatmaps", escaped(lead)]
+    if advice:
+        blocks.append(listed(map(escaped, advice)))
+    for section in sections(audit, []):
+        blocks += _section(section)
+    return [*blocks, "## About this report", _about(audit)]
+
+
+def _overview(audit: Audit) -> str:
+    rows = []
+    for line in audit.card.every_line:
+        shown = card_line(line)
+        number = shown.statistic
+        cells = (number.value, number.interval, number.n.removeprefix("n = ")) if number else (NOTHING,) * 3
+        rows.append((line.name, f"{shown.sign} {line.state}", *cells, number.quantity if number else ""))
+    return table(Table("In short", ("line", "answer", "statistic", "95% interval", "n", "what it is"), rows))
+
+
+def _line(item: CardLine, *, level: int = 3) -> list[str]:
+    line = item.line
+    blocks = [f"{'#' * level} {item.sign} {escaped(line.state)}: {escaped(line.name)}", f"*{escaped(line.question)}*"]
+    blocks.append(escaped(line.sentence))
+    if line.reason:
+        blocks.append(f"**{'What would run it' if line.state == 'not run' else 'Why'}:** {escaped(line.reason)}")
+    if item.statistic:
+        blocks.append(table(_evidence([item.statistic, *item.against])))
+    aside = {
+        "how to read it": item.statistic.scale if item.statistic else "",
+        "held fixed": item.held if line.state != "not run" else "",
+        "cannot see": line.cannot_see,
+    }
+    if any(aside.values()):
+        blocks.append(listed(f"{key}: {escaped(words)}" for key, words in aside.items() if words))
+    return blocks
+
+
+def _evidence(numbers: Sequence[Evidence]) -> Table:
+    rows = [(one.quantity, one.value, one.interval, one.n.removeprefix("n = ")) for one in numbers]
+    return Table("The statistic, then what it is read against", ("quantity", "value", "95% interval", "n"), rows)
+
+
+def _section(section: Section) -> list[str]:
+    blocks = [f"## {escaped(section.title)}"]
+    if section.question:
+        blocks.append(f"*{escaped(section.question)}*")
+    blocks += [escaped(words) for words in section.reading]
+    facts = {
+        "held fixed": section.held,
+        "kind of model": section.family,
+        "read against": section.baseline,
+        "texts": section.counted,
+        "paper": section.paper,
+    }
+    blocks.append(listed(f"{key}: {escaped(words)}" for key, words in facts.items() if words))
+    if section.not_fitted:
+        lost = "; ".join(f"{name} ({why})" for name, why in section.not_fitted)
+        blocks.append(f"**Could not be run:** {escaped(lost)}. The numbers below are of the others.")
+    blocks += [table(data) for data in section.tables]
+    if section.everything.rows:
+        every = table(section.everything)
+        blocks.append(folded(f"Every number ({len(section.everything.rows)})", every) if section.tables else every)
+    if section.excluded:
+        left_out = listed(
+            f"**{len(ids):,}**: {escaped(reason)} ({escaped(', '.join(ids[:_IDS]))}"
+            f"{f' and {len(ids) - _IDS:,} more' if len(ids) > _IDS else ''})"
+            for reason, ids in section.excluded
+        )
+        blocks.append(folded("Left out, and why", left_out))
+    settings = listed(f"{escaped(key)}: {escaped(value)}" for key, value in section.settings)
+    return [*blocks, folded("Settings", settings)]
+
+
+def _about(audit: Audit) -> str:
+    facts = [("model", audit.subject), ("task", f"{audit.task}, split {audit.split}")]
+    facts += [("labels", ", ".join(audit.labels))]
+    facts += [(spaced(str(key)), said(value)) for key, value in audit.about.items() if key not in _ELSEWHERE]
+    facts += [(f"not run: {spaced(name)}", why) for name, why in audit.not_run.items()]
+    return listed(f"{escaped(key)}: {escaped(value)}" for key, value in facts)

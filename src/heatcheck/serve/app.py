@@ -1,0 +1,288 @@
+"""The API behind the page: every request is checked, bounded in size and time, and answered by one library call."""
+
+import asyncio
+import contextvars
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib.resources import files
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from heatcheck import __version__
+from heatcheck.data import Vocabulary
+from heatcheck.engine import check_time, within
+from heatcheck.errors import HeatcheckError, TookTooLong
+from heatcheck.models import Subject
+from heatcheck.models.hierarchical import sentence_of_each
+from heatcheck.serve import looking
+from heatcheck.serve.offering import offer
+from heatcheck.serve.schema import (
+    Adversary,
+    Asked,
+    AskedAdversary,
+    AskedExplanation,
+    AskedHead,
+    AskedWeights,
+    Bounds,
+    Explained,
+    Head,
+    Imposed,
+    Layers,
+    Looked,
+    Models,
+    Problem,
+)
+
+BODY = 256 * 1024  # bytes of a request
+SECONDS = 20.0  # from a request to its answer
+WAITING = 200  # requests at once; more are told to come back
+
+A = TypeVar("A", bound=Asked)
+Found = TypeVar("Found")
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request could not be read."},
+    404: {"model": Problem, "description": "No such model, or no such place."},
+    413: {"model": Problem, "description": "The request is too large."},
+    422: {"model": Problem, "description": "The request cannot be answered; the sentence says why."},
+    500: {"model": Problem, "description": "A mistake of heatcheck's own."},
+    503: {"model": Problem, "description": "Too much is asked at once, or it took too long."},
+}
+# The page runs its own script and nothing else, and talks to nobody but this server.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+PAGE = {
+    "/": ("heatcheck.serve", "page.html", "text/html"),
+    "/page.js": ("heatcheck.serve", "page.js", "text/javascript"),
+    "/asking.js": ("heatcheck.serve", "asking.js", "text/javascript"),
+    "/drawing.js": ("heatcheck.serve", "drawing.js", "text/javascript"),
+    "/page.css": ("heatcheck.serve", "page.css", "text/css"),
+    "/report.css": ("heatcheck.report", "page.css", "text/css"),
+}
+
+
+class Sentence(JSONResponse):
+    """JSON in which half an emoji, which is no UTF-8, becomes a question mark."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+def make_app(subjects: Mapping[str, Subject], *, seconds: float = SECONDS) -> FastAPI:
+    """The page over these models, by the names it shows. Nothing else on this machine can be reached through it."""
+    facts = [offer(name, subject) for name, subject in subjects.items()]
+    app = FastAPI(title="heatcheck", version=__version__, docs_url=None, redoc_url=None)
+    # A fixed few threads: as many as there are cores, so that memory does not grow with the number of clients.
+    threads = ThreadPoolExecutor(max_workers=_side_by_side(subjects), thread_name_prefix="heatcheck")
+    waiting = 0
+
+    async def answer(work: Callable[[Subject, A], Found], asked: A) -> Found:
+        nonlocal waiting
+        if asked.model not in subjects:
+            raise HTTPException(404, f"there is no model {asked.model!r} here; GET /api/models lists those there are.")
+        if waiting >= WAITING:
+            raise HTTPException(503, "too much is asked at once; try again in a moment.")
+        waiting += 1
+        end = time.monotonic() + seconds
+        job = partial(contextvars.copy_context().run, _in_time, end, work, subjects[asked.model], asked)
+        try:
+            # Whoever asked is told in time, also where work does not look at the clock or has not begun.
+            return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(threads, job), seconds)
+        except TimeoutError:
+            raise TookTooLong("this took too long and was stopped: try a shorter text.") from None
+        finally:
+            waiting -= 1
+
+    @app.get("/api/models")
+    async def models() -> Models:
+        """What there is to ask."""
+        return Models(models=facts, bounds=Bounds())
+
+    @app.post("/api/look", responses=PROBLEMS)
+    async def look(asked: Asked) -> Looked:
+        """The model's answer, and its heatmap."""
+        return await answer(looking.look, asked)
+
+    @app.post("/api/explain", responses=PROBLEMS)
+    async def explain(asked: AskedExplanation) -> Explained:
+        """Scores of the words by the named explainers."""
+        return await answer(looking.explain, asked)
+
+    @app.post("/api/impose", responses=PROBLEMS)
+    async def impose(asked: AskedWeights) -> Imposed:
+        """The answer under other weights."""
+        return await answer(looking.impose, asked)
+
+    @app.post("/api/adversary", responses=PROBLEMS)
+    async def adversary(asked: AskedAdversary) -> Adversary:
+        """Weights as different as can be that move the answer by at most ε."""
+        return await answer(looking.adversary, asked)
+
+    @app.post("/api/layers", responses=PROBLEMS)
+    async def layers(asked: Asked) -> Layers:
+        """All heads of a transformer, from where the answer is read."""
+        return await answer(looking.layers, asked)
+
+    @app.post("/api/head", responses=PROBLEMS)
+    async def head(asked: AskedHead) -> Head:
+        """One head of a transformer: who looks at whom."""
+        return await answer(looking.head, asked)
+
+    for path, (room, name, kind) in PAGE.items():
+        app.add_api_route(path, _file(room, name, kind), include_in_schema=False)
+
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(HeatcheckError, _of_library)
+    app.add_middleware(_Bounded, seconds=seconds)
+    # A page of somebody else's whose name was made to point at this machine cannot talk to it.
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    app.add_middleware(_Guarded)
+    return app
+
+
+def _side_by_side(subjects: Mapping[str, Subject]) -> int:
+    """How many requests are worked on at once: on a GPU one, for torch's switches there are for all threads alike."""
+    elsewhere = any(str(getattr(subject, "device", "cpu")) != "cpu" for subject in subjects.values())
+    return 1 if elsewhere else os.cpu_count() or 1
+
+
+def _in_time(end: float, work: Callable[[Subject, A], Found], subject: Subject, asked: A) -> Found:
+    with within(end - time.monotonic()):
+        check_time()
+        try:
+            return work(subject, asked)
+        finally:
+            _forget_texts(subject)
+
+
+def _forget_texts(subject: Subject) -> None:
+    """What training remembers to cut no text twice would keep here what people typed."""
+    vocabulary = getattr(subject, "vocabulary", None)
+    if isinstance(vocabulary, Vocabulary):
+        vocabulary.forget()
+    sentence_of_each.cache_clear()
+
+
+def _file(room: str, name: str, kind: str) -> Callable[[], Awaitable[Response]]:
+    body = files(room).joinpath(name).read_bytes()
+
+    async def give() -> Response:
+        return Response(body, media_type=f"{kind}; charset=utf-8")
+
+    return give
+
+
+async def _of_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return Sentence({"error": str(error.detail)}, status_code=error.status_code, headers=error.headers)
+
+
+async def _of_validation(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    status = 400 if first["type"] == "json_invalid" else 422
+    return Sentence({"error": f"{where or 'the request'}: {first['msg']}."[:500]}, status_code=status)
+
+
+async def _of_library(_: Request, error: Exception) -> Response:
+    return Sentence({"error": str(error)[:1000]}, status_code=503 if isinstance(error, TookTooLong) else 422)
+
+
+class _Guarded:
+    """Puts HEADERS on every answer, and makes a mistake of ours one sentence.
+
+    Its kind is said, and nowhere the text that brought it about: an exception that went on from here would be logged.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def with_headers(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, with_headers)
+        except Exception as error:
+            if scope["type"] != "http" or begun:
+                raise
+            found = Sentence({"error": f"heatcheck could not do this ({type(error).__name__})."}, 500)
+            await found(scope, receive, with_headers)
+
+
+class _Bounded:
+    """Refuses a body that is too large before all of it has been read, and one that does not arrive."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self.app, self.seconds = app, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self.app(scope, receive, send)
+            return
+        try:
+            body = await asyncio.wait_for(_body(receive), self.seconds)
+        except TimeoutError:
+            await Sentence({"error": "the request did not arrive in time."}, 408)(scope, receive, send)
+            return
+        except _TooLarge:
+            refusal = Sentence({"error": f"a request may have {BODY // 1024} KB, and this one has more."}, 413)
+            await refusal(scope, receive, send)
+            return
+        if body is None:
+            return
+        given = False
+
+        async def again() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, again, send)
+
+
+class _TooLarge(Exception):
+    """A body of more than BODY bytes."""
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """All of it, or None where whoever sent it is gone."""
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > BODY:
+            raise _TooLarge
+    return bytes(body)

@@ -1,0 +1,89 @@
+"""What each model of the page can be asked: found once, when the page starts."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+
+from heatcheck.data import Example, is_task, load_task
+from heatcheck.errors import BadInput, HeatcheckError, MissingPackage, NotSupported
+from heatcheck.explainers import EXPLAINERS, explain_one
+from heatcheck.models import HasLayers, Subject, require_words
+from heatcheck.serve.looking import SLOW, labels_of
+from heatcheck.serve.schema import ModelFacts, Offered, Sample
+
+SAMPLES = 6
+SAMPLE_WORDS = range(4, 41)  # what reads well on one screen
+PROBE = Example("probe", "a good film .")
+
+
+def offer(name: str, subject: Subject) -> ModelFacts:
+    """The facts of a model, and whether each explainer works on it, tried on a few words."""
+    if subject.recipe is not None and subject.recipe.impose is not None:
+        raise BadInput(f"{name} was trained with imposed weights: it has no heatmap of its own to show.")
+    samples = _samples(subject)
+    pair = _pair(subject, samples)
+    probe = Example("probe", PROBE.text, "a film ?" if pair == "needed" else None)
+    batch = subject.encode([probe])
+    with torch.no_grad():
+        run = subject.run(batch, want=subject.sites[-1:])
+    if run.logits.shape[1] > 1:
+        raise BadInput(
+            f"{name} makes {run.logits.shape[1]} decisions about a text; the page shows models that make one."
+        )
+    deep = isinstance(subject, HasLayers)
+    try:
+        require_words(subject, "moving weights by hand")
+        movable = ""
+    except NotSupported as error:
+        movable = str(error)
+    return ModelFacts(
+        name=name,
+        id=subject.id,
+        labels=labels_of(subject, run.logits.shape[-1]),
+        pair=pair,
+        layers=len(subject.sites) if deep else 0,
+        heads=run.parts[subject.sites[-1]].shape[1] if deep else 0,
+        movable=movable,
+        explainers=[_offered(subject, probe, explainer) for explainer in EXPLAINERS],
+        samples=samples,
+    )
+
+
+def _offered(subject: Subject, probe: Example, name: str) -> Offered:
+    explainer = EXPLAINERS[name]
+    why_not = ""
+    try:
+        # Also a rehearsal: what is compiled on first use is compiled before anybody waits for it.
+        explain_one(subject, [probe], name)
+    except (NotSupported, MissingPackage) as error:
+        why_not = str(error)
+    return Offered(name=name, about=explainer.about, signed=explainer.signed, slow=name in SLOW, why_not=why_not)
+
+
+def _pair(subject: Subject, samples: Sequence[Sample]) -> Literal["needed", "possible", "no"]:
+    settings = getattr(subject, "settings", None)
+    if getattr(settings, "segments", 1) == 2 or any(sample.text_pair for sample in samples):
+        return "needed"
+    return "possible" if isinstance(subject, HasLayers) else "no"
+
+
+def _samples(subject: Subject) -> list[Sample]:
+    """A few texts of the task it was made for, where that is on this machine."""
+    task = subject.recipe.task if subject.recipe else subject.id.rpartition("@")[2]
+    name = task.partition("@")[0]
+    try:
+        corpus = load_task(name) if is_task(name) else None
+    except HeatcheckError:
+        corpus = None
+    if corpus is None:
+        return []
+    fitting = [e for e in corpus["test"] if len(e.words) in SAMPLE_WORDS]
+    return [
+        Sample(
+            text=e.text,
+            text_pair=e.text_pair,
+            label=corpus.labels[e.label] if isinstance(e.label, int) else None,
+        )
+        for e in fitting[:SAMPLES]
+    ]

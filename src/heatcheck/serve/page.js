@@ -1,0 +1,491 @@
+import { ask, models, newest, paced, Refused } from "/asking.js";
+import { bars, heatRow, level, make, number, shades, strip } from "/drawing.js";
+
+const $ = (id) => document.getElementById(id);
+const MATRIX_WORDS = 40; // more do not fit on a screen
+const FIRST = ["gradient", "leave_one_out", "gradient_rollout", "rollout"]; // ticked at first, where they work
+
+// ---- what is shown: everything that a link must hold -------------------------------------------------------
+const BLANK = { model: "", text: "", pair: "", erased: [], by: null, epsilon: 0.05,
+                kind: "own", weights: null, rest: 0, seed: 0, layer: null, head: null };
+let state = { ...BLANK };
+let known = new Map();
+let bounds;
+let found = null; // the last answer to /api/look
+let own = { weights: [], rest: 0 }; // of the layer and head whose bars are shown
+let heads = null; // the last answer to /api/layers
+
+const encode = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))))
+  .replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const decode = (text) => JSON.parse(new TextDecoder().decode(
+  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0))));
+
+function remember() {
+  const kept = Object.fromEntries(Object.entries(state)
+    .filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(BLANK[key])));
+  if (kept.weights) kept.weights = kept.weights.map((one) => (one === null ? null : Number(one.toPrecision(6))));
+  // After #, so that the text is never sent anywhere, not even to this server's log.
+  history.replaceState(null, "", "#" + encode(kept));
+}
+
+function recall() {
+  if (location.hash.length < 2) return false;
+  try {
+    state = { ...BLANK, ...decode(location.hash.slice(1)) };
+  } catch {
+    complain("this link is broken: the part after # is not whole.");
+    return false;
+  }
+  if (!known.has(state.model)) {
+    complain(`this link is about the model “${state.model}”, which is not served here.`);
+    state = { ...BLANK };
+    return false;
+  }
+  return true;
+}
+
+// ---- small things ------------------------------------------------------------------------------------------
+const facts = () => known.get(state.model);
+const asked = () => ({ model: state.model, text: state.text, erased: state.erased,
+                       text_pair: facts().pair === "no" || !state.pair ? null : state.pair });
+const words = () => found.words;
+const isOwn = () => state.kind === "own";
+
+function complain(sentence) {
+  $("problem").textContent = sentence[0].toUpperCase() + sentence.slice(1);
+  $("problem").hidden = false;
+}
+
+async function trying(work) {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    complain(error.message);
+  }
+}
+
+// ---- the answer --------------------------------------------------------------------------------------------
+function showAnswer(imposed) {
+  const before = found.probabilities;
+  const now = imposed ? imposed.probabilities : before;
+  const order = before.map((_, at) => at);
+  if (order.length > 6) order.sort((a, b) => Math.max(now[b], before[b]) - Math.max(now[a], before[a]));
+  $("labels").replaceChildren(...order.slice(0, 6).map((at) => {
+    const row = make("div", "label");
+    const bar = make("div", "probability");
+    const fill = make("div", "fill");
+    fill.style.width = 100 * now[at] + "%";
+    const mark = make("div", "its-own");
+    mark.style.left = 100 * before[at] + "%";
+    mark.hidden = !imposed;
+    bar.append(fill, mark);
+    const value = make("b", "", number(now[at], 3));
+    value.dataset.probability = now[at];
+    row.append(make("span", "name", found.labels[at]), bar, value);
+    if (imposed) row.append(make("span", "note", "was " + number(before[at], 3)));
+    return row;
+  }));
+  $("moved").textContent = imposed ? reading(imposed, before) : "";
+  const strange = found.unknown.filter((at) => !state.erased.includes(at)).map((at) => words()[at]);
+  $("unknown").textContent = strange.length
+    ? "Unknown to this model, and all the same to it: " + [...new Set(strange)].slice(0, 12).join(", ") + "." : "";
+}
+
+function reading(imposed, before) {
+  const chosen = (from) => from.indexOf(Math.max(...from));
+  const flipped = chosen(imposed.probabilities) !== chosen(before);
+  const size = `The heatmap moved by ${number(imposed.jsd_nats)} of at most 0.69 (JSD), `
+    + `the answer by ${number(imposed.change, 3)}`;
+  if (flipped) return size + ": another answer. These weights matter here.";
+  if (imposed.change <= 0.05 && imposed.jsd_nats >= 0.2) return size + ": a very different heatmap, the same answer.";
+  return size + ".";
+}
+
+// ---- bars --------------------------------------------------------------------------------------------------
+const board = bars($("bars"), { moved: move, erased: erase });
+
+function currentWeights() {
+  return isOwn() || !state.weights ? [...own.weights, own.rest] : [...state.weights, state.rest];
+}
+
+function showBars() {
+  // The model's own weights are marked once they are not what is shown.
+  const mark = isOwn() ? [] : [...own.weights, own.rest];
+  board.show(currentWeights(), mark, {
+    gone: new Set(state.erased), strange: new Set(found.unknown), fixed: Boolean(facts().movable),
+  });
+  $("whole").hidden = !state.erased.length;
+  const kind = { own: "", given: "moved by hand", uniform: "uniform", permuted: `shuffle ${state.seed + 1}` }[state.kind];
+  const at = state.layer === null ? "" : `layer ${state.layer + 1}, ${state.head === null ? "all heads" : "head " + (state.head + 1)}`;
+  $("where").textContent = [at, kind].filter(Boolean).join(" · ");
+}
+
+function move(place, weight) {
+  const weights = currentWeights();
+  const others = 1 - weights[place];
+  const sharers = weights.map((one, at) => at !== place && one !== null && (at < own.weights.length || own.rest > 0));
+  const count = sharers.filter(Boolean).length;
+  if (!count) return;
+  const after = weights.map((one, at) => {
+    if (at === place) return weight;
+    if (!sharers[at]) return one;
+    return others > 1e-9 ? one * (1 - weight) / others : (1 - weight) / count;
+  });
+  state.rest = after.pop() ?? 0;
+  state.weights = after;
+  state.kind = "given";
+  showBars();
+  imposeSoon();
+}
+
+const imposeSoon = paced(() => trying(impose));
+
+async function impose() {
+  remember();
+  if (isOwn()) { showAnswer(null); return; }
+  const request = { ...asked(), kind: state.kind, layer: state.layer, head: state.head, seed: state.seed };
+  if (state.kind === "given") Object.assign(request, { weights: state.weights.map(share), rest: share(state.rest) });
+  const imposed = await ask("impose", request);
+  if (state.kind !== "given") {
+    state.weights = imposed.weights;
+    state.rest = imposed.rest;
+    showBars();
+  }
+  showAnswer(imposed);
+}
+
+const share = (one) => (one === null ? null : Math.min(1, Math.max(0, one)));
+
+function setKind(kind) {
+  state.kind = kind;
+  state.weights = null;
+  showBars();
+  imposeSoon();
+}
+
+function erase(place) {
+  const gone = new Set(state.erased);
+  if (gone.has(place)) gone.delete(place); else gone.add(place);
+  state.erased = [...gone].sort((a, b) => a - b);
+  if (state.kind === "given") Object.assign(state, { kind: "own", weights: null });
+  refresh();
+}
+
+// ---- another heatmap with the same answer ------------------------------------------------------------------
+const WAYS = {
+  exact: "As far from the model’s own weights as any with this answer: the exact optimum, not a search.",
+  bracket: "As far as could be found; no weights with this answer are farther than the bound.",
+  search: "As far as a short search found, each head by itself; there may be farther ones. Shown is the mean over heads.",
+};
+const adversarySoon = paced(() => trying(adversary));
+let otherWeights = null;
+
+// What is shown is of a text or a model that is no longer asked about.
+function forgetAdversary() {
+  otherWeights = null;
+  $("use").hidden = true;
+  $("adversary-row").replaceChildren(make("p", "note", "…"));
+  $("adversary-found").textContent = "";
+}
+
+async function adversary() {
+  remember();
+  $("epsilon-value").textContent = number(state.epsilon, 3);
+  const request = { ...asked(), epsilon: state.epsilon };
+  const answer = await ask("adversary", request);
+  if (JSON.stringify(asked()) !== JSON.stringify({ ...request, epsilon: undefined })) return; // another text by now
+  otherWeights = answer;
+  $("adversary-note").textContent = WAYS[answer.method];
+  $("use").hidden = answer.method === "search" || Boolean(facts().movable);
+  $("adversary-row").replaceChildren(
+    heatRow("the model’s own", words(), found.weights), heatRow("the same answer", words(), answer.weights));
+  const bound = answer.upper_nats !== null && answer.method === "bracket" ? `, at most ${number(answer.upper_nats)}` : "";
+  $("adversary-found").textContent = `JSD from its own ${number(answer.jsd_nats)}${bound} nats `
+    + `(${number(answer.most_nats)} is the most that any weights can differ); the answer moves by ${number(answer.change, 3)}. `
+    + "That there are such weights says little by itself: every model with a linear read-out has some.";
+}
+
+// ---- rivals ------------------------------------------------------------------------------------------------
+const SPACED = (name) => name.replaceAll("_", " ");
+
+function layRivals() {
+  const offered = facts().explainers.filter((one) => one.name !== "counterfactual");
+  if (state.by === null) {
+    state.by = ["attention", ...FIRST.filter((name) => offered.some((one) => one.name === name && !one.why_not))].slice(0, 4);
+  }
+  const box = (one) => {
+    const label = make("label", one.why_not ? "cannot" : "");
+    const tick = make("input");
+    tick.type = "checkbox";
+    tick.value = one.name;
+    tick.checked = state.by.includes(one.name);
+    tick.disabled = Boolean(one.why_not);
+    label.title = one.why_not || one.about;
+    label.append(tick, " " + SPACED(one.name) + (one.slow ? " (slow)" : ""));
+    return label;
+  };
+  $("by").replaceChildren(make("legend", "", "methods"),
+    ...offered.filter((one) => !one.why_not).map(box));
+}
+
+const rivalsOnce = newest();
+
+async function rivals() {
+  remember();
+  const by = facts().explainers.filter((one) => state.by.includes(one.name) && !one.why_not).map((one) => one.name);
+  by.sort((a, b) => (b === "attention") - (a === "attention"));
+  // A row a method, each asked by itself, so that a quick one does not wait for a slow one.
+  const rows = by.map((name) => {
+    const waiting = make("div", "row");
+    waiting.append(make("span", "who", SPACED(name)), make("p", "heat note", "…"));
+    return waiting;
+  });
+  $("rows").replaceChildren(...rows);
+  await rivalsOnce((signal) => Promise.all(by.map(async (name, at) => {
+    const answer = await ask("explain", { ...asked(), by: [name] }, signal);
+    if (signal.aborted) return;
+    const about = facts().explainers.find((one) => one.name === name).about;
+    if (answer.missing[name]) rows[at].lastChild.textContent = answer.missing[name];
+    else rows[at].replaceWith(heatRow(SPACED(name), words(), answer.scores[name], about));
+  })));
+}
+
+// ---- layers and heads --------------------------------------------------------------------------------------
+function layHeads() {
+  const { layers, heads: count } = facts();
+  $("heads").hidden = !layers;
+  const fill = (id, many, all) => $(id).replaceChildren(...all.map(([value, text]) => new Option(text, value)),
+    ...Array.from({ length: many }, (_, at) => new Option(String(at + 1), String(at))));
+  fill("layer", layers, [["", "the heatmap: last layer, all heads"]]);
+  fill("head", count, [["", "all (mean)"]]);
+  $("layer").value = state.layer ?? "";
+  $("head").value = state.head ?? "";
+}
+
+function rowOf(layer, head) {
+  if (head !== null) return { weights: heads.rows[layer][head], rest: heads.rest[layer][head] };
+  const mean = (values) => (values.includes(null) ? null : values.reduce((a, b) => a + b, 0) / values.length);
+  return {
+    weights: words().map((_, at) => mean(heads.rows[layer].map((one) => one[at]))),
+    rest: mean(heads.rest[layer]),
+  };
+}
+
+function showGlance() {
+  const colours = shades();
+  const many = facts().heads;
+  const top = make("tr");
+  top.append(make("th", "", "layer"), ...Array.from({ length: many }, (_, at) => make("th", "", String(at + 1))));
+  const rows = heads.rows.map((layer, l) => {
+    const row = make("tr");
+    row.append(make("th", "", String(l + 1)));
+    layer.forEach((weights, h) => {
+      const chosen = state.layer === l && (state.head === h || state.head === null);
+      const cell = make("button", chosen ? "chosen" : "");
+      cell.type = "button";
+      const best = weights.reduce((most, one, at) => ((one ?? 0) > (weights[most] ?? 0) ? at : most), 0);
+      const label = `layer ${l + 1}, head ${h + 1}: most on “${words()[best]}” ${number(weights[best] ?? 0)}`
+        + `, on no word ${number(heads.rest[l][h])}`;
+      cell.title = label;
+      cell.setAttribute("aria-label", label);
+      cell.setAttribute("aria-pressed", String(chosen));
+      const canvas = make("canvas");
+      strip(canvas, weights, colours);
+      cell.append(canvas);
+      cell.addEventListener("click", () => choose(l, h));
+      const holder = make("td");
+      holder.append(cell);
+      row.append(holder);
+    });
+    return row;
+  });
+  $("glance").replaceChildren(top, ...rows);
+}
+
+function choose(layer, head) {
+  Object.assign(state, { layer, head: layer === null ? null : head, kind: "own", weights: null });
+  $("layer").value = layer ?? "";
+  $("head").value = state.head ?? "";
+  showHead();
+  imposeSoon();
+}
+
+function showHead() {
+  own = state.layer === null ? { weights: found.weights, rest: found.rest } : rowOf(state.layer, state.head);
+  showBars();
+  if (!heads) return;
+  showGlance();
+  trying(matrix);
+}
+
+const matrixOnce = newest();
+
+async function matrix() {
+  const layer = state.layer ?? facts().layers - 1;
+  const kept = words().map((_, at) => at).filter((at) => words()[at] && !state.erased.includes(at));
+  const who = `Layer ${layer + 1}, ${state.head === null ? "mean over heads" : "head " + (state.head + 1)}`;
+  if (kept.length > MATRIX_WORDS) {
+    $("matrix").replaceChildren();
+    $("matrix-note").textContent = `Shown of at most ${MATRIX_WORDS} words; this text has ${kept.length}.`;
+    return;
+  }
+  const answer = await matrixOnce((signal) => ask("head", { ...asked(), layer, head: state.head }, signal));
+  if (!answer) return;
+  $("matrix-note").textContent = who + ": a row is a word that looks, a column a word that is looked at; each row is scaled to its own largest.";
+  const table = make("table", "matrix");
+  const top = make("tr");
+  top.append(make("td"));
+  kept.forEach((at) => {
+    const cell = make("th", "across");
+    cell.append(make("span", "", words()[at]));
+    top.append(cell);
+  });
+  table.append(top, ...kept.map((from) => {
+    const row = make("tr");
+    row.append(make("th", "", words()[from]));
+    const weights = kept.map((at) => answer.matrix[from][at]);
+    const largest = Math.max(...weights.map((one) => one ?? 0));
+    kept.forEach((to, at) => {
+      const cell = make("td", "h" + level(weights[at], largest));
+      cell.title = `${words()[from]} → ${words()[to]}: ${weights[at] === null ? "none" : number(weights[at], 3)}`;
+      row.append(cell);
+    });
+    return row;
+  }));
+  $("matrix").replaceChildren(table);
+}
+
+// ---- a text, read ------------------------------------------------------------------------------------------
+const lookOnce = newest();
+
+async function refresh() {
+  remember();
+  $("problem").hidden = true;
+  if (!state.text.trim()) { $("found").hidden = true; return; }
+  const waits = facts().pair === "needed" && !state.pair.trim();
+  if (waits) { $("found").hidden = true; complain("this model reads two texts: type the question too."); return; }
+  await trying(async () => {
+    const deep = facts().layers > 0;
+    let answers;
+    try {
+      answers = await lookOnce((signal) => Promise.all(
+        [ask("look", asked(), signal), deep ? ask("layers", asked(), signal) : null]));
+    } catch (error) {
+      $("found").hidden = true;
+      throw error;
+    }
+    if (!answers) return;
+    [found, heads] = answers;
+    $("found").hidden = false;
+    if (state.weights && state.weights.length !== words().length) Object.assign(state, { kind: "own", weights: null });
+    board.lay(words(), deep ? "no word" : "");
+    showAnswer(null);
+    showHead();
+    if (facts().movable) $("how").textContent = "These weights cannot be moved: " + facts().movable;
+    for (const id of ["own", "uniform", "permuted"]) $(id).disabled = Boolean(facts().movable);
+    $("adversary").hidden = Boolean(facts().movable);
+    imposeSoon();
+    forgetAdversary();
+    if (!facts().movable) adversarySoon();
+    trying(rivals);
+  });
+}
+
+let typing;
+function typed() {
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    Object.assign(state, { text: $("text").value, pair: $("pair").value, erased: [], kind: "own", weights: null });
+    refresh();
+  }, 250);
+}
+
+function layModel() {
+  $("model").value = state.model;
+  $("text").value = state.text;
+  $("pair").value = state.pair;
+  $("pair-label").hidden = facts().pair === "no";
+  const samples = facts().samples;
+  $("sample-label").hidden = !samples.length;
+  $("sample").replaceChildren(new Option("choose …", ""), ...samples.map((one, at) =>
+    new Option((one.label ? `[${one.label}] ` : "") + one.text.slice(0, 70), String(at))));
+  $("epsilon").value = Math.log10(state.epsilon);
+  layRivals();
+  layHeads();
+}
+
+async function start() {
+  const offered = await models();
+  bounds = offered.bounds;
+  known = new Map(offered.models.map((one) => [one.name, one]));
+  $("text").title = `at most ${bounds.words} words`;
+  $("model").replaceChildren(...offered.models.map((one) => new Option(one.name, one.name)));
+  const restored = recall();
+  if (!restored) {
+    state.model = offered.models[0].name;
+    state.text = $("text").value; // somebody may have been quicker
+    const sample = offered.models[0].samples.find((one) => one.text.split(" ").length > 7) ?? offered.models[0].samples[0];
+    if (sample && !state.text) Object.assign(state, { text: sample.text, pair: sample.text_pair ?? "" });
+  }
+  layModel();
+  const problem = $("problem").hidden ? "" : $("problem").textContent;
+  await refresh();
+  if (problem) complain(problem);
+}
+
+$("asking").addEventListener("submit", (event) => event.preventDefault());
+$("text").addEventListener("input", typed);
+$("pair").addEventListener("input", typed);
+$("model").addEventListener("change", () => {
+  const texts = { text: state.text, pair: state.pair };
+  state = { ...BLANK, ...texts, model: $("model").value };
+  if (!known.get(state.model).samples.length || state.text) { layModel(); refresh(); return; }
+  layModel();
+});
+$("sample").addEventListener("change", () => {
+  const chosen = facts().samples[Number($("sample").value)];
+  if ($("sample").value === "") return;
+  $("text").value = chosen.text;
+  $("pair").value = chosen.text_pair ?? "";
+  typed();
+});
+$("own").addEventListener("click", () => setKind("own"));
+$("uniform").addEventListener("click", () => setKind("uniform"));
+$("permuted").addEventListener("click", () => {
+  state.seed = state.kind === "permuted" ? (state.seed + 1) % 2 ** 31 : 0;
+  setKind("permuted");
+});
+$("whole").addEventListener("click", () => { state.erased = []; refresh(); });
+$("epsilon").addEventListener("input", () => {
+  state.epsilon = Number((10 ** Number($("epsilon").value)).toPrecision(3));
+  adversarySoon();
+});
+$("use").addEventListener("click", () => {
+  Object.assign(state, { kind: "given", weights: otherWeights.weights, rest: otherWeights.rest, layer: null, head: null });
+  if (heads) showHead(); else showBars();
+  imposeSoon();
+});
+$("by").addEventListener("change", () => {
+  state.by = [...$("by").querySelectorAll("input:checked")].map((tick) => tick.value);
+  trying(rivals);
+});
+for (const id of ["layer", "head"]) {
+  $(id).addEventListener("change", () => {
+    const layer = $("layer").value === "" ? null : Number($("layer").value);
+    const head = $("head").value === "" ? null : Number($("head").value);
+    choose(id === "head" && layer === null && head !== null ? facts().layers - 1 : layer, head);
+  });
+}
+$("copy").addEventListener("click", async () => {
+  remember();
+  try {
+    await navigator.clipboard.writeText(location.href);
+    $("copied").textContent = "copied";
+  } catch {
+    $("copied").textContent = location.href;
+  }
+});
+window.addEventListener("hashchange", () => { if (recall()) { layModel(); refresh(); } });
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (heads) showGlance(); });
+start();

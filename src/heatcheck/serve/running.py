@@ -1,0 +1,52 @@
+"""Starts the page on this machine, for this machine."""
+
+import socket
+from collections.abc import Callable, Mapping
+
+from heatcheck.errors import BadInput, MissingPackage
+from heatcheck.models import Subject
+
+PORT = 8765
+HOST = "127.0.0.1"  # and no other: texts may be private, and there is no password
+
+
+def serve(
+    subjects: Mapping[str, Subject], *, port: int = PORT, started: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serves the page over these models until it is interrupted; port 0 is any free one.
+
+    `started` is told the address once somebody can open it.
+    """
+    try:
+        import fastapi  # noqa: F401 - only to say by name what is missing
+        import uvicorn
+    except ImportError as error:
+        raise MissingPackage(error.name or "fastapi") from None
+    import torch
+
+    from heatcheck.serve.app import make_app
+
+    if not subjects:
+        raise BadInput("the page needs at least one model.")
+    with _listen(port) as listening:
+        torch.set_num_threads(1)  # requests run side by side, one a core
+        app = make_app(subjects)
+        # No access log: it would be noise, and nothing that anybody types is to be written down.
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        started(f"http://{HOST}:{listening.getsockname()[1]}/")
+        server.run(sockets=[listening])
+
+
+def _listen(port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((HOST, port))
+        found.listen(128)  # at once: until somebody listens, two may have the same port
+    except OverflowError:
+        found.close()
+        raise BadInput(f"a port lies between 0 and 65535, not {port}.") from None
+    except OSError as error:
+        found.close()
+        raise BadInput(f"port {port} cannot be used ({error.strerror}): name another with --port.") from None
+    return found

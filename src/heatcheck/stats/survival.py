@@ -1,0 +1,86 @@
+"""Times until something happens, where some have not happened when the watching ends."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Real
+from scipy import special
+
+from heatcheck.errors import BadInput
+from heatcheck.stats.interval import Interval
+
+
+class SurvivalCurve(NamedTuple):
+    """The share to which it has not happened yet, just after each time at which it happened to some."""
+
+    times: Float[np.ndarray, " item"]
+    surviving: Float[np.ndarray, " item"]
+    low: Float[np.ndarray, " item"]
+    high: Float[np.ndarray, " item"]
+    at_risk: Int[np.ndarray, " item"]  # still watched, and not happened, just before
+
+
+def share_interval(count: int, of: int, level: float = 0.95) -> Interval:
+    """A share and its exact interval (Clopper & Pearson): no true share outside it makes such a count likely.
+
+    >>> found = share_interval(10, 20)
+    >>> found.value, round(found.low, 3), round(found.high, 3), found.n
+    (0.5, 0.272, 0.728, 20)
+    >>> round(share_interval(0, 20).high, 3)
+    0.168
+    """
+    if not 0 <= count <= of or of == 0:
+        raise BadInput(f"{count} of {of} is no share.")
+    tail = (1 - level) / 2
+    low = 0.0 if count == 0 else float(special.betaincinv(count, of - count + 1, tail))
+    high = 1.0 if count == of else float(special.betaincinv(count + 1, of - count, 1 - tail))
+    return Interval(count / of, low, high, of)
+
+
+def kaplan_meier(
+    times: Real[np.ndarray, " item"], happened: Bool[np.ndarray, " item"], level: float = 0.95
+) -> SurvivalCurve:
+    """The Kaplan–Meier curve with its pointwise interval.
+
+    `times` are those at which it happened, or up to which it was watched and had not. The interval is Greenwood's on
+    the scale log(−log S), which stays within 0 and 1. It has no width where S is 0, though a share of few runs is never
+    known for sure: there the exact interval of none of those at risk stands in its place.
+
+    >>> curve = kaplan_meier(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, False]))
+    >>> curve.times.tolist(), curve.surviving.tolist(), curve.at_risk.tolist()
+    ([1.0, 2.0], [0.75, 0.5], [4, 3])
+    """
+    if len(times) != len(happened) or len(times) == 0:
+        raise BadInput(f"{len(times)} times and {len(happened)} ends: give one of each a run, and at least one.")
+    if not np.isfinite(times).all():
+        raise BadInput("a time is not finite: where it has not happened, give the time up to which it was watched.")
+    at = np.unique(times[happened])
+    at_risk = (times[:, None] >= at).sum(axis=0)
+    events = ((times[:, None] == at) & happened[:, None]).sum(axis=0)
+    surviving = np.cumprod(1 - events / at_risk)
+    low, high = np.zeros(len(at)), np.zeros(len(at))
+    some = surviving > 0
+    # Greenwood's variance of log S, from which that of log(−log S).
+    spread = np.cumsum(events[some] / (at_risk[some] * (at_risk[some] - events[some]))) ** 0.5
+    shift = special.ndtri((1 + level) / 2) * spread / np.log(surviving[some])
+    low[some], high[some] = surviving[some] ** np.exp(-shift), surviving[some] ** np.exp(shift)
+    high[~some] = [share_interval(0, len(times), level).high] * int((~some).sum())
+    return SurvivalCurve(at.astype(np.float64), surviving, low, high, at_risk)
+
+
+def median_time(curve: SurvivalCurve, runs: int) -> Interval | None:
+    """The first time by which it has happened to half, with the times at which the interval of the curve passes a half.
+
+    None where it has not happened to half; an end that the curve does not reach is infinite.
+
+    >>> curve = kaplan_meier(np.arange(1.0, 21), np.ones(20, bool))
+    >>> median_time(curve, 20)
+    Interval(value=10.0, low=5.0, high=15.0, n=20)
+    >>> median_time(kaplan_meier(np.array([1.0, 9.0, 9.0]), np.array([True, False, False])), 3) is None
+    True
+    """
+    half, low, high = (
+        float(curve.times[np.argmax(part <= 0.5)]) if (part <= 0.5).any() else np.inf
+        for part in (curve.surviving, curve.low, curve.high)
+    )
+    return None if np.isinf(half) else Interval(half, low, high, runs)

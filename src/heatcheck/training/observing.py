@@ -1,0 +1,307 @@
+"""A recorder handed to the training loop: what a model says of a fixed set of texts at chosen steps of its training.
+
+Each checkpoint is one file, written when it is taken, so that memory holds one at a time however many there are. The
+training never notices: nothing random is drawn, no gradient is left behind, and the weights end the same, bit for bit.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heatcheck.data import Batch, Corpus, Example
+from heatcheck.engine import Facts, stream, write_whole
+from heatcheck.errors import BadInput, BrokenFolder, NotSupported, UnknownName
+from heatcheck.models import Edits, Recipe, Site, Trainable, readable_keys, require_words, response
+from heatcheck.models.memory import in_memory
+from heatcheck.training.evaluation import batches_by_length
+from heatcheck.training.imposed import imposed
+from heatcheck.training.recorded import Recorded, read_rows
+
+FOLDER = "observed"
+OF_TOKENS = ("attention", "relevance", "influence")  # one number a token; answers are always kept
+FIRST = 10  # the first step after the start that is looked at: before it little has happened
+EMBEDDING = Site("embedding")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a model said of the probe after so many steps.
+
+    `relevance` is what a token's state votes for the right label, over the mean of the others. `influence` is how much
+    the loss falls as a gate on the token's embedding opens: −dL/dg at g = 1.
+    """
+
+    step: int
+    ids: tuple[str, ...]
+    gold: Int[np.ndarray, " example"]
+    log_probabilities: Float[np.ndarray, "example label"]
+    lengths: Int[np.ndarray, " example"]
+    of_tokens: Mapping[str, Float[np.ndarray, " token"]]  # the tokens of all texts, one text after the other
+
+    @property
+    def right(self) -> Float[np.ndarray, " example"]:
+        """1 where the likeliest label is the right one, else 0."""
+        return np.asarray((self.log_probabilities.argmax(-1) == self.gold).astype(float))
+
+    @cached_property
+    def valid(self) -> Bool[np.ndarray, "example token"]:
+        """Which places of a padded quantity are tokens."""
+        return np.asarray(np.arange(self.lengths.max()) < self.lengths[:, None])
+
+    def padded(self, quantity: str) -> Float[np.ndarray, "example token"]:
+        """A quantity with a row a text, zeros after its last token."""
+        if quantity not in self.of_tokens:
+            raise UnknownName("observed quantity", quantity, self.of_tokens)
+        found = np.zeros(self.valid.shape)
+        found[self.valid] = self.of_tokens[quantity]
+        return found
+
+
+def checkpoint_steps(whole: int, checkpoints: int) -> list[int]:
+    """The start, the end, and between them about evenly on a logarithmic scale: much happens early.
+
+    >>> checkpoint_steps(3000, 8)
+    [0, 10, 26, 67, 173, 448, 1159, 3000]
+    """
+    first = min(FIRST, max(1, whole // checkpoints))
+    wanted = np.geomspace(first, whole, max(1, checkpoints - 1)).round().astype(int)
+    return sorted({0, whole, *wanted.tolist()})
+
+
+def plan_observe(
+    steps: Sequence[int], *, examples: int = 200, split: str = "test", quantities: Sequence[str] = OF_TOKENS
+) -> dict[str, Any]:
+    """What a recipe says of its recorder: after which steps, on how many texts of a split, what of each token."""
+    return {"steps": [*steps], "examples": examples, "split": split, "quantities": [*quantities]}
+
+
+def check_observe(observe: Facts, corpus: Corpus) -> None:
+    """Refuses what cannot be observed before anything is trained."""
+    try:
+        steps, examples, split, quantities = (observe[key] for key in ("steps", "examples", "split", "quantities"))
+    except KeyError as error:
+        raise BadInput(f"what is observed needs {error.args[0]!r}: make it with plan_observe.") from None
+    if not steps or min(steps) < 0 or any(later <= earlier for earlier, later in pairwise(steps)):
+        raise BadInput(
+            f"the steps to observe must rise from 0 or later, unlike {', '.join(map(str, steps)) or 'none'}."
+        )
+    if examples < 1:
+        raise BadInput(f"at least one text must be observed, not {examples}.")
+    for quantity in quantities:
+        if quantity not in OF_TOKENS:
+            raise UnknownName("observed quantity", quantity, OF_TOKENS)
+    for example in probe_of(observe, corpus):
+        if not isinstance(example.label, int):
+            raise BadInput(f"example {example.id} of {split} has not one label, and what is observed is about it.")
+
+
+def probe_of(observe: Facts, corpus: Corpus) -> tuple[Example, ...]:
+    """The texts that are looked at: the same of a corpus whatever the seed of the training."""
+    every = corpus[observe["split"]].examples
+    if not every:
+        raise BadInput(f"{corpus.name} has nothing in {observe['split']} to observe.")
+    chosen = stream(0, "probe", observe["split"]).permutation(len(every))[: observe["examples"]]
+    return tuple(every[place] for place in sorted(chosen.tolist()))
+
+
+class Observer:
+    """Writes a file after each of the recipe's steps; where the recipe observes nothing, it does nothing."""
+
+    def __init__(
+        self,
+        subject: Trainable,
+        corpus: Corpus,
+        recipe: Recipe,
+        folder: Path,
+        *,
+        parent: Recorded | None = None,
+    ) -> None:
+        self.subject, self.impose, self.parent, self.folder = subject, recipe.impose, parent, folder
+        self.steps: frozenset[int] = frozenset((recipe.observe or {}).get("steps", ()))
+        if recipe.observe is not None:
+            self.quantities = tuple(recipe.observe["quantities"])
+            self.probe = probe_of(recipe.observe, corpus)
+            self._require()
+
+    def _require(self) -> None:
+        """A sentence before the training rather than at its first step."""
+        require_words(self.subject, "observing a training")
+        with torch.no_grad(), _evaluating(self.subject):
+            batch = self.subject.encode(self.probe[:1])
+            decisions, linear = self.subject.run(batch).logits.shape[1], response(self.subject, batch).relevance
+        if decisions != 1:
+            raise NotSupported(f"{self.subject.id} decides several things about a text: what is observed is about one.")
+        if "relevance" in self.quantities and linear is None:
+            raise NotSupported(
+                f"relevance needs logits that are linear in the weights, and those of {self.subject.id} are not: "
+                "observe attention and influence only."
+            )
+
+    def after(self, step: int) -> None:
+        """Looks and writes, if this is one of the steps."""
+        if step in self.steps:
+            found = self.look(step)
+            write_whole(self.folder / FOLDER / f"{step:08d}.npz", _packed(found))
+
+    def at_the_end(self, step: int) -> None:
+        """The last step is always looked at: a training that stops early does not reach the last of its steps."""
+        if self.steps and step not in self.steps:
+            self.steps |= {step}
+            self.after(step)
+
+    def look(self, step: int) -> Observed:
+        """What the model says of the probe as it stands."""
+        rows: dict[int, dict[str, np.ndarray]] = {}
+        with _evaluating(self.subject):
+            for indices, found in in_memory(batches_by_length(self.probe, 128), self._of_batch):
+                rows.update(zip(indices, found, strict=True))
+        ordered = [rows[place] for place in range(len(self.probe))]
+        return Observed(
+            step=step,
+            ids=tuple(example.id for example in self.probe),
+            gold=np.array([example.label for example in self.probe]),
+            log_probabilities=np.stack([row["logs"] for row in ordered]),
+            lengths=np.array([row["length"] for row in ordered]),
+            of_tokens={name: np.concatenate([row[name] for row in ordered]) for name in self.quantities},
+        )
+
+    def _of_batch(self, indices: list[int]) -> list[dict[str, np.ndarray]]:
+        batch = self.subject.encode([self.probe[i] for i in indices])
+        edits = imposed(self.subject, batch, self.impose, self.parent)
+        logs, of_keys = look(self.subject, batch, edits, influence="influence" in self.quantities)
+        keys = readable_keys(self.subject, batch)
+        arrays = {name: of_keys[name].float().cpu().numpy() for name in self.quantities}
+        said, readable = logs.detach().cpu().numpy(), keys.cpu().numpy()
+        return [
+            {
+                "logs": said[row],
+                "length": np.array(readable[row].sum()),
+                **{name: values[row][readable[row]] for name, values in arrays.items()},
+            }
+            for row in range(len(indices))
+        ]
+
+
+def look(
+    subject: Trainable, batch: Batch, edits: Edits, *, influence: bool = True
+) -> tuple[Float[Tensor, "example label"], dict[str, Float[Tensor, "example token"]]]:
+    """Log-probabilities of the first decision, and weight, relevance and influence of each token, in one pass.
+
+    Where the logits are linear in the weights, the slope of the right label's margin in a weight is what that token
+    votes: no second pass over the encoder. Its path back ends at the weights, so it costs next to nothing.
+    """
+    assert batch.gold is not None  # `check_observe` refuses others
+    site, gold = subject.sites[-1], batch.gold[:, :1]
+    seen: dict[Site, Tensor] = {}
+
+    def gate(embedded: Tensor) -> Tensor:
+        seen[EMBEDDING] = embedded.detach().requires_grad_(influence)
+        return seen[EMBEDDING]
+
+    def hold(own: Tensor) -> Tensor:
+        edit = edits.get(site)
+        value = own if edit is None else edit if isinstance(edit, Tensor) else edit(own)
+        seen[site] = value if value.requires_grad else value.detach().requires_grad_()
+        return seen[site]
+
+    # cuDNN's recurrent kernels cannot go backward in evaluation mode.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=not influence), _frozen(subject):
+        run = subject.run(batch, edits={**edits, EMBEDDING: gate, site: hold})
+        logits = run.logits[:, 0]
+        logs = logits.double().log_softmax(-1)
+        own = logits.gather(1, gold)
+        margin = own - (logits.sum(1, keepdim=True) - own) / (logits.shape[1] - 1)
+        (slope,) = torch.autograd.grad(margin.sum(), seen[site], retain_graph=influence)
+        used = {"attention": seen[site].detach(), "relevance": slope}
+        found = {name: read_rows(of, run.row)[:, :, 0].mean(1) for name, of in used.items()}
+        if influence:
+            (slope,) = torch.autograd.grad(logs.gather(1, gold).sum(), seen[EMBEDDING])
+            found["influence"] = (slope * seen[EMBEDDING].detach()).sum(-1)
+    return logs, found
+
+
+@contextmanager
+def _evaluating(subject: Trainable) -> Iterator[None]:
+    """Without dropout, and so without a random number; then as it was."""
+    was_training = subject.training
+    subject.eval()
+    try:
+        yield
+    finally:
+        if was_training:
+            subject.train()
+
+
+@contextmanager
+def _frozen(subject: Trainable) -> Iterator[None]:
+    """No slopes of parameters are wanted: without them the way back is a third shorter."""
+    trained = [parameter for parameter in subject.parameters() if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)
+
+
+def _packed(found: Observed) -> bytes:
+    arrays: dict[str, Any] = {
+        "step": np.array(found.step),
+        "ids": np.array(found.ids),
+        "gold": found.gold,
+        "log_probabilities": found.log_probabilities.astype(np.float32),
+        "lengths": found.lengths,
+        **{f"of_tokens/{name}": values.astype(np.float32) for name, values in found.of_tokens.items()},
+    }
+    opened = io.BytesIO()
+    np.savez(opened, **arrays)
+    return opened.getvalue()
+
+
+def observed_steps(folder: Path | str) -> list[int]:
+    """The steps that were observed in the training of this folder, in order.
+
+    >>> observed_steps("no-such-fit")
+    []
+    """
+    return sorted(int(path.stem) for path in (Path(folder) / FOLDER).glob("*.npz"))
+
+
+def read_observed(folder: Path | str, step: int | None = None) -> Observed:
+    """What was observed after a step of the training of this folder; after its last one where none is given."""
+    steps = observed_steps(folder)
+    if not steps:
+        raise BadInput(f"nothing was observed in the training of {folder}: train with observe=20, for 20 checkpoints.")
+    step = steps[-1] if step is None else step
+    if step not in steps:
+        raise UnknownName("observed step", str(step), [str(known) for known in steps])
+    path = Path(folder) / FOLDER / f"{step:08d}.npz"
+    try:
+        # From memory: numpy leaves a file open that is not what it says.
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as opened:
+            arrays = {name: opened[name] for name in opened.files}
+        prefix = "of_tokens/"
+        return Observed(
+            step=int(arrays["step"]),
+            ids=tuple(map(str, arrays["ids"])),
+            gold=arrays["gold"],
+            log_probabilities=arrays["log_probabilities"].astype(np.float64),
+            lengths=arrays["lengths"],
+            of_tokens={
+                name.removeprefix(prefix): of.astype(np.float64) for name, of in arrays.items() if prefix in name
+            },
+        )
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise BrokenFolder(f"{path} is not whole ({error}): delete {folder} and train it again") from error

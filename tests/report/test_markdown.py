@@ -1,0 +1,116 @@
+"""The Markdown says what the audit found, and no word of others becomes markup; the JSON has all of it."""
+
+import json
+import re
+from dataclasses import replace
+
+import audits
+import numpy as np
+import pytest
+
+from heatcheck.report import write_markdown, write_numbers
+from heatcheck.report.markdown import escaped
+from heatcheck.report.wording import interval, meaning, number, title
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    audit = audits.full(checks=(*audits.CHECKS, *audits.REFITTED))
+    return write_markdown(audit, tmp_path_factory.mktemp("markdown") / "report.md").read_text(encoding="utf-8")
+
+
+def test_the_card_is_said_in_full(text):
+    card = audits.card()
+    for line in card.every_line:
+        for words in (line.name, line.question, line.sentence, line.reason, line.cannot_see):
+            assert escaped(words) in text
+        for m in line.evidence:
+            assert f"| {number(m.value)} | {interval(m)} | {m.n}" in text
+    lead, advice = meaning(card.lines, card.across)
+    for words in (lead, *advice):
+        assert escaped(words) in text
+    assert text.index("## The card") < text.index("## What this means") < text.index("## Agreement with")
+
+
+def test_every_check_has_its_section(text):
+    for check in (*audits.CHECKS, *audits.REFITTED):
+        assert f"\n## {title(check.__name__)}\n" in text
+    assert "held fixed: " in text
+    assert "texts: 182 texts in = 180 measured + 2 left out" in text
+    assert "**2**: one word only: no order to compare (test-901, test-902)" in text
+    assert "paper: Jain &amp; Wallace 2019" in text
+    assert "*Does attention rank words as gradients do?*" in text
+    assert "Could not be run:** seed 3, uniform weights (no memory left)" in text
+    assert "not run: relevance: the decoder is not linear" in text
+
+
+def test_tables_have_as_many_cells_in_every_row(text):
+    tables = re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE)
+    assert len(tables) > 20
+    for table in tables:
+        lines = table.splitlines()
+        assert set(lines[1]) <= set("|-: ")
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1, table
+    assert "| 0.840 | [0.770, 0.910] | 180 |" in text  # numbers are left as they are
+
+
+@pytest.mark.parametrize(
+    ("words", "safe"),
+    [
+        ("a | b", r"a \| b"),
+        ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
+        ("two\nlines\r\n\nmore", "two lines more"),
+        ("*bold* `code` ~~gone~~ $x$", r"\*bold\* \`code\` \~\~gone\~\~ \$x\$"),
+        ("leave_one_out _x_", r"leave_one_out \_x\_"),
+        ("[a](b) ![c](d) [1, 2]", r"[a\](b) ![c\](d) [1, 2]"),
+        ("http://w.x www.x.y", "http&#58;//w.x www&#46;x.y"),
+        ("# title", r"\# title"),
+        ("1. item", r"1\. item"),
+        ("1.000", "1.000"),
+        ("- item", r"\- item"),
+        (r"a\|b", r"a\\\|b"),
+    ],
+)
+def test_words_of_others_are_shown_as_they_are(words, safe):
+    assert escaped(words) == safe
+
+
+@pytest.mark.parametrize("odd", [audits.nothing_run, audits.no_numbers, audits.hostile])
+def test_odd_audits(odd, tmp_path):
+    audit = replace(odd(), not_run={"a | b": "two\nlines | <b>"})
+    text = write_markdown(audit, tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+    assert not re.search(r"\bnan\b", text)
+    assert "<img" not in text
+    assert "http://" not in text
+    assert "<b>" not in text
+    assert r"not run: a \| b: two lines \| &lt;b&gt;" in text
+
+
+def test_json_has_everything_in_plain_numbers(tmp_path):
+    audit = audits.full(6)
+    audit.results["permutation"].per_example["q"][2] = np.nan
+    facts = json.loads(write_numbers(audit, tmp_path / "report.json").read_text())
+    assert (facts["subject"], facts["n"], facts["seed"], facts["labels"]) == (audit.subject, 6, 0, list(audit.labels))
+    assert facts["card"]["points at what matters"]["evidence"][0]["value"] == 0.84
+    assert list(facts["card"]) == [line.name for line in audit.card.every_line]
+    assert facts["meaning"]["lead"] == meaning(audit.card.lines, audit.card.across)[0]
+    assert list(facts["checks"]) == list(audit.results)
+    for name, of in facts["checks"].items():
+        result = audit.results[name]
+        assert [m["value"] for m in of["measurements"]] == [m.value for m in result.measurements]
+        assert list(of["per_example"]) == list(result.per_example)
+        assert (of["n"], of["excluded"], of["seed"]) == (len(result.examples), result.excluded, result.seed)
+    q = facts["checks"]["permutation"]["per_example"]["q"]
+    assert q[2] is None
+    assert q[:2] == audit.results["permutation"].per_example["q"][:2].tolist()
+    assert facts["examples"][0]["words"] == list(audit.examples[0].words)
+    assert facts["examples"][0]["scores"]["attention"] == list(audit.examples[0].scores["attention"])
+    assert facts["not_run"] == audit.not_run
+
+
+@pytest.mark.parametrize("odd", [audits.nothing_run, audits.no_numbers, audits.hostile])
+def test_json_of_odd_audits(odd, tmp_path):
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    json.loads(write_numbers(odd(), tmp_path / "r.json").read_text(encoding="utf-8"), parse_constant=refuse)

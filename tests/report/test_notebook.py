@@ -1,0 +1,168 @@
+"""What a notebook shows: real IPython, real formatters; nothing that a text holds is markup."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from audits import CHECKS, REFITTED, full, hostile, no_numbers, nothing_run
+from study_results import study
+
+from heatcheck.explainers import Explanation, explain
+from heatcheck.report import notebook
+
+
+class Read(HTMLParser):
+    """The text of a page, its tags, and whether every tag is closed."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.text, self.tags, self.open, self.hidden = "", [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data + " "
+
+
+def said(html):
+    return " ".join(Read(html).text.split())
+
+
+def test_a_card_says_state_number_interval_and_n_of_each_line():
+    audit = full(checks=(*CHECKS, *REFITTED))
+    shown = said(notebook.audit_html(audit))
+    for line in audit.card.every_line:
+        assert f"{line.state} {line.name} {line.question} {line.sentence}" in shown
+    assert "0.840 [0.770, 0.910] n = 180" in shown
+    assert "What this means for your heatmaps. These heatmaps can be read as explanations for some" in shown
+    assert "180 of 1,821 texts of sst (split test), accuracy 0.842" in shown
+    assert "Not run: necessity: needs --train FILE; relevance: the decoder is not linear" in shown
+    assert "Apart from the card" in shown.partition("across models")[0].partition("works out of context")[2]
+    assert said(notebook.card_html(audit.card)).partition("necessary")[2] in shown
+
+
+def test_a_check_shows_each_measurement_with_interval_n_and_baseline():
+    result = full().results["erasure"]
+    html = notebook.check_html(result)
+    rows = re.findall(r"<tr><td>.*?</tr>", html)
+    assert len(rows) == len(result.measurements) > 3
+    assert '0.840</td><td class="number">[0.770, 0.910]</td><td class="number">180</td><td>random' in rows[0]
+    assert "180 texts in = 180 measured + 0 left out" in said(html)
+    assert "the trained model; every changed text is read afresh" in said(html)
+
+
+def test_a_long_table_says_what_it_leaves_out(monkeypatch):
+    monkeypatch.setattr(notebook, "ROWS", 2)
+    result = full().results["erasure"]
+    html = notebook.check_html(result)
+    assert len(re.findall("<tr><td>", html)) == 2
+    assert f"The first 2 of {len(result.measurements)} numbers; all are in result.measurements." in said(html)
+
+
+def test_a_study_shows_ours_beside_the_published():
+    result = study()
+    shown = said(notebook.study_html(result))
+    published = next(row for row in result.rows if row.paper is not None)
+    assert published.statement in shown
+    assert result.title in shown
+    assert "Could not be run" in shown
+
+
+def test_heatmaps_are_shaded_and_told_to_those_who_cannot_see_them():
+    html = notebook.heatmaps_html({"attention": [("a", 0.1), ("fine", 0.4)], "gradient": [("a", -0.5), ("fine", None)]})
+    page = Read(html)
+    words = [attrs for tag, attrs in page.tags if tag == "span" and attrs.get("class", "").startswith("w ")]
+    assert [word["class"] for word in words] == ["w h2", "w h10", "w h10 minus", "w h0 none"]
+    assert words[0]["title"] == "0.100"
+    assert "largest: fine 0.400, a 0.100. The text: a fine" in said(html)
+    assert "largest: a −0.500. The text" in said(html)
+    shading = [attrs for tag, attrs in page.tags if attrs.get("aria-hidden") == "true"]
+    assert len(shading) == 2
+
+
+@pytest.mark.parametrize(
+    "audit", [hostile(), no_numbers(), nothing_run()], ids=["hostile", "no numbers", "nothing run"]
+)
+def test_nothing_is_markup_and_nothing_is_nan(audit):
+    texts = {name: list(zip(looked.words, scores, strict=True))
+             for looked in audit.examples[:1] for name, scores in looked.scores.items()}  # fmt: skip
+    for html in (
+        notebook.audit_html(audit),
+        notebook.heatmaps_html(texts),
+        *map(notebook.check_html, audit.results.values()),
+    ):
+        html.encode("utf-8")
+        tags = {tag for tag, _ in Read(html).tags}
+        assert not tags & {"script", "img", "iframe", "i", "u", "link"}
+        assert "nan" not in said(html).lower().split()
+        assert "http" not in html.replace("src=http://evil.example/x.png", "")
+
+
+def test_dark_where_the_notebook_or_the_system_is():
+    style = notebook.card_html(full().card).partition("</style>")[0]
+    assert "prefers-color-scheme: dark" in style
+    assert 'data-jp-theme-light="false"' in style
+    assert style.count("--h10: #deeefc") == style.count("--h10: #08295c") == 2
+    rules = re.sub(r"@media[^{]*\{", "", style.partition("<style>")[2])
+    for selector in re.findall(r"([^{}]+)\{", rules):
+        assert all(".heatcheck" in part for part in selector.split(",")), selector  # nothing else changes
+
+
+def test_what_explain_gives_still_is_a_dict():
+    found = explain("known:reader@planted_contrast", "but dull", by="attention")
+    assert isinstance(found, Explanation)
+    assert found == dict(found)
+    assert list(found) == ["attention"]
+
+
+def test_ipython_is_told_and_nothing_heavy_is_imported():
+    """In a process of its own: one that has a shell, and one that has not."""
+    pytest.importorskip("IPython")
+    code = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+import heatcheck as hc
+assert not {"torch", "numpy", "heatcheck.report"} & set(sys.modules)
+from heatcheck.explainers import Explanation
+shown = shell.display_formatter.format(Explanation(attention=[("but", 0.1), ("dull", 0.9)]))[0]
+assert 'class="heatcheck"' in shown["text/html"] and "dull" in shown["text/html"], shown
+assert "text/html" not in shell.display_formatter.format({"attention": []})[0]
+sys.path.insert(0, sys.argv[1])
+from audits import full
+audit = full(3)
+for result in (audit, audit.card, audit.results["permutation"]):
+    assert 'class="heatcheck"' in shell.display_formatter.format(result)[0]["text/html"]
+"""
+    here = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", code, here], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_ipython_imported_without_a_shell():
+    pytest.importorskip("IPython")
+    code = "import sys, IPython, heatcheck; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_type_a_notebook_shows_is_where_it_is_said_to_be():
+    from importlib import import_module
+
+    import heatcheck
+
+    for (module, name), function in heatcheck._IN_A_NOTEBOOK.items():
+        assert getattr(import_module(module), name).__module__ == module
+        assert callable(getattr(notebook, function))

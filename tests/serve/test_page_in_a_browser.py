@@ -1,0 +1,255 @@
+"""The live page, used as a person would, beside what the library computes."""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+
+import heatcheck as hc
+import subjects
+import tiny_transformers
+from heatcheck.data import Example
+from heatcheck.explainers import stand_ins
+from heatcheck.models import Site
+from heatcheck.serve import make_app
+from heatcheck.serve.running import _listen
+
+TEXT = "a good film but a dull end"
+
+
+@contextmanager
+def served(models):
+    """The page's address, as long as it is needed."""
+    listening = _listen(0)
+    listening.listen(16)
+    server = uvicorn.Server(uvicorn.Config(make_app(models), log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {"lstm": subjects.classifier([Example("0", TEXT)], encoder="lstm"), "bert": tiny_transformers.tiny("bert")}
+
+
+@pytest.fixture(scope="module")
+def address(models):
+    with served(models) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page that was just opened, with the text typed; nothing may go wrong on its console."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    opened = context.new_page()
+    troubles = []
+    opened.on("pageerror", lambda error: troubles.append(str(error)))
+    opened.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
+    opened.goto(address)
+    opened.wait_for_selector("#model option", state="attached")
+    opened.fill("#text", TEXT)
+    opened.wait_for_selector(f"#bars .column >> nth={len(TEXT.split()) - 1}")
+    yield opened
+    context.close()
+    # A refused request (422) is told of on the console by the browser itself.
+    assert [one for one in troubles if "422" not in one] == []
+
+
+def probabilities(page):
+    return [float(node.get_attribute("data-probability")) for node in page.query_selector_all("#labels b")]
+
+
+def weights(page):
+    return [float(bar.get_attribute("aria-valuenow")) for bar in page.query_selector_all("#bars .pull")]
+
+
+def drag(page, place, to):
+    """Pulls a bar to a weight, as a hand does: down on it, some way, and up."""
+    box = page.query_selector_all("#bars .pull")[place].bounding_box()
+    across = box["x"] + box["width"] / 2
+    page.mouse.move(across, box["y"] + box["height"] - 3)
+    page.mouse.down()
+    page.mouse.move(across, box["y"] + box["height"] - 20, steps=3)
+    page.mouse.move(across, box["y"] + box["height"] - 1 - to**0.5 * 70, steps=4)
+    page.mouse.up()
+    page.wait_for_function("() => document.getElementById('moved').textContent !== ''")
+
+
+def under(subject, text, given):
+    """What the library says under these weights."""
+    batch = subject.encode([Example("text", text)])
+    site = Site("attention")
+
+    def edit(own):
+        assert int(batch.scored.sum()) == len(given)
+        own = own.clone()
+        own[0, 0, 0, batch.scored[0]] = own.new_tensor(given) / sum(given)
+        return own
+
+    return subject.run(batch, edits={site: edit}).logits[0, 0].softmax(-1).tolist()
+
+
+def settled(page, wanted, tolerance=2e-4):
+    """Waits until the page shows these probabilities."""
+    page.wait_for_function(
+        "([wanted, tolerance]) => { const shown = [...document.querySelectorAll('#labels b')]"
+        ".map((node) => Number(node.dataset.probability));"
+        "return shown.length === wanted.length && shown.every((p, at) => Math.abs(p - wanted[at]) < tolerance); }",
+        arg=[wanted, tolerance],
+        timeout=10_000,
+    )
+
+
+def test_a_typed_text_is_read(page, models):
+    batch = models["lstm"].encode([Example("text", TEXT)])
+    settled(page, models["lstm"].run(batch).logits[0, 0].softmax(-1).tolist(), 1e-6)
+    scores = hc.explain(models["lstm"], TEXT, by=["attention", "gradient"])
+    assert weights(page) == pytest.approx([score for _, score in scores["attention"]], abs=1e-4)
+    heaviest = max(scores["gradient"], key=lambda one: abs(one[1]))[0]
+    page.wait_for_selector("#rows .heat[role=img] >> nth=1")
+    label = page.locator("#rows .row", has_text="gradient").first.locator(".heat").get_attribute("aria-label")
+    assert label.startswith(f"gradient, heaviest words: {heaviest} ")
+
+
+def test_dragging_a_weight_moves_the_probability_as_the_library_does(page, models):
+    before = probabilities(page)
+    drag(page, 2, 0.7)
+    after = weights(page)
+    assert after[2] == pytest.approx(0.7, abs=0.05)
+    assert sum(after) == pytest.approx(1, abs=1e-3)
+    expected = under(models["lstm"], TEXT, after)
+    assert max(abs(a - b) for a, b in zip(expected, before, strict=True)) > 1e-3  # so that the next line says something
+    settled(page, expected)
+    page.click("#own")
+    settled(page, before, 1e-6)
+
+
+def test_keys_move_a_weight_too(page, models):
+    bar = page.query_selector_all("#bars .pull")[4]
+    bar.focus()
+    page.keyboard.press("End")
+    settled(page, under(models["lstm"], TEXT, [0, 0, 0, 0, 1, 0, 0]))
+    assert weights(page)[4] == 1
+
+
+def test_uniform_and_shuffled(page, models):
+    own = weights(page)
+    page.click("#uniform")
+    settled(page, under(models["lstm"], TEXT, [1] * 7))
+    page.click("#permuted")
+    page.wait_for_function("() => document.getElementById('where').textContent === 'shuffle 1'")
+    page.wait_for_function("(own) => Number(document.querySelector('#bars .pull').ariaValueNow) !== own", arg=1 / 7)
+    assert sorted(weights(page)) == pytest.approx(sorted(own), abs=2e-4)
+    settled(page, under(models["lstm"], TEXT, weights(page)), 1e-3)
+
+
+def test_an_erased_word_is_not_read(page, models):
+    page.click("#bars .word >> text=dull")
+    without = TEXT.replace(" dull", "")
+    batch = models["lstm"].encode([Example("text", without)])
+    settled(page, models["lstm"].run(batch).logits[0, 0].softmax(-1).tolist(), 1e-6)
+    assert page.get_attribute("#bars .word >> text=dull", "aria-pressed") == "true"
+    page.click("#whole")
+    batch = models["lstm"].encode([Example("text", TEXT)])
+    settled(page, models["lstm"].run(batch).logits[0, 0].softmax(-1).tolist(), 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.2])
+def test_the_slider_changes_the_other_heatmap(page, models, epsilon):
+    import math
+
+    power = math.log10(epsilon)
+    page.eval_on_selector(
+        "#epsilon", "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", power
+    )
+    rounded = float(page.input_value("#epsilon"))
+    found = stand_ins(models["lstm"], [Example("text", TEXT)], epsilon=float(f"{10**rounded:.3g}"))
+    told = f"JSD from its own {found.jsd[0, 0]:.2f} nats"
+    page.wait_for_function(
+        "(told) => document.getElementById('adversary-found').textContent.startsWith(told)", arg=told
+    )
+    page.click("#use")
+    page.wait_for_function("() => document.getElementById('where').textContent === 'moved by hand'")
+    assert weights(page) == pytest.approx(found.weights[0, 0][1:-1].tolist(), abs=2e-4)
+
+
+def test_a_link_brings_everything_back(page, browser):
+    drag(page, 1, 0.5)
+    page.click("#bars .word >> text=dull")  # erasing starts again from its own weights
+    page.wait_for_function("() => document.querySelectorAll('#bars .gone').length === 1")
+    drag(page, 1, 0.5)
+    page.check("#by input[value=random]")
+    page.wait_for_selector("#rows .who >> text=random")
+    page.click("#copy")
+    link, shown, moved = page.url, probabilities(page), weights(page)
+    assert TEXT.split()[1] not in link.partition("#")[0]
+    other = browser.new_context().new_page()
+    other.goto(link)
+    settled(other, shown, 1e-5)
+    assert other.input_value("#text") == TEXT
+    assert weights(other) == pytest.approx(moved, abs=1e-4)
+    assert other.query_selector_all("#bars .gone .word")[0].inner_text() == "dull"
+    assert other.is_checked("#by input[value=random]")
+    other.context.close()
+
+
+def test_a_link_to_another_model_says_so(page, address):
+    page.goto("about:blank")
+    page.goto(f"{address}#eyJtb2RlbCI6Im5vcGUifQ")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "the model “nope”, which is not served here" in page.inner_text("#problem").replace("This", "this")
+
+
+def test_a_text_that_is_too_long_gets_a_sentence(page):
+    page.fill("#text", "word " * 450)
+    page.wait_for_selector("#problem:not([hidden])")
+    assert page.inner_text("#problem") == "The text has 451 words; this page reads at most 400. Shorten it."
+    assert page.is_hidden("#found")
+    page.fill("#text", TEXT)
+    page.wait_for_selector("#found:not([hidden])")
+    assert page.is_hidden("#problem")
+
+
+def test_layers_and_heads_of_a_transformer(page, models):
+    bert = models["bert"]
+    page.select_option("#model", "bert")
+    page.wait_for_selector("#glance canvas")
+    batch = bert.encode([Example("text", TEXT)])
+    run = bert.run(batch, want=bert.sites)
+    assert page.locator("#glance canvas").count() == len(bert.sites) * run.parts[bert.sites[0]].shape[1]
+    page.select_option("#layer", index=1)
+    page.select_option("#head", index=2)
+    page.wait_for_function("() => document.getElementById('where').textContent === 'layer 1, head 2'")
+    row = run.parts[bert.sites[0]][0, 1, 0].detach()
+    of_words = [float(row[batch.word[0] == place].sum()) for place in range(7)]
+    assert weights(page)[:7] == pytest.approx(of_words, abs=1e-4)
+    page.click("#uniform")
+
+    def uniform(own):
+        own = own.clone()
+        own[0, 1, 0] = batch.valid[0] / batch.valid[0].sum()
+        return own
+
+    settled(page, bert.run(batch, edits={bert.sites[0]: uniform}).logits[0, 0].softmax(-1).tolist(), 1e-6)
+    page.click("#glance button >> nth=0")
+    page.wait_for_function("() => document.getElementById('where').textContent === 'layer 1, head 1'")
+    assert page.locator("#matrix td[title]").count() == 49
+
+
+def test_a_phone_does_not_scroll_sideways(browser, address):
+    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(address)
+    page.select_option("#model", "bert")
+    page.fill("#text", " ".join([TEXT] * 5))
+    page.wait_for_selector("#glance canvas")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
