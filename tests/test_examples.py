@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import heatcheck
+import typed_calls
 from heatcheck.axes import AXES
 
 MODULES = [
@@ -45,6 +46,7 @@ def test_shapes_and_types_are_enforced_under_pytest(monkeypatch):
     from heatcheck.models import uniform_weights
     from heatcheck.models.kernels import tanh_dot
 
+    monkeypatch.setattr(typed_calls, "EVERY_CALL", [True])
     monkeypatch.setitem(TOKENIZERS, "numbers", lambda word: [len(word)])
     for wrong in (
         lambda: uniform_weights(torch.ones(2, 3)),

@@ -40,6 +40,7 @@ NOT_IMPORTED = {
     "eraser_movies",
     "imdb_ratings",
     "imdb_small",
+    "multi30k",
     "pronoun",
     "pronoun_neutral",
     "sst_wiki",

@@ -156,6 +156,18 @@ CASES = {
 # Rows without padding of their own: one row at a time, bounds, an optimum already found. Shuffles draw at random, and
 # have their own tests (test_shuffles.py, test_plausibility_measures.py).
 UNPADDED = {
+    "aligned_mass",
+    "alignment_counts",
+    "alignment_error_rate",
+    "bleu",
+    "bleu_counts",
+    "diagonal_links",
+    "kaplan_meier",
+    "median_time",
+    "ratio_of_means",
+    "share_interval",
+    "top_agreement",
+    "top_agreement_floor",
     "bracket_weights",
     "freedom",
     "margin_bounds",

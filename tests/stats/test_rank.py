@@ -226,10 +226,10 @@ def test_without_a_folder_for_its_cache_numba_still_compiles():
     numba = pytest.importorskip("numba")
     real_njit = numba.njit
 
-    def no_cache(*, cache):
+    def no_cache(*, cache, fastmath):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return real_njit(cache=False)
+        return real_njit(cache=False, fastmath=fastmath)
 
     rank._compiled_kernel.cache_clear()
     try:

@@ -1,6 +1,7 @@
 """Fine-tuning a transformer in the one training loop: where it starts, what it learns, and that it can be killed."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_the_rate_rises_and_falls_in_straight_lines(warm_up):
 def test_the_loop_follows_the_rate(corpus, start, tmp_path, monkeypatch):
     """A step of plain AdamW moves a weight by at most the rate: the first by a tenth, the last by next to nothing."""
     seen = []
-    make = fit_module.train_loop.__globals__["make_optimizer"]
+    make = sys.modules["heatcheck.training.loop"].make_optimizer
 
     def watched(*arguments):
         optimizer = make(*arguments)
@@ -106,7 +107,7 @@ def test_the_loop_follows_the_rate(corpus, start, tmp_path, monkeypatch):
         optimizer.step = lambda: (seen.append(optimizer.param_groups[0]["lr"]), step())
         return optimizer
 
-    monkeypatch.setitem(fit_module.train_loop.__globals__, "make_optimizer", watched)
+    monkeypatch.setattr(sys.modules["heatcheck.training.loop"], "make_optimizer", watched)
     fit_recipe(plan_recipe(corpus, model=start, epochs=2, warm_up=0.5, accumulate=2), corpus, tmp_path / "m")
     assert len(seen) == 4, "96 texts in batches of 32, two a step, twice"
     assert np.allclose(np.array(seen) / 5e-5, [0.5, 1.0, 1.0, 0.5])

@@ -276,7 +276,8 @@ def test_attention_is_left_out_of_the_decay(corpus):
 
 def test_what_is_refused(corpus, tmp_path):
     with pytest.raises(
-        UnknownName, match=r"unknown preset 'jw'.*known: default, finetune, jw-paper, jw-release, pruthi, serrano, wp"
+        UnknownName,
+        match=r"unknown preset 'jw'.*known: default, finetune, jw-paper, jw-release, pruthi, pruthi-seq2seq, serrano, ",
     ):
         plan_recipe(corpus, preset="jw")
     with pytest.raises(UnknownName, match=r"unknown setting 'epoch' \(did you mean 'epochs'\?\)"):

@@ -14,8 +14,8 @@ _END: ContextVar[float | None] = ContextVar("end", default=None)
 def within(seconds: float) -> Iterator[None]:
     """Work in here must be done in so many seconds.
 
-    >>> with within(60):
-    ...     check_time()
+    >>> with within(60.0):
+    ...     check_time()  # which says nothing: there is time
     """
     before = _END.set(time.monotonic() + seconds)
     try:

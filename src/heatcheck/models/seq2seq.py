@@ -221,7 +221,7 @@ class Seq2Seq(nn.Module):
         # Every source ends with a mark, so no row is empty; asking would make a GPU wait at each step.
         return scores.masked_fill(~batch.valid[:, None, None], -torch.inf).softmax(-1)
 
-    def _said(self, words: Int[Tensor, "example query"]) -> Float[Tensor, "example query feature"]:
+    def _said(self, words: Int[Tensor, "example query"]) -> Float[Tensor, "example query size"]:
         embedded: Tensor = self.dropout((self.embed_target or self.embed)(words))
         return embedded
 
@@ -260,6 +260,8 @@ def aligned_tokens(
     """
     if all(example.alignment is None for example in examples):
         return None
+    device = word.device
+    word, written = word.cpu(), written.cpu()  # example by example a GPU would wait
     # [example target-word source-word], with a last row and column for what is no word: number −1 means these.
     size = int(written.max()) + 2, int(word.max()) + 2
     linked = torch.zeros(len(examples), *size, dtype=torch.bool)
@@ -269,8 +271,8 @@ def aligned_tokens(
             if bool((source > word[row].max()).any() or (target > written[row].max()).any()):
                 raise BadInput(f"example {example.id}: its alignment goes beyond its words.")
             linked[row, target, source] = True
-    linked = linked.to(word.device)
-    return linked[torch.arange(len(examples), device=word.device)[:, None, None], written[:, :, None], word[:, None]]
+    found = linked[torch.arange(len(examples))[:, None, None], written[:, :, None], word[:, None]]
+    return found.to(device)
 
 
 def written_words(subject: Seq2Seq, numbers: Iterable[int]) -> list[str]:
@@ -291,6 +293,6 @@ def _target(example: Example) -> str:
 
 def _mixed(
     weights: Float[Tensor, "example head query key"], states: Float[Tensor, "example key feature"]
-) -> Float[Tensor, "example query context"]:
+) -> Float[Tensor, "example query size"]:
     """The context of each step: the heads' mixtures beside each other."""
     return torch.einsum("ehqk,ekf->eqhf", weights, states).flatten(2)

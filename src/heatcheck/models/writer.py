@@ -13,7 +13,7 @@ from torch import Tensor, nn
 State: TypeAlias = Tensor | tuple[Tensor, Tensor]  # of a GRU; of an LSTM with its cell
 CELLS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 Words: TypeAlias = Float[Tensor, "example query word"]  # embeddings
-Contexts: TypeAlias = Float[Tensor, "example query context"]
+Contexts: TypeAlias = Float[Tensor, "example query size"]
 Features: TypeAlias = Float[Tensor, "example query feature"]
 
 

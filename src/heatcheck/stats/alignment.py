@@ -49,9 +49,9 @@ def diagonal_links(source: int, target: int) -> set[tuple[int, int]]:
 
 
 def aligned_mass(
-    weights: Float[np.ndarray, "example step token"],
-    aligned: Bool[np.ndarray, "example step token"],
-    valid: Bool[np.ndarray, "example step"],
+    weights: Float[np.ndarray, "example decision token"],
+    aligned: Bool[np.ndarray, "example decision token"],
+    valid: Bool[np.ndarray, "example decision"],
 ) -> Float[np.ndarray, "example 2"]:
     """Of each example: weight on linked tokens, summed over its valid steps, and how many steps these are.
 

@@ -1,7 +1,8 @@
 """Corpus BLEU-4 (Papineni et al. 2002) of words as they are cut: one reference a text, no smoothing.
 
-It equals sacrebleu's with `--tokenize none --smooth-method none`. Other numbers called BLEU cut words, lower case or
-smooth differently, and lie points apart: never compare two without naming the tool of each.
+It is meant as sacrebleu's with `--tokenize none --smooth-method none`, with which it was not compared. Other numbers
+called BLEU cut words, lower case or smooth differently, and lie points apart: never compare two without naming the tool
+of each.
 """
 
 from collections import Counter

@@ -22,7 +22,7 @@ class Texts:
     """Texts one after the other: no padding, so none that could get weight."""
 
     words: Int[np.ndarray, " token"]
-    starts: Int[np.ndarray, " boundary"]  # where each text begins, and after the last where it ends
+    starts: Int[np.ndarray, " item"]  # where each text begins, and after the last where it ends
     signs: Float[np.ndarray, " text"]  # +1 or −1
 
     def __len__(self) -> int:
@@ -51,9 +51,9 @@ def texts_of(sentences: Sequence[Sequence[int]], signs: Sequence[int]) -> Texts:
 class WordScores:
     """The parameters, which training changes in place, and what they say of every word."""
 
-    vectors: Float[np.ndarray, "word width"]
-    attend: Float[np.ndarray, " width"]  # V
-    polar: Float[np.ndarray, " width"]  # W
+    vectors: Float[np.ndarray, "word feature"]
+    attend: Float[np.ndarray, " feature"]  # V
+    polar: Float[np.ndarray, " feature"]  # W
     scale: float  # λ
 
     @property
