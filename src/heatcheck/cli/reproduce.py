@@ -64,8 +64,8 @@ def reproduce(
     strengths: Annotated[
         str | None,
         typer.Option(
-            help="λ, comma-separated: of the adversaries of wiegreffe2019, of the penalty of pruthi2020, of the scores of "
-            "sun2020.",
+            help="λ, comma-separated: of the adversaries of wiegreffe2019, of the penalty of pruthi2020, of the "
+            "scores of sun2020.",
             show_default="the study's",
         ),
     ] = None,

@@ -105,7 +105,7 @@ export function bars(place, { moved, erased }) {
         one.bar.setAttribute("aria-valuenow", none ? "0" : weight.toFixed(4));
         one.bar.setAttribute("aria-valuetext", none ? "none" : weight.toFixed(3));
         one.fill.style.height = (none ? 0 : high(weight)) + "px";
-        one.value.style.bottom = (none ? 0 : high(weight) + 2) + "px";
+        one.value.style.bottom = (none ? 0 : Math.max(high(weight), high(own[at] ?? 0)) + 3) + "px";
         one.own.style.bottom = high(own[at] ?? 0) + "px";
         one.own.hidden = own[at] === null || own[at] === undefined;
         // Beside dozens of words only what can be seen is said; the rest is in the title.
