@@ -14,6 +14,7 @@ from heatcheck.data.planted import planted
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import load
 from heatcheck.training import train
+from subjects import WRITERS
 
 POINTS = "points at what matters"
 QUICK = {"erasure.rivals": "leave_one_out", "erasure.draws": "200", "agreement.draws": 200, "agreement.shuffles": 2}
@@ -220,3 +221,8 @@ def test_a_frozen_result(one):
         _ = one.results["erasure"] - one.results["erasure"]
     with pytest.raises(KeyError, match="0 measurements 'tau'"):
         one.results["erasure"].find("tau")
+
+
+def test_a_model_that_writes_is_refused():
+    with pytest.raises(BadInput, match="writes texts, and an audit is of models that choose a label"):
+        plan_audit(WRITERS["luong"][0], "planted_keyword")

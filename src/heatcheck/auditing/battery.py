@@ -20,7 +20,7 @@ from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.engine import Facts, Outcome, stream
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
-from heatcheck.models import HasLayers, KnowsItsTwins, Recipe, Subject, load, with_labels
+from heatcheck.models import HasLayers, KnowsItsTwins, Recipe, Seq2Seq, Subject, load, with_labels
 from heatcheck.training import STORE, predict
 
 EXAMPLES = 500
@@ -189,6 +189,11 @@ def plan_audit(
         name, subject = name or str(subject), load(subject, labels=labels)
     elif labels is not None:
         name, subject = name or subject.id, with_labels(subject, labels)
+    if isinstance(subject, Seq2Seq):
+        raise BadInput(
+            f"{name or subject.id} writes texts, and an audit is of models that choose a label: docs/sequences.md "
+            "says what there is for those that write."
+        )
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(
             f"{name or subject.id} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
