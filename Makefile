@@ -16,9 +16,9 @@ demo: $(VENV)/.installed
 	$(BIN)/heatcheck demo
 
 # One thread a worker: the models of the suite are small, and two processes with two threads each fight. Three workers on
-# two cores: some tests wait for other processes.
+# two cores: some tests wait for other processes. Work is stolen, not dealt: what a file sets up is set up once or twice.
 test: $(VENV)/.installed browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 check: $(VENV)/.installed
 	$(BIN)/ruff format --check .
