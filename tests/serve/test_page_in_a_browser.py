@@ -12,8 +12,9 @@ import tiny_transformers
 from heatcheck.data import Example
 from heatcheck.explainers import stand_ins
 from heatcheck.models import Site
-from heatcheck.serve import make_app
+from heatcheck.serve import looking, make_app
 from heatcheck.serve.running import _listen
+from heatcheck.serve.schema import AskedWeights
 
 TEXT = "a good film but a dull end"
 
@@ -54,7 +55,7 @@ def page(browser, address):
     opened.on("pageerror", lambda error: troubles.append(str(error)))
     opened.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
     opened.goto(address)
-    opened.wait_for_selector("#model option", state="attached")
+    opened.wait_for_selector("body[data-ready]")
     opened.fill("#text", TEXT)
     opened.wait_for_selector(f"#bars .column >> nth={len(TEXT.split()) - 1}")
     yield opened
@@ -145,10 +146,17 @@ def test_uniform_and_shuffled(page, models):
     page.click("#uniform")
     settled(page, under(models["lstm"], TEXT, [1] * 7))
     page.click("#permuted")
-    page.wait_for_function("() => document.getElementById('where').textContent === 'shuffle 1'")
-    page.wait_for_function("(own) => Number(document.querySelector('#bars .pull').ariaValueNow) !== own", arg=1 / 7)
-    assert sorted(weights(page)) == pytest.approx(sorted(own), abs=2e-4)
-    settled(page, under(models["lstm"], TEXT, weights(page)), 1e-3)
+    asked = AskedWeights(model="lstm", text=TEXT, kind="permuted", seed=0)
+    shuffled = looking.impose(models["lstm"], asked).weights
+    assert sorted(shuffled) == pytest.approx(sorted(own), abs=2e-4)
+    assert shuffled != pytest.approx(own, abs=2e-4)
+    page.wait_for_function(
+        "(wanted) => [...document.querySelectorAll('#bars .pull')]"
+        ".every((bar, at) => Math.abs(Number(bar.ariaValueNow) - wanted[at]) < 2e-4)",
+        arg=shuffled,
+    )
+    assert page.inner_text("#where") == "shuffle 1"
+    settled(page, under(models["lstm"], TEXT, shuffled))
 
 
 def test_an_erased_word_is_not_read(page, models):

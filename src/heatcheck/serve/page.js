@@ -146,7 +146,10 @@ async function impose() {
   if (isOwn()) { showAnswer(null); return; }
   const request = { ...asked(), kind: state.kind, layer: state.layer, head: state.head, seed: state.seed };
   if (state.kind === "given") Object.assign(request, { weights: state.weights.map(share), rest: share(state.rest) });
+  const about = () => JSON.stringify([asked(), state.kind, state.layer, state.head, state.seed]);
+  const before = about();
   const imposed = await ask("impose", request);
+  if (about() !== before) return; // of something else by now, which is asked for in its turn
   if (state.kind !== "given") {
     state.weights = imposed.weights;
     state.rest = imposed.rest;
@@ -396,6 +399,7 @@ let typing;
 function typed() {
   clearTimeout(typing);
   typing = setTimeout(() => {
+    if ($("text").value === state.text && $("pair").value === state.pair) return; // read already, as the page opened
     Object.assign(state, { text: $("text").value, pair: $("pair").value, erased: [], kind: "own", weights: null });
     refresh();
   }, 250);
@@ -432,6 +436,7 @@ async function start() {
   const problem = $("problem").hidden ? "" : $("problem").textContent;
   await refresh();
   if (problem) complain(problem);
+  document.body.dataset.ready = "yes";
 }
 
 $("asking").addEventListener("submit", (event) => event.preventDefault());
