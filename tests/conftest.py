@@ -12,7 +12,7 @@ import typed_calls
 from browser import chromium, lent
 
 # How long one example takes is the machine's business, and it may have much else to do.
-hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None, max_examples=50)
+hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("suite")
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

@@ -10,8 +10,8 @@ from beartype import BeartypeConf, beartype
 
 # Checking takes nearly half of the time of all tests, most of it in functions that are called thousands of times with
 # the same kinds of arguments. So in each process a function's first calls are all checked, then some of them.
-FIRST = 10
-ONE_IN = 200
+FIRST = 20
+ONE_IN = 100
 EVERY_CALL = [False]  # True while a test is about the checking itself
 
 # A TypeError, as jaxtyping's own complaints are: code that answers bad input with a sentence catches those.
