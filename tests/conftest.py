@@ -1,5 +1,6 @@
 """What several rooms' tests share: where the real data is, and types that are checked without waiting for it."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,19 @@ from browser import chromium, lent
 # How long one example takes is the machine's business, and it may have much else to do.
 hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("suite")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Garbage is not looked for among what is imported, of which there is much: neither meanwhile nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(20_000, 10, 10)
+        gc.enable()
+
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

@@ -6,7 +6,10 @@ import pkgutil
 import re
 from pathlib import Path
 
+import beartype
+import numpy as np
 import pytest
+from jaxtyping import Float
 
 import heatcheck
 import typed_calls
@@ -57,3 +60,55 @@ def test_shapes_and_types_are_enforced_under_pytest(monkeypatch):
     ):
         with pytest.raises(Exception, match=r"Type-check error|violates type hint"):
             wrong()
+
+
+def checked(function):
+    return typed_calls.checked(function, typechecker=beartype.beartype)
+
+
+def complains(call):
+    try:
+        call()
+    except TypeError:
+        return True
+    return False
+
+
+def test_the_first_calls_are_checked_and_then_every_hundredth():
+    @checked
+    def repeat(number: int) -> int:
+        return number
+
+    assert [call for call in range(1, 301) if complains(lambda: repeat("a"))] == [*range(1, 21), 100, 200, 300]
+
+
+def test_each_function_made_of_the_same_lines_is_checked_and_is_itself():
+    """Functions inside of functions are new ones at each call; their checks are made once, with and without arrays."""
+
+    def adding(more):
+        @checked
+        def add(number: int) -> int:
+            return number + more if number < 100 else add(number - 100)
+
+        return add
+
+    def weighting(times, rows):
+        @checked
+        def weigh(
+            table: Float[np.ndarray, "example token"], row: Float[np.ndarray, " token"]
+        ) -> Float[np.ndarray, " example"]:
+            return (table @ row * times)[:rows]
+
+        return weigh
+
+    made = len(typed_calls._inner)
+    one, ten = adding(1), adding(10)
+    assert (one(1), ten(1), one(ten(1)), one(203), ten(203)) == (2, 11, 12, 4, 13)
+    assert complains(lambda: adding(2)("a"))
+    assert complains(lambda: adding(0.5)(1))
+    assert adding(2)(3) == 5
+    table, row = np.ones((2, 3)), np.ones(3)
+    assert (weighting(1, 2)(table, row).tolist(), weighting(2, 2)(table, row).tolist()) == ([3, 3], [6, 6])
+    assert complains(lambda: weighting(1, 2)(table, row[:2]))
+    assert complains(lambda: weighting(1, 1)(table, row))
+    assert len(typed_calls._inner) == made + 2

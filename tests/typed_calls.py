@@ -1,8 +1,11 @@
 """Types checked without waiting for it: what jaxtyping's import hook makes of heatcheck's functions in tests."""
 
 import functools
+import inspect
+import threading
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from types import CodeType
 from typing import Any, get_args
 
 import jaxtyping
@@ -31,24 +34,71 @@ def checked(made: Any = None, *, typechecker: Callable[..., Any]) -> Any:
         if is_dataclass(made) and "__init__" in vars(made):
             made.__init__ = checked(made.__init__, typechecker=typechecker)
         return made
+    if not made.__annotations__:
+        return made
     if any(map(_names_axes, made.__annotations__.values())):
-        return _sparing(made, _jaxtyped(made, typechecker=typechecker))
-    return _sparing(made, _typed(made))
+        return _sparing(made, functools.partial(_jaxtyped, typechecker=typechecker))
+    return _sparing(made, _typed)
 
 
-def _sparing(plain: Any, strict: Any) -> Any:
-    if strict is plain or not callable(strict):
-        return strict
-    calls = 0
+def _sparing(plain: Any, checking: Callable[[Any], Any]) -> Any:
+    unchecked, checks, strict = 0, 0, None
 
     @functools.wraps(plain)
     def call(*given: Any, **named: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        looked_at = calls <= FIRST or calls % ONE_IN == 0 or EVERY_CALL[0]
-        return (strict if looked_at else plain)(*given, **named)
+        nonlocal unchecked, checks, strict
+        if unchecked and not EVERY_CALL[0]:
+            unchecked -= 1
+            return plain(*given, **named)
+        checks += 1
+        if checks >= FIRST:  # the next one is the hundredth call, and then every hundredth
+            unchecked = ONE_IN - 1 if checks > FIRST else ONE_IN - 1 - FIRST
+        if strict is None:  # made at the first call: a process calls half of all functions
+            strict = _strict(plain, checking)
+        return strict(*given, **named)
 
     return call
+
+
+def _strict(plain: Any, checking: Callable[[Any], Any]) -> Any:
+    """The function with checks: made once for all that are the same lines of code inside of another function.
+
+    Such a function is a new one at each call of the other, and to make its checks takes far longer than they do.
+    """
+    inner = "<locals>" in plain.__qualname__ and not plain.__defaults__ and not plain.__kwdefaults__
+    if not inner or plain.__code__.co_flags & _PAUSES:
+        return checking(plain)
+    known = _inner.get(plain.__code__)
+    if known is None:
+        known = _inner[plain.__code__] = _Inner(plain, checking)
+    return known.of(plain) if repr(plain.__annotations__) == known.hints else checking(plain)
+
+
+class _Inner:
+    """Checks of lines of code, for each function that is made of them."""
+
+    def __init__(self, first: Any, checking: Callable[[Any], Any]) -> None:
+        self.hints = repr(first.__annotations__)  # types of arrays are new ones each time, and unequal
+        self._asked = threading.local()
+
+        @functools.wraps(first)
+        def run(*given: Any, **named: Any) -> Any:
+            function, self._asked.function = self._asked.function, None
+            return function(*given, **named)
+
+        self._strict = checking(run)
+        del run.__wrapped__  # nothing that a function has hold of is kept alive here
+
+    def of(self, plain: Any) -> Any:
+        def strict(*given: Any, **named: Any) -> Any:
+            self._asked.function = plain  # read again as soon as what is given was checked, before anything else runs
+            return self._strict(*given, **named)
+
+        return strict
+
+
+_inner: dict[CodeType, _Inner] = {}
+_PAUSES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def _names_axes(hint: object) -> bool:
