@@ -64,6 +64,16 @@ def to_heads(page: Any) -> None:
     to("h2:text-is('All layers and heads')")(page)
 
 
+def to_training(page: Any) -> None:
+    """The training of the first model, late in it."""
+    page.locator("#training-bars .column").first.wait_for()
+    page.focus("#step")
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    page.evaluate("document.activeElement.blur()")
+    to("#training")(page)
+
+
 def by_disagreement(page: Any) -> None:
     page.select_option("#order", "disagreement")
     page.locator("#found").evaluate("element => { element.scrollIntoView(); scrollBy(0, -80) }")
@@ -77,6 +87,7 @@ SHOTS = [
     Shot("notebook", "notebook"),
     Shot("page", "served", move_a_weight),
     Shot("page-heads", "served", to_heads),
+    Shot("page-training", "served", to_training),
 ]
 
 
@@ -143,8 +154,10 @@ def served() -> Iterator[str]:
         address.append(at)
         ready.set()
 
-    subjects = {"the demo's BiLSTM": demo(), known: hc.load(known), "a small transformer": transformer()}
-    threading.Thread(target=lambda: serve(subjects, port=0, started=started), daemon=True).start()
+    own = hc.train(TASK, observe=20)  # the demo's model, bit for bit, with what was written down on the way
+    subjects = {"the demo's BiLSTM": own.subject, known: hc.load(known), "a small transformer": transformer()}
+    folders = {"the demo's BiLSTM": own.folder}
+    threading.Thread(target=lambda: serve(subjects, folders=folders, port=0, started=started), daemon=True).start()
     if not ready.wait(30):
         raise SystemExit("the page did not start within 30 seconds.")
     yield address[0]

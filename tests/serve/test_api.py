@@ -317,6 +317,13 @@ def test_what_takes_too_long_is_told_in_time_and_what_waits_is_not_begun(dawdlin
         assert dawdling.begun._value == min(20, os.cpu_count())
 
 
+def test_the_schema_knows_every_refusal(page):
+    paths = send(page, "/openapi.json").json["paths"]
+    for path in set(paths) - {"/api/models"}:
+        assert set(map(str, of_app.PROBLEMS)) < set(paths[path]["post"]["responses"])
+    assert {400, 404, 408, 413, 422, 500, 503} == set(of_app.PROBLEMS)
+
+
 def test_a_body_that_never_arrives_is_not_waited_for():
     with serving({"moody": MOODY}, seconds=1.0) as address:
         host, port = address.removeprefix("http://").split(":")

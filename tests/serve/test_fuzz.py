@@ -3,6 +3,7 @@
 from collections import Counter
 
 import schemathesis
+from observed_model import observed_model
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import Status, StopReason, events, from_schema
 from serving import send, serving
@@ -41,8 +42,9 @@ def fuzz(schema, address):
     return statuses, failed
 
 
-def test_every_request_gets_an_answer_that_the_schema_foresees():
-    with serving(MODELS) as page:
+def test_every_request_gets_an_answer_that_the_schema_foresees(tmp_path):
+    observed = {"observed": observed_model(tmp_path)}
+    with serving(MODELS | observed, folders={"observed": tmp_path}) as page:
         schema = send(page, "/openapi.json").json
         operations = {f"{m.upper()} {path}" for path, methods in schema["paths"].items() for m in methods}
         # Of models and explainers that there are, or no request would come far.
@@ -51,9 +53,13 @@ def test_every_request_gets_an_answer_that_the_schema_foresees():
         schema["components"]["schemas"]["AskedExplanation"]["properties"]["by"]["items"]["enum"] = BY
         # A transformer's adversary is a search, a third of a second each, and test_api.py asks for it.
         schema["components"]["schemas"]["AskedAdversary"]["properties"]["model"]["enum"] = ["lstm"]
+        for name in ("AskedModel", "AskedObserved"):
+            schema["components"]["schemas"][name]["properties"]["model"]["enum"] = list(observed)
+        texts = send(page, "/api/training", {"model": "observed"}).json["texts"]
+        schema["components"]["schemas"]["AskedObserved"]["properties"]["id"]["enum"] = [text["id"] for text in texts]
         statuses, failed = fuzz(schema, page)
     assert not failed
-    assert len(operations) == 7
+    assert len(operations) == 9
     for operation in operations:
         assert statuses[operation, 200] >= 1
         assert statuses[operation, 405] >= 1

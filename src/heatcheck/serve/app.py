@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
@@ -27,12 +28,15 @@ from heatcheck.models import Subject
 from heatcheck.models.hierarchical import sentence_of_each
 from heatcheck.serve import looking
 from heatcheck.serve.offering import offer
+from heatcheck.serve.over_training import follow
 from heatcheck.serve.schema import (
     Adversary,
     Asked,
     AskedAdversary,
     AskedExplanation,
     AskedHead,
+    AskedModel,
+    AskedObserved,
     AskedWeights,
     Bounds,
     Explained,
@@ -41,19 +45,22 @@ from heatcheck.serve.schema import (
     Layers,
     Looked,
     Models,
+    ObservedText,
     Problem,
+    Training,
 )
 
 BODY = 256 * 1024  # bytes of a request
 SECONDS = 20.0  # from a request to its answer
 WAITING = 200  # requests at once; more are told to come back
 
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=AskedModel)
 Found = TypeVar("Found")
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The request could not be read."},
     404: {"model": Problem, "description": "No such model, or no such place."},
+    408: {"model": Problem, "description": "The request did not arrive in time."},
     413: {"model": Problem, "description": "The request is too large."},
     422: {"model": Problem, "description": "The request cannot be answered; the sentence says why."},
     500: {"model": Problem, "description": "A mistake of heatcheck's own."},
@@ -75,6 +82,7 @@ PAGE = {
     "/page.js": ("heatcheck.serve", "page.js", "text/javascript"),
     "/asking.js": ("heatcheck.serve", "asking.js", "text/javascript"),
     "/drawing.js": ("heatcheck.serve", "drawing.js", "text/javascript"),
+    "/training.js": ("heatcheck.serve", "training.js", "text/javascript"),
     "/page.css": ("heatcheck.serve", "page.css", "text/css"),
     "/report.css": ("heatcheck.report", "page.css", "text/css"),
 }
@@ -87,9 +95,15 @@ class Sentence(JSONResponse):
         return json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
-def make_app(subjects: Mapping[str, Subject], *, seconds: float = SECONDS) -> FastAPI:
-    """The page over these models, by the names it shows. Nothing else on this machine can be reached through it."""
-    facts = [offer(name, subject) for name, subject in subjects.items()]
+def make_app(
+    subjects: Mapping[str, Subject], *, folders: Mapping[str, Path | str] | None = None, seconds: float = SECONDS
+) -> FastAPI:
+    """The page over these models, by the names it shows. Nothing else on this machine can be reached through it.
+
+    `folders` says where models were trained, of those whose name is not their folder.
+    """
+    trainings = {name: follow(subject, (folders or {}).get(name, name)) for name, subject in subjects.items()}
+    facts = [offer(name, subject, trainings[name].why_not) for name, subject in subjects.items()]
     app = FastAPI(title="heatcheck", version=__version__, docs_url=None, redoc_url=None)
     # A fixed few threads: as many as there are cores, so that memory does not grow with the number of clients.
     threads = ThreadPoolExecutor(max_workers=_side_by_side(subjects), thread_name_prefix="heatcheck")
@@ -146,6 +160,16 @@ def make_app(subjects: Mapping[str, Subject], *, seconds: float = SECONDS) -> Fa
     async def head(asked: AskedHead) -> Head:
         """One head of a transformer: who looks at whom."""
         return await answer(looking.head, asked)
+
+    @app.post("/api/training", responses=PROBLEMS)
+    async def training(asked: AskedModel) -> Training:
+        """What was written down while the model was trained: steps, texts, and means over the texts."""
+        return await answer(lambda _, asked: trainings[asked.model].overview(), asked)
+
+    @app.post("/api/observed", responses=PROBLEMS)
+    async def observed(asked: AskedObserved) -> ObservedText:
+        """One of those texts at every step: weights, relevances, and the answer."""
+        return await answer(lambda _, asked: trainings[asked.model].one(asked.id), asked)
 
     for path, (room, name, kind) in PAGE.items():
         app.add_api_route(path, _file(room, name, kind), include_in_schema=False)

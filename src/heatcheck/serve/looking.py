@@ -44,7 +44,7 @@ from heatcheck.serve.schema import (
 )
 
 # These read the text once a word, or dozens of times.
-SLOW = frozenset({"integrated_gradients", "leave_one_out", "lime", "shapley_sampling"})
+SLOW = frozenset({"influence_left_out", "integrated_gradients", "leave_one_out", "lime", "shapley_sampling"})
 TINY = 1e-12
 
 Weights = Float[np.ndarray, "head token"]

@@ -5,7 +5,7 @@ from typing import Literal
 
 import torch
 
-from heatcheck.data import Example, is_task, load_task
+from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.errors import BadInput, HeatcheckError, MissingPackage, NotSupported
 from heatcheck.explainers import EXPLAINERS, explain_one
 from heatcheck.models import HasLayers, Subject, require_words
@@ -17,8 +17,11 @@ SAMPLE_WORDS = range(4, 41)  # what reads well on one screen
 PROBE = Example("probe", "a good film .")
 
 
-def offer(name: str, subject: Subject) -> ModelFacts:
-    """The facts of a model, and whether each explainer works on it, tried on a few words."""
+def offer(name: str, subject: Subject, training: str = "") -> ModelFacts:
+    """The facts of a model, and whether each explainer works on it, tried on a few words.
+
+    `training` says why nothing is shown of its training, where nothing is.
+    """
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(f"{name} was trained with imposed weights: it has no heatmap of its own to show.")
     samples = _samples(subject)
@@ -45,6 +48,7 @@ def offer(name: str, subject: Subject) -> ModelFacts:
         layers=len(subject.sites) if deep else 0,
         heads=run.parts[subject.sites[-1]].shape[1] if deep else 0,
         movable=movable,
+        training=training,
         explainers=[_offered(subject, probe, explainer) for explainer in EXPLAINERS],
         samples=samples,
     )
@@ -68,14 +72,19 @@ def _pair(subject: Subject, samples: Sequence[Sample]) -> Literal["needed", "pos
     return "possible" if isinstance(subject, HasLayers) else "no"
 
 
-def _samples(subject: Subject) -> list[Sample]:
-    """A few texts of the task it was made for, where that is on this machine."""
+def corpus_of(subject: Subject) -> Corpus | None:
+    """The task it was made for, where that is on this machine."""
     task = subject.recipe.task if subject.recipe else subject.id.rpartition("@")[2]
     name = task.partition("@")[0]
     try:
-        corpus = load_task(name) if is_task(name) else None
+        return load_task(name) if is_task(name) else None
     except HeatcheckError:
-        corpus = None
+        return None
+
+
+def _samples(subject: Subject) -> list[Sample]:
+    """A few texts to try."""
+    corpus = corpus_of(subject)
     if corpus is None:
         return []
     fitting = [e for e in corpus["test"] if len(e.words) in SAMPLE_WORDS]

@@ -1,5 +1,6 @@
 import { ask, models, newest, paced, Refused } from "/asking.js";
 import { bars, heatRow, level, make, number, shades, strip } from "/drawing.js";
+import { overTraining } from "/training.js";
 
 const $ = (id) => document.getElementById(id);
 const MATRIX_WORDS = 40; // more do not fit on a screen
@@ -7,7 +8,8 @@ const FIRST = ["gradient", "leave_one_out", "gradient_rollout", "rollout"]; // t
 
 // ---- what is shown: everything that a link must hold -------------------------------------------------------
 const BLANK = { model: "", text: "", pair: "", erased: [], by: null, epsilon: 0.05,
-                kind: "own", weights: null, rest: 0, seed: 0, layer: null, head: null };
+                kind: "own", weights: null, rest: 0, seed: 0, layer: null, head: null,
+                probe: null, step: null };
 let state = { ...BLANK };
 let known = new Map();
 let bounds;
@@ -359,6 +361,10 @@ async function matrix() {
   $("matrix").replaceChildren(table);
 }
 
+// ---- over training -----------------------------------------------------------------------------------------
+const scrubbed = overTraining({ moved: (probe, step) => Object.assign(state, { probe, step }), settled: remember });
+const openTraining = () => scrubbed.open(facts(), state.probe, state.step);
+
 // ---- a text, read ------------------------------------------------------------------------------------------
 const lookOnce = newest();
 
@@ -434,7 +440,8 @@ async function start() {
   }
   layModel();
   const problem = $("problem").hidden ? "" : $("problem").textContent;
-  await refresh();
+  $("share").hidden = false;
+  await Promise.all([refresh(), openTraining()]);
   if (problem) complain(problem);
   document.body.dataset.ready = "yes";
 }
@@ -445,6 +452,7 @@ $("pair").addEventListener("input", typed);
 $("model").addEventListener("change", () => {
   const texts = { text: state.text, pair: state.pair };
   state = { ...BLANK, ...texts, model: $("model").value };
+  openTraining();
   if (!known.get(state.model).samples.length || state.text) { layModel(); refresh(); return; }
   layModel();
 });
@@ -491,6 +499,6 @@ $("copy").addEventListener("click", async () => {
     $("copied").textContent = location.href;
   }
 });
-window.addEventListener("hashchange", () => { if (recall()) { layModel(); refresh(); } });
+window.addEventListener("hashchange", () => { if (recall()) { layModel(); refresh(); openTraining(); } });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (heads) showGlance(); });
 start();

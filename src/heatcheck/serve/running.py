@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from heatcheck.errors import BadInput, MissingPackage
 from heatcheck.models import Subject
@@ -11,11 +12,16 @@ HOST = "127.0.0.1"  # and no other: texts may be private, and there is no passwo
 
 
 def serve(
-    subjects: Mapping[str, Subject], *, port: int = PORT, started: Callable[[str], None] = lambda _: None
+    subjects: Mapping[str, Subject],
+    *,
+    folders: Mapping[str, Path | str] | None = None,
+    port: int = PORT,
+    started: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serves the page over these models until it is interrupted; port 0 is any free one.
 
-    `started` is told the address once somebody can open it.
+    `folders` says where models were trained, of those whose name is not their folder. `started` is told the address
+    once somebody can open it.
     """
     try:
         import fastapi  # noqa: F401 - only to say by name what is missing
@@ -30,7 +36,7 @@ def serve(
         raise BadInput("the page needs at least one model.")
     with _listen(port) as listening:
         torch.set_num_threads(1)  # requests run side by side, one a core
-        app = make_app(subjects)
+        app = make_app(subjects, folders=folders)
         # No access log: it would be noise, and nothing that anybody types is to be written down.
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         started(f"http://{HOST}:{listening.getsockname()[1]}/")

@@ -7,17 +7,30 @@ from pydantic import BaseModel, ConfigDict, Field
 MAX_CHARACTERS = 20_000
 MAX_WORDS = 400
 SLOW_WORDS = 120  # for what reads the text once a word, or dozens of times
+MAX_STEPS = 100  # of a training that are shown; of more, as many evenly among them
+MAX_TEXTS = 500  # of a training's observed texts that are offered
 
 Place = Annotated[int, Field(ge=0, lt=MAX_WORDS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class Asked(BaseModel):
-    """One text for one model, perhaps without some of its words."""
+class AskedModel(BaseModel):
+    """One of the models."""
 
     model_config = ConfigDict(extra="forbid", strict=True)  # true is no 1, and "1" neither
 
     model: Annotated[str, Field(max_length=500, description="One of those that the page was started with.")]
+
+
+class AskedObserved(AskedModel):
+    """One of the texts that were looked at while the model was trained."""
+
+    id: Annotated[str, Field(max_length=500, description="As /api/training lists them.")]
+
+
+class Asked(AskedModel):
+    """One text for one model, perhaps without some of its words."""
+
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
     text_pair: Annotated[str | None, Field(max_length=MAX_CHARACTERS, description="The question, or second text.")] = (
         None
@@ -97,6 +110,7 @@ class ModelFacts(BaseModel):
     layers: int  # 0: not a transformer
     heads: int
     movable: str  # why its weights cannot be moved by hand; empty where they can
+    training: str  # why nothing is shown of its training; empty where something is
     explainers: list[Offered]
     samples: list[Sample]
 
@@ -167,3 +181,48 @@ class Head(BaseModel):
     """Weights from each word to each word; a word that is several tokens looks as they do on average."""
 
     matrix: list[list[float | None]]
+
+
+class ProbeText(BaseModel):
+    """A text that was looked at while the model was trained."""
+
+    id: str
+    opening: str  # its first characters; empty where the text is not on this machine
+    label: str  # the right one
+
+
+class OverSteps(BaseModel):
+    """A mean over the observed texts at each step, with its interval over texts and its baseline."""
+
+    name: Literal["accuracy", "evenness", "agreement"]
+    values: list[float]
+    low: list[float | None]  # of 95%; None where one text says nothing about others
+    high: list[float | None]
+    baseline: list[float]
+    n: int  # texts
+
+
+class Training(BaseModel):
+    """What was written down while the model was trained."""
+
+    steps: list[int]
+    recorded: int  # steps there are, of which those are shown
+    texts: list[ProbeText]
+    observed: int  # texts there are, of which those are offered
+    unread: str  # why words are known by their place only; empty where the texts are on this machine
+    curves: list[OverSteps]
+
+
+class ObservedText(BaseModel):
+    """One text over the training: [step word]. Relevance and influence are for the right label."""
+
+    id: str
+    text_pair: str | None
+    words: list[str]
+    label: str  # the right one
+    steps: list[int]
+    right: list[float]  # its probability at each step
+    said: list[str]  # the likeliest label at each step
+    of_words: dict[str, list[OfWords]]  # by what was written down: attention, relevance, influence
+    rest: dict[str, list[float]]  # of the same, on tokens that are no words
+    uniform: OfWords  # what attention would be were it the same on every token

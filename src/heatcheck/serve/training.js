@@ -1,0 +1,220 @@
+// How a heatmap came about: the steps of a training that were written down, to be scrubbed through.
+import { ask, newest, Refused } from "/asking.js";
+import { make, number } from "/drawing.js";
+
+const $ = (id) => document.getElementById(id);
+const PACE = 450; // milliseconds a step, while it plays
+const HEIGHT = 44; // pixels of the largest bar of a row, over all steps
+const WIDE = 200, HIGH = 50; // of a curve, in its own units
+const CURVES = {
+  accuracy: ["right answers", "the commonest label"],
+  evenness: ["evenness of attention", "uniform weights"],
+  agreement: ["attention’s first word is in relevance’s top 5%", "relevance shuffled"],
+};
+const BELOW = {
+  relevance: (label) => `relevance, what the word votes for the right label, “${label}”, over the others`,
+  influence: (label) => `influence, how much the word helps the right label, “${label}”`,
+};
+const high = (value, most) => Math.sqrt(Math.abs(value) / most) * HEIGHT;
+const step = (value) => value.toLocaleString("en");
+const p = (value) => number(Math.min(1, Math.max(0, value)));
+
+function drawn(tag, facts) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(facts)) node.setAttribute(name, value);
+  return node;
+}
+
+// A mean over the observed texts: its line, its interval, its baseline, and a mark at the step that is shown.
+function curve(one, count, chosen) {
+  const across = (at) => (count > 1 ? at / (count - 1) : 0.5) * WIDE;
+  const points = (values) => values.map((value, at) => `${across(at)},${(1 - value) * HIGH}`);
+  const picture = drawn("svg", { viewBox: `-5 -4 ${WIDE + 10} ${HIGH + 8}`, "aria-hidden": "true" });
+  for (const y of [0, HIGH]) picture.append(drawn("line", { x1: 0, x2: WIDE, y1: y, y2: y, class: "end" }));
+  if (!one.low.includes(null)) {
+    const around = [...points(one.high), ...points(one.low).reverse()].join(" ");
+    picture.append(drawn("polygon", { points: around, class: "within" }));
+  }
+  const mark = drawn("line", { y1: -4, y2: HIGH + 4, class: "mark" });
+  const dot = drawn("circle", { r: 4, class: "dot" });
+  picture.append(drawn("polyline", { points: points(one.baseline).join(" "), class: "baseline" }),
+    drawn("polyline", { points: points(one.values).join(" "), class: "line" }), mark, dot);
+  picture.addEventListener("click", (event) => {
+    const { left, width } = picture.getBoundingClientRect();
+    const share = ((event.clientX - left) / width * (WIDE + 10) - 5) / WIDE;
+    chosen(Math.min(count - 1, Math.max(0, Math.round(share * (count - 1)))));
+  });
+  const [title, beside] = CURVES[one.name];
+  const node = make("figure", "curve");
+  const value = make("b", "");
+  const note = make("p", "note", "");
+  const top = make("p", "");
+  top.append(value, " " + title);
+  node.append(top, picture, note);
+  const show = (at) => {
+    for (const end of ["x1", "x2"]) mark.setAttribute(end, across(at));
+    dot.setAttribute("cx", across(at));
+    dot.setAttribute("cy", (1 - one.values[at]) * HIGH);
+    value.textContent = p(one.values[at]);
+    const interval = one.low[at] === null ? "" : `${p(one.low[at])} to ${p(one.high[at])}, `;
+    note.textContent = `${interval}${one.n} texts; dashed: ${beside}, ${p(one.baseline[at])}`;
+  };
+  return { node, show };
+}
+
+// One column a word: its attention above it, and what it says of the answer below.
+function column(word, uniform) {
+  const node = make("div", "column");
+  const [above, below] = ["above", "below"].map((side) => make("div", side));
+  const [weight, vote] = [make("div", "fill"), make("div", "fill")];
+  const even = make("div", "even");
+  even.style.bottom = uniform + "px";
+  above.append(weight, even);
+  below.append(vote);
+  node.append(above, make("span", "word", word), below);
+  return { node, weight, vote };
+}
+
+const largest = (rows = []) => rows.flat().reduce((most, value) => Math.max(most, Math.abs(value ?? 0)), 1e-12);
+const heaviest = (words, values) => words.map((word, at) => [values[at] ?? 0, word])
+  .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).slice(0, 3)
+  .map(([value, word]) => `${word} ${number(value, 3)}`).join(", ");
+
+// `moved(probe, step)` is told of every move, `settled()` where it comes to rest.
+export function overTraining({ moved, settled }) {
+  let model = "";
+  let all = null; // the last answer to /api/training
+  let one = null; // the last answer to /api/observed
+  let at = 0; // place of the step that is shown
+  let below; // what stands below the words: the first of BELOW that was written down
+  let scale = { above: 1, below: 1 };
+  let columns = [];
+  let curves = [];
+  let playing = null;
+  const once = newest();
+
+  function complain(sentence) {
+    $("training-problem").textContent = sentence && sentence[0].toUpperCase() + sentence.slice(1);
+    $("training-problem").hidden = !sentence;
+  }
+
+  // The newest answer; undefined where it is none, or where it is of something else by now.
+  async function answered(what, request) {
+    try {
+      return await once((signal) => ask(what, request, signal));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      complain(error.message);
+      return undefined;
+    }
+  }
+
+  function pause() {
+    clearInterval(playing);
+    playing = null;
+    $("play").textContent = "play";
+  }
+
+  function go(place) {
+    at = place;
+    show();
+    moved($("probe").value, all.steps[at]);
+  }
+
+  function play() {
+    if (playing !== null) { pause(); settled(); return; }
+    if (at === all.steps.length - 1) go(0);
+    $("play").textContent = "pause";
+    playing = setInterval(() => {
+      if (at < all.steps.length - 1) go(at + 1);
+      if (at === all.steps.length - 1) { pause(); settled(); }
+    }, PACE);
+  }
+
+  function show() {
+    const told = `step ${step(all.steps[at])} of ${step(all.steps.at(-1))}`;
+    $("step").value = at;
+    $("step").setAttribute("aria-valuetext", told);
+    $("step-value").textContent = told;
+    curves.forEach((of) => of.show(at));
+    if (!one) return; // of this text there is nothing to show, or not yet
+    const [weights, votes] = ["attention", below].map((name) => one.of_words[name]?.[at]);
+    columns.forEach((of, place) => {
+      const [weight, vote] = [weights?.[place] ?? 0, votes?.[place] ?? 0];
+      of.weight.style.height = high(weight, scale.above) + "px";
+      of.vote.style.height = high(vote, scale.below) / 2 + "px";
+      of.vote.classList.toggle("against", vote < 0);
+      Object.assign(of.node.dataset, { attention: weight, below: vote });
+      of.node.title = [weights && `attention ${number(weight, 3)}`, votes && `${below} ${number(vote, 3)}`]
+        .filter(Boolean).join(", ");
+    });
+    $("training-said").textContent = `It says “${one.said[at]}”, ${one.said[at] === one.label ? "which is right" : "which is wrong"}; `
+      + `the right label, “${one.label}”, has ${p(one.right[at])}.`;
+    $("training-bars").setAttribute("aria-label", [told,
+      weights && "attention, heaviest: " + heaviest(one.words, weights),
+      votes && `${below}, largest: ` + heaviest(one.words, votes)].filter(Boolean).join("; "));
+  }
+
+  function lay() {
+    const { attention } = one.of_words;
+    below = Object.keys(BELOW).find((name) => name in one.of_words);
+    scale = { above: largest(attention), below: largest(one.of_words[below]) };
+    columns = one.words.map((word, place) => column(word, high(one.uniform[place] ?? 0, scale.above)));
+    $("training-bars").replaceChildren(...columns.filter((_, place) => one.words[place]).map((of) => of.node));
+    $("training-key").textContent = [
+      attention && "Above a word: its attention; dashed: uniform weights.",
+      below && `Below it: ${BELOW[below](one.label)}; downwards speaks against it.`,
+      "Heights are square roots, on one scale over all steps.", all.unread && all.unread[0].toUpperCase() + all.unread.slice(1),
+      one.text_pair && `The second text: ${one.text_pair}`].filter(Boolean).join(" ");
+    $("training-bars").classList.toggle("no-above", !attention);
+    $("training-bars").classList.toggle("no-below", !below);
+  }
+
+  async function choose(id) {
+    one = null;
+    for (const part of ["said", "bars", "key"]) $("training-" + part).replaceChildren();
+    one = await answered("observed", { model, id }) ?? null;
+    if (one) lay();
+    show();
+  }
+
+  $("play").addEventListener("click", play);
+  $("step").addEventListener("input", () => { pause(); go(Number($("step").value)); });
+  $("step").addEventListener("change", settled);
+  $("probe").addEventListener("change", () => {
+    complain("");
+    moved($("probe").value, all.steps[at]);
+    settled();
+    choose($("probe").value);
+  });
+
+  return {
+    // A model's training, at a text and a step of it; of another model than before, or from a link.
+    async open(facts, probe, wanted) {
+      pause();
+      complain("");
+      model = facts.name;
+      $("training").hidden = false;
+      $("training-shown").hidden = true;
+      $("training-note").textContent = facts.training && facts.training[0].toUpperCase() + facts.training.slice(1);
+      if (facts.training) { await once(async () => null); return; }
+      const found = await answered("training", { model });
+      if (!found) return;
+      all = found;
+      const many = (shown, of, what) => `${step(shown)}${of > shown ? ` of ${step(of)}` : ""} ${what}`;
+      $("training-note").textContent = "What was written down while this model was trained: "
+        + `${many(all.steps.length, all.recorded, "steps")}, ${many(all.texts.length, all.observed, "texts")}. `
+        + "Move through the steps, or let them play. The model that was kept may be of an earlier step than the last.";
+      $("probe").replaceChildren(...all.texts.map(({ id, opening, label }) => new Option(`[${label}] ${opening || id}`, id)));
+      $("step").max = all.steps.length - 1;
+      curves = all.curves.map((of) => curve(of, all.steps.length, (place) => { pause(); go(place); settled(); }));
+      $("training-curves").replaceChildren(...curves.map((of) => of.node));
+      at = all.steps.includes(wanted) ? all.steps.indexOf(wanted) : all.steps.length - 1;
+      const known = all.texts.some(({ id }) => id === probe);
+      $("probe").value = known ? probe : all.texts[0].id;
+      $("training-shown").hidden = false;
+      await choose($("probe").value);
+      if (probe !== null && !known) complain("this link is about a text that was not looked at in this training.");
+    },
+  };
+}
