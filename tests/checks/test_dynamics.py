@@ -39,6 +39,7 @@ def made_up(number, *, right=0.5, attention=None):
             "attention": weights if attention is None else attention[at],
             "relevance": generator.normal(size=total),
             "influence": generator.normal(size=total),
+            "leave_one_out": generator.normal(size=total),
         }
         logs = np.log(np.where(np.eye(2)[likely] > 0, 0.9, 0.1))
         seen.append(Observed(step, tuple("abcde"), gold, logs, LENGTHS, of_tokens))
@@ -94,6 +95,9 @@ def test_pairs_are_taken_at_the_right_checkpoints():
     published = replace(seed, sign=-1)
     assert np.array_equal(SCORES["influence"](published, 2), -SCORES["influence"](seed, 2))
     assert np.array_equal(SCORES["relevance"](published, 2), SCORES["relevance"](seed, 2))
+    left_out = SCORES["leave-one-out influence"]
+    assert np.array_equal(left_out(seed, 2), seed.learned[2].padded("leave_one_out"))
+    assert np.array_equal(left_out(published, 2), -left_out(seed, 2))
 
 
 def above(*lows):
@@ -238,6 +242,27 @@ def test_attention_comes_to_follow_the_relevance_of_a_model_that_never_attended(
     assert turned.find("A", pair=first, at="last") == found.find("A", pair=first, at="last")
 
 
+def test_influence_by_leaving_out_takes_other_honest_fits_and_the_same_twins(case):
+    left_out = replace(FEW, influence="leave_one_out")
+    plain, other = plan(case, FEW), plan(case, left_out)
+    assert [recipe.id for recipe in other[2:]] == [recipe.id for recipe in plain[2:]], "no twin is trained again"
+    assert [replace(recipe, observe=plain[0].observe) for recipe in other[:2]] == plain[:2]
+    assert other[0].observe["quantities"] == ["attention", "relevance", "influence", "leave_one_out"]
+    case.fits.make([*plain, *other])
+    gate, found = check.measure(case, FEW), check.measure(case, left_out)
+    assert (gate.settings["influence"], found.settings["influence"]) == ("gate", "leave_one_out")
+    pair, of_gate = ["leave-one-out influence", PAIRS[2][1]], list(PAIRS[2])
+    assert not [m for m in gate.measurements if m.by.get("pair") == pair]
+    assert not [m for m in found.measurements if m.by.get("pair") == of_gate]
+    assert found.find("A_above", pair=pair, at="last").low > 0.3, "the keyword is what lowers the loss"
+    assert found.find("A", pair=list(PAIRS[0]), at="last") == gate.find("A", pair=list(PAIRS[0]), at="last")
+    assert {m.by["foretold_by"] for m in found.measurements if m.name == "xi"} >= {"leave-one-out influence"}
+    turned = check.measure(case, replace(left_out, as_published=True))
+    assert turned.find("tau", pair=pair, at="last").value == pytest.approx(
+        -found.find("tau", pair=pair, at="last").value
+    )
+
+
 def _shown_as_observed(case, found, planned, probe):
     text = found.settings["shown_texts"][1]
     row = [example.id for example in probe].index(text["id"])
@@ -300,6 +325,7 @@ def test_without_any_fit_it_says_why(case, tmp_path):
         ({"checkpoints": 1}, "at least 2, not 1"),
         ({"top": 0.0}, "above 0 and at most 1"),
         ({"shown": -1}, "at least 0, not -1"),
+        ({"influence": "leave_one_in"}, "did you mean 'leave_one_out'"),
     ],
 )
 def test_refusals(changes, words):

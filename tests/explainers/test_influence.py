@@ -1,4 +1,4 @@
-"""The gate on a word: against finite differences, and with the sign of the released code."""
+"""A word's influence: the gate against finite differences, leaving out against deleting, and the released sign."""
 
 from dataclasses import replace
 
@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from heatcheck.explainers import EXPLAINERS, explain_one
-from heatcheck.explainers.influence import token_influence
+from heatcheck.explainers.influence import token_influence, word_left_out
 from heatcheck.models import Site
+from heatcheck.training import predict
 from subjects import SINGLE, SUBJECTS
 
 EMBEDDING = Site("embedding")
@@ -60,3 +61,57 @@ def test_without_a_label_it_is_about_the_predicted_one():
     np.testing.assert_allclose(found.values, explain_one(subject, labelled, "influence").values)
     assert not np.allclose(found.values, explain_one(subject, other, "influence").values)
     assert EXPLAINERS["influence"].signed
+
+
+# By leaving out ------------------------------------------------------------------------------------------------------
+
+
+def log_of_right(subject, example):
+    """Brute force: of the whole text and of it without each word, every one encoded afresh."""
+    shortened = [
+        replace(example, text=" ".join(word for other, word in enumerate(example.words) if other != place))
+        for place in range(len(example.words))
+    ]
+    logs = np.array([predict(subject, [one])[0, 0] for one in (example, *shortened)])
+    label = logs[0].argmax() if example.label is None else example.label
+    return logs[0, label], logs[1:, label]
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "average three labels", "pair merge", "own module"])
+def test_equal_to_deleting_each_word(name):
+    subject, examples = SUBJECTS["lstm" if name == "own module" else name]
+    asked = Unhurried(subject) if name == "own module" else subject
+    found, lowered = word_left_out(asked, examples), []
+    for example, scores in zip(examples, found, strict=True):
+        if len(example.words) == 1:
+            assert scores == "one word only: nothing is left without it"
+            continue
+        whole, without = log_of_right(subject, example)
+        np.testing.assert_allclose(scores, -without + whole, atol=2e-5)  # loss without the word, less loss with it
+        lowered += [*scores]
+    assert max(lowered) > 1e-3
+    turned = word_left_out(asked, examples, as_published=True)
+    for one, other in zip(found, turned, strict=True):
+        assert one == other if isinstance(one, str) else np.array_equal(one, -other)
+
+
+class Unhurried:
+    """A subject without its short cut, as one from elsewhere."""
+
+    def __init__(self, subject):
+        self.subject = subject
+
+    def __getattr__(self, name):
+        if name == "without_each":
+            raise AttributeError(name)
+        return getattr(self.subject, name)
+
+
+def test_left_out_without_a_label_is_about_the_predicted_one():
+    subject, _ = SUBJECTS["lstm"]
+    unknown = [replace(example, label=None) for example in SINGLE if len(example.words) > 1]
+    found = explain_one(subject, unknown, "influence_left_out")
+    for row, example in enumerate(unknown):
+        whole, without = log_of_right(subject, example)
+        np.testing.assert_allclose(found.values[row, : len(example.words)], whole - without, atol=2e-5)
+    assert EXPLAINERS["influence_left_out"].signed

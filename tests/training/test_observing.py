@@ -14,6 +14,7 @@ from heatcheck.errors import BadInput, BrokenFolder, NotSupported, UnknownName
 from heatcheck.explainers.influence import token_influence
 from heatcheck.models import Recipe, load_folder
 from heatcheck.training import (
+    LEFT_OUT,
     OF_TOKENS,
     Observer,
     build,
@@ -130,6 +131,48 @@ def test_files_hold_each_step_and_the_last_is_the_model(folder):
     np.testing.assert_allclose(first.padded("attention"), start.weights, atol=1e-6)
     assert not np.allclose(first.padded("relevance"), last.padded("relevance"), atol=1e-3)
     assert (last.padded("relevance")[~last.valid] == 0).all()
+
+
+def without(batch, token):
+    """The batch as if this token had never been read."""
+    kept = [place for place in range(batch.valid.shape[1]) if place != token]
+    cut = {name: getattr(batch, name)[:, kept] for name in ("valid", "scored", "word")}
+    return replace(batch, inputs={**batch.inputs, "tokens": batch.inputs["tokens"][:, kept]}, **cut)
+
+
+@pytest.mark.parametrize("encoder", ["gru", "lstm", "average", "cnn"])
+def test_left_out_is_what_the_loss_gains_without_each_token(encoder):
+    texts = ("not so bad", "isn't it good", "dull", "the plot is thin but the acting is very good indeed")
+    made = tuple(Example(f"e{n}", text, label=n % 2) for n, text in enumerate(texts))
+    corpus = Corpus("made", ("no", "yes"), {name: Split(name, made) for name in ("train", "dev", "test")})
+    recipe = recipe_of(
+        corpus, plan_observe([0], quantities=[*OF_TOKENS, LEFT_OUT]), encoder=encoder, embedding_scale=1.0, dropout=0.5
+    )
+    subject = build(recipe, corpus).train()
+    found = Observer(subject, corpus, recipe, Path("never written")).look(0)
+    assert found.of_tokens.keys() == {*OF_TOKENS, LEFT_OUT}
+    values, sizes = found.padded(LEFT_OUT), []
+    subject.eval()
+    for row, example in enumerate(probe_of(recipe.observe, corpus)):
+        batch = subject.encode([example])
+        places = batch.scored[0].nonzero()[:, 0].tolist()  # not the marks at its ends
+
+        def loss(of, label=example.label):
+            with torch.no_grad():
+                return -float(subject.run(of).logits[0, 0].double().log_softmax(-1)[label])
+
+        expected = [loss(without(batch, at)) - loss(batch) if len(places) > 1 else 0.0 for at in places]
+        np.testing.assert_allclose(values[row, : found.lengths[row]], expected, atol=1e-5)
+        sizes += [abs(one) for one in expected]
+    assert max(sizes) > 1e-3
+    assert found.lengths.tolist()[1] > 3, "a word of two tokens is left out by halves"
+
+
+@pytest.mark.parametrize("changes", [{"impose": {"weights": "uniform"}}, {"hierarchical": True}])
+def test_left_out_is_of_weights_of_ones_own(changes, tmp_path):
+    recipe = recipe_of(observe=plan_observe([0], quantities=["attention", LEFT_OUT]), **changes)
+    with pytest.raises(NotSupported, match=r"observe influence instead|attends to words"):
+        Observer(build(recipe, SMALL), SMALL, recipe, tmp_path)
 
 
 # The training never notices ------------------------------------------------------------------------------------------

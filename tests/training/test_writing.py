@@ -10,7 +10,7 @@ from heatcheck.data import Corpus, Example, Split, draw_sequences, load_task
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Run, Site, load_folder
 from heatcheck.training import describe, evaluate, make_plan, plan_recipe, train
-from heatcheck.training.generation import evaluate_generation
+from heatcheck.training.generation import PLACES, evaluate_generation, weight_beside
 from heatcheck.training.imposed import imposed
 from heatcheck.training.jobs import work_of
 from heatcheck.training.losses import LEAST_LEFT, LOSSES, plan_loss
@@ -220,3 +220,39 @@ def test_links_go_to_the_heaviest_word():
     marked = evaluate_generation(writes(examples), examples, **under).links
     assert marked.error_rate.value == 1
     assert marked.mass.value == 0
+
+
+def test_weight_beside_the_links_token_by_token():
+    rng = torch.Generator().manual_seed(0)
+    weights = torch.rand(3, 4, 6, generator=rng)
+    linked = torch.rand(3, 4, 6, generator=rng) < 0.3
+    valid = torch.arange(6) < torch.tensor([[6], [4], [2]])
+    weights, linked = weights * valid[:, None], linked & valid[:, None]
+    found = weight_beside(weights, linked, valid)
+    for row in range(3):
+        for at, places in enumerate(PLACES):
+            expected = sum(
+                float(weights[row, step, token])
+                for step in range(4)
+                for token in range(6)
+                if 0 <= token - places < 6 and linked[row, step, token - places]
+            )
+            assert float(found[row, at]) == pytest.approx(expected, abs=1e-5)
+        assert float(found[row, -2]) == pytest.approx(float(weights[row, :, 0].sum()), rel=1e-5)
+        assert float(found[row, -1]) == pytest.approx(float(weights[row, :, [5, 3, 1][row]].sum()), rel=1e-5)
+
+
+def test_where_weight_goes_and_how_evenly():
+    """All weight on the start mark is one token before the first word's link, two before the second's."""
+    examples = [Example("1", "a b", "a b", alignment=((0, 0), (1, 1)))]
+    subject = writes(examples)
+    found = evaluate_generation(subject, examples, impose={"weights": "first"})
+    beside = {place: share for place, share in found.links.beside.items() if share}
+    assert beside == {"-1": pytest.approx(1 / 3), "-2": pytest.approx(1 / 3)}
+    assert found.links.on_ends == {"first": 1.0, "last": 0.0}
+    assert found.evenness.value == 0
+    assert evaluate_generation(subject, examples, impose=UNIFORM).evenness.value == pytest.approx(1)
+    longer = [*examples, Example("2", "a b a b", "b a b a", alignment=((0, 1),))]
+    each = [evaluate_generation(subject, [one]).evenness.value for one in longer]
+    together = evaluate_generation(subject, longer).evenness.value
+    assert together == pytest.approx((3 * each[0] + 5 * each[1]) / 8, rel=1e-5), "a mean over words"

@@ -9,23 +9,25 @@ each training is observed (training/observing.py). The twins have seeds of their
 order of texts, two models would agree for that alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.observed_texts import log_odds_of, shown_texts
+from heatcheck.checks.observed_trainings import SCORES, Scores, Seed, Trainings
 from heatcheck.checks.refitting import fits_of, imposing, seed_recipes
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one
-from heatcheck.errors import BadInput, NotSupported
+from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.stats.agreement_top import SHARE as TOP_SHARE
 from heatcheck.training import (
+    LEFT_OUT,
+    OF_TOKENS,
     Observed,
     TrainingSettings,
     checkpoint_steps,
@@ -39,7 +41,7 @@ from heatcheck.training import (
 
 UNIFORM_SEED, PROXY_SEED = 2000, 3000  # added to the subject's own: no twin starts where an honest model did
 FLOOR = "A_floor of the same pair: the second scores shuffled"
-Scores: TypeAlias = Float[np.ndarray, "example token"]
+INFLUENCES = {"gate": "influence", "leave_one_out": "leave-one-out influence"}  # what each is called in the results
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class DynamicsSettings:
     checkpoints: int = 20
     examples: int = 200
     top: float = TOP_SHARE  # of the words that are the top
+    influence: str = "gate"  # how it is found: by the gradient of a gate on the embedding, or by leave_one_out
     as_published: bool = False  # influence with its sign turned round, as in the released code
     shown: int = 3  # texts whose weights and relevances over training are kept for the figure
 
@@ -57,6 +60,8 @@ class DynamicsSettings:
         at_least_one(self, "dynamics", "seeds", "examples")
         if self.checkpoints < 2:
             raise BadInput(f"dynamics.checkpoints counts the start and the end, so at least 2, not {self.checkpoints}.")
+        if self.influence not in INFLUENCES:
+            raise UnknownName("dynamics.influence", self.influence, INFLUENCES)
         if not 0 < self.top <= 1:
             raise BadInput(f"dynamics.top is a share of the words above 0 and at most 1, not {self.top}.")
         if self.shown < 0:
@@ -71,32 +76,6 @@ class Recipes(NamedTuple):
     proxy: list[Recipe]
 
 
-@dataclass(frozen=True)
-class Seed:
-    """One honest training and the twins beside it; None where a fit could not be made."""
-
-    learned: Sequence[Observed] | None
-    uniform: Sequence[Observed] | None
-    proxy: Sequence[Observed] | None
-    log_odds: Scores | None
-    sign: int = 1  # −1: influence as published
-
-    def trained(self, kind: str, at: int, quantity: str) -> Scores | None:
-        found: Sequence[Observed] | None = getattr(self, kind)
-        return None if found is None else found[at].padded(quantity) * (self.sign if quantity == "influence" else 1)
-
-
-# What each quantity is at a checkpoint of the training. "final" stays at the last one.
-SCORES: dict[str, Callable[[Seed, int], Scores | None]] = {
-    "attention": lambda seed, at: seed.trained("learned", at, "attention"),
-    "final attention": lambda seed, _: seed.trained("learned", -1, "attention"),
-    "relevance": lambda seed, at: seed.trained("learned", at, "relevance"),
-    "influence": lambda seed, at: seed.trained("learned", at, "influence"),
-    "uniform relevance": lambda seed, at: seed.trained("uniform", at, "relevance"),
-    "final uniform relevance": lambda seed, _: seed.trained("uniform", -1, "relevance"),
-    "proxy relevance": lambda seed, _: seed.trained("proxy", -1, "relevance"),
-    "log-odds": lambda seed, _: seed.log_odds,
-}
 # Of the first: its highest word; of the second: its top. The first pair is the question of the check.
 PAIRS = (
     ("attention", "final uniform relevance"),
@@ -107,44 +86,6 @@ PAIRS = (
     ("uniform relevance", "log-odds"),
 )
 FORETELLING = ("final uniform relevance", "relevance", "influence", "proxy relevance", "log-odds")  # what ξ is of
-
-
-@dataclass(frozen=True)
-class Trainings:
-    """All that was observed, on the texts that can be ranked."""
-
-    seeds: Sequence[Seed]
-    steps: Sequence[int]
-    valid: Bool[np.ndarray, "example token"]
-    kept: Bool[np.ndarray, " example"]
-    top: float
-
-    @cached_property
-    def ranked(self) -> Bool[np.ndarray, "item token"]:
-        """Which places are tokens, of the texts that are kept."""
-        return np.asarray(self.valid[self.kept])
-
-    @cached_property
-    def first(self) -> Observed:
-        """Any observation: what is the same in all of them is read from it."""
-        return next(found[0] for seed in self.seeds for found in (seed.learned, seed.uniform) if found is not None)
-
-    def over(self, kind: str, value: Callable[[Observed], np.ndarray]) -> Float[np.ndarray, "draw item example"] | None:
-        """A quantity of the texts that are kept, of each fit of a kind at each checkpoint; None where there is none."""
-        found = [getattr(seed, kind) for seed in self.seeds]
-        each = [[value(seen)[self.kept] for seen in of] for of in found if of is not None]
-        return np.array(each) if each else None
-
-    def compared(
-        self, pair: tuple[str, str], value: Callable[[Scores, Scores], np.ndarray]
-    ) -> Float[np.ndarray, "draw item example"] | None:
-        """A comparison of two quantities, by seed, checkpoint and text; None where no seed has both."""
-        rows = []
-        for seed in self.seeds:
-            both = [(SCORES[pair[0]](seed, at), SCORES[pair[1]](seed, at)) for at in range(len(self.steps))]
-            each = [value(u[self.kept], v[self.kept]) for u, v in both if u is not None and v is not None]
-            rows += [each] if each else []
-        return np.array(rows) if rows else None
 
 
 def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
@@ -160,8 +101,8 @@ def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
     measurements = [
         *_accuracies(found),
         *_evenness(found),
-        *(row for pair in PAIRS for row in _agreement(found, pair, per_example)),
-        *_foretold(found),
+        *(row for pair in PAIRS for row in _agreement(found, _named(pair, settings), per_example)),
+        *_foretold(found, _named(FORETELLING, settings)),
     ]
     probe = probe_of(_observing(case, settings), fits_of(case).corpus)
     shown = [
@@ -190,6 +131,11 @@ def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
         },
         seed=case.seed,
     )
+
+
+def _named(quantities: tuple[str, ...], settings: DynamicsSettings) -> tuple[str, ...]:
+    """With influence as it is found here."""
+    return tuple(INFLUENCES[settings.influence] if name == "influence" else name for name in quantities)
 
 
 # The fits --------------------------------------------------------------------------------------------------------
@@ -222,19 +168,22 @@ def _observing(case: Case, settings: DynamicsSettings) -> dict[str, object]:
 def _recipes(case: Case, settings: DynamicsSettings) -> Recipes:
     """The subject's recipe trained to its last epoch, so that all trainings have the same steps."""
     own, observe = fits_of(case).recipe, _observing(case, settings)
-    learned = [
+    honest = [
         replace(recipe, training={**own.training, "patience": 0}, observe=observe)
         for recipe in seed_recipes(case, settings.seeds)
     ]
-    uniform = [imposing(replace(recipe, seed=recipe.seed + UNIFORM_SEED), weights="uniform") for recipe in learned]
+    uniform = [imposing(replace(recipe, seed=recipe.seed + UNIFORM_SEED), weights="uniform") for recipe in honest]
     # The mean of the embeddings, and a linear map of it: the published proxy, trained as the others are.
     proxy = [
         replace(
             imposing(replace(recipe, seed=recipe.seed + PROXY_SEED), weights="uniform"),
             model={**own.model, "encoder": "none"},
         )
-        for recipe in learned
+        for recipe in honest
     ]
+    # Influence is asked of the honest trainings alone: however it is found, the twins are the same fits.
+    more = {} if settings.influence == "gate" else {"quantities": [*OF_TOKENS, LEFT_OUT]}
+    learned = [replace(recipe, observe={**observe, **more}) for recipe in honest]
     return Recipes(learned, uniform, proxy)
 
 
@@ -248,7 +197,8 @@ def _observe(case: Case, settings: DynamicsSettings, not_run: dict[str, str]) ->
         except NotSupported as error:
             not_run[describe(recipe)] = str(error)
             return None
-        return [read_observed(folder, step) for step in observed_steps(folder)]
+        every = [read_observed(folder, step) for step in observed_steps(folder)]
+        return [one for one in every if isinstance(one, Observed)]  # all: a model that writes texts is not audited
 
     made = {kind: [seen(recipe) for recipe in of_kind] for kind, of_kind in recipes._asdict().items()}
     every = [found for of_kind in made.values() for found in of_kind if found is not None]
@@ -296,7 +246,7 @@ def _evenness(found: Trainings) -> Iterator[Measurement]:
         yield from _by_step("evenness", even, found.steps, "1: uniform weights; 0: all on one token", {})
 
 
-def _agreement(found: Trainings, pair: tuple[str, str], per_example: dict[str, np.ndarray]) -> Iterator[Measurement]:
+def _agreement(found: Trainings, pair: tuple[str, ...], per_example: dict[str, np.ndarray]) -> Iterator[Measurement]:
     """A of a pair with its floor, their difference and τ at each checkpoint; the last, the largest, and the start."""
     agreed = found.compared(pair, lambda u, v: stats.top_agreement(u, v, found.ranked, found.top))
     if agreed is None:
@@ -335,7 +285,7 @@ def _start(above: Sequence[Measurement], by: Mapping[str, object]) -> Measuremen
     return Measurement("starts", step, float(above[max(0, at - 1)].by["step"]), step, above[at].n, baseline, by)
 
 
-def _foretold(found: Trainings) -> Iterator[Measurement]:
+def _foretold(found: Trainings, foretelling: Sequence[str] = FORETELLING) -> Iterator[Measurement]:
     """ξ: how good independent models are once their weights foretell the reference's as well as a quantity does.
 
     The reference is the first seed that is there, the independent models are the others.
@@ -359,7 +309,7 @@ def _foretold(found: Trainings) -> Iterator[Measurement]:
     assert right is not None
     assert own is not None
     most = f"{own.mean(axis=(0, 2)).max():.3f}: the reference at its best (ξ*)"
-    for name in FORETELLING:
+    for name in foretelling:
         scores = SCORES[name](reference, -1)
         if scores is not None:
             reached = [at for at, value in enumerate(by_step) if value > agreement(scores)]

@@ -17,7 +17,7 @@ from heatcheck.explainers.explanation import Explanation
 from heatcheck.explainers.flow import flow
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
 from heatcheck.explainers.gradient_rollout import gradient_rollout
-from heatcheck.explainers.influence import influence
+from heatcheck.explainers.influence import influence, influence_left_out
 from heatcheck.explainers.integrated_gradients import integrated_gradients
 from heatcheck.explainers.leave_one_out import leave_one_out
 from heatcheck.explainers.log_odds import log_odds
@@ -75,6 +75,7 @@ EXPLAINERS: dict[str, Explainer] = {
         gradient_uniform,
         gradient_x_input,
         influence,
+        influence_left_out,
         integrated_gradients,
         leave_one_out,
         lime,

@@ -1,13 +1,15 @@
-"""How much the loss falls as a gate on each word's embedding opens."""
+"""How much each word lowers the loss: as a gate on its embedding opens, or by being there at all."""
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.gradient import EMBEDDING
+from heatcheck.explainers.leave_one_out import Gold, Logs, erase_each
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Run, Subject, differentiate
@@ -34,6 +36,17 @@ def token_influence(subject: Subject, batch: Batch, *, as_published: bool = Fals
     return -found if as_published else found
 
 
+def word_left_out(subject: Subject, examples: Sequence[Example], *, as_published: bool = False) -> WordScores:
+    """L(the text without the word) − L(the text), the word deleted and the rest encoded again; L and sign as above."""
+
+    def lowered(whole: Logs, without: Logs, gold: Gold) -> Float[np.ndarray, " gap"]:
+        label, row = np.where(gold >= 0, gold, whole.argmax(-1)), np.arange(len(whole))
+        found = np.asarray(whole[row, label] - without[row, label])
+        return -found if as_published else found
+
+    return erase_each(subject, examples, lost=lowered)
+
+
 def _labels(run: Run, batch: Batch) -> Int[Tensor, " example"]:
     """The right label of the first decision; the predicted one where there is none."""
     predicted = run.logits[:, 0].argmax(-1)
@@ -51,5 +64,12 @@ influence = Explainer(
     "how much the loss of the right label falls as a gate on the word's embedding opens",
     signed=True,
     explain=explain,
+    paper="Snell et al. 2021",
+)
+influence_left_out = Explainer(
+    "influence_left_out",
+    "how much the loss of the right label rises when the word is deleted",
+    signed=True,
+    explain=lambda subject, examples, _: word_left_out(subject, examples),
     paper="Snell et al. 2021",
 )

@@ -164,25 +164,26 @@ class Seq2Seq(nn.Module):
         return self._step_by_step(batch, SteppedTap(edits, want, steps), [False] * steps)
 
     @torch.no_grad()
-    def step_relevance(self, batch: Batch) -> Float[Tensor, "example decision token"]:
+    def step_relevance(self, batch: Batch, *, edits: Edits = NO_EDITS) -> Float[Tensor, "example decision token"]:
         """log P(right word at this step | the context is exactly this token's state), all else as it is (Snell et al.).
 
         Zero at padding and after the end. Where the context enters the decoder's state (Bahdanau's), it is replaced
-        there too, at this step only.
+        there too, at this step only; from step to step it is that of the weights in use, edited ones where given.
         """
         assert batch.gold is not None
-        states, state = self._read(batch, SteppedTap(NO_EDITS, (), 1))
-        keys, (size, tokens) = self.attention.keys(states), batch.valid.shape
-        each = states.repeat(1, 1, self.settings.heads).flatten(0, 1)[:, None]  # [example·token 1 feature]
+        tap = SteppedTap(edits, (), batch.gold.shape[1])
+        states, state = self._read(batch, tap)
+        keys, prepared = self.attention.keys(states), self.writer.prepare(states.repeat(1, 1, self.settings.heads))
         found = []
-        for said, gold in zip(batch.inputs["said"].T, batch.gold.T, strict=True):
+        for step, (said, gold) in enumerate(zip(batch.inputs["said"].T, batch.gold.T, strict=True)):
             embedded = self._said(said[:, None])
             kept = self.writer.before(embedded, state)
-            features, _ = self.writer.after(embedded.repeat_interleave(tokens, 0), kept.repeated(tokens), each)
-            logs = self.output(features[:, 0]).log_softmax(-1).unflatten(0, (size, tokens))
+            logs = self.output(self.writer.with_each(embedded, kept, prepared)).log_softmax(-1)
             found.append(logs.take_along_dim(gold.clamp(min=0)[:, None, None], -1)[..., 0])
-            weights = self._weights(self.attention(kept.query, keys), batch)
-            _, state = self.writer.after(embedded, kept, _mixed(weights, states))
+            scores = tap.at_step(Site("score"), self.attention(kept.query, keys), step)
+            weights = tap.at_step(Site("attention"), self._weights(scores, batch), step)
+            context = tap.at_step(Site("context"), _mixed(weights, states), step)
+            _, state = self.writer.after(embedded, kept, context)
         decided = (batch.gold != NOT_DECIDED)[..., None] & batch.valid[:, None]
         return torch.stack(found, dim=1).masked_fill(~decided, 0.0)
 

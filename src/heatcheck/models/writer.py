@@ -15,6 +15,8 @@ CELLS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM
 Words: TypeAlias = Float[Tensor, "example query word"]  # embeddings
 Contexts: TypeAlias = Float[Tensor, "example query size"]
 Features: TypeAlias = Float[Tensor, "example query feature"]
+Each: TypeAlias = Float[Tensor, "example draw size"]  # contexts that one step might have
+Prepared: TypeAlias = Float[Tensor, "example draw column"]
 
 
 class Kept(NamedTuple):
@@ -47,6 +49,17 @@ class Writer(nn.Module):
         """From the context to what decides, and the state that the next step starts from."""
         raise NotImplementedError
 
+    def prepare(self, contexts: Each) -> Prepared:
+        """What can be known of contexts before any step asks for them."""
+        return contexts
+
+    def with_each(self, embedded: Words, kept: Kept, prepared: Prepared) -> Float[Tensor, "example draw feature"]:
+        """What would decide at one step with each of these contexts, which were prepared."""
+        times = prepared.shape[1]
+        again = prepared.flatten(0, 1)[:, None]
+        features, _ = self.after(embedded.repeat_interleave(times, 0), kept.repeated(times), again)
+        return features[:, 0].reshape(len(prepared), times, -1)
+
 
 class LuongWriter(Writer):
     """tanh(Q [d; P c]): as in Snell et al.'s copy task."""
@@ -66,6 +79,15 @@ class LuongWriter(Writer):
     def after(self, _: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
         both = torch.cat([kept.query, self.of_context(context)], dim=-1)
         return self.merge(both).tanh(), kept.state
+
+    def prepare(self, contexts: Each) -> Prepared:
+        """Q P c, once for all steps: only tanh and the output are left to each."""
+        of_contexts = self.merge.weight[:, self.size :]
+        return nn.functional.linear(self.of_context(contexts), of_contexts)
+
+    def with_each(self, _: Words, kept: Kept, prepared: Prepared) -> Float[Tensor, "example draw feature"]:
+        of_query = nn.functional.linear(kept.query, self.merge.weight[:, : self.size], self.merge.bias)
+        return (of_query + prepared).tanh()
 
 
 class BahdanauWriter(Writer):

@@ -9,6 +9,7 @@ from heatcheck.training.logistic_regression import LogisticRegression, fit_logis
 from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
 from heatcheck.training.losses import LOSSES, Loss
 from heatcheck.training.observing import (
+    LEFT_OUT,
     OF_TOKENS,
     Observed,
     Observer,
@@ -18,12 +19,15 @@ from heatcheck.training.observing import (
     probe_of,
     read_observed,
 )
+from heatcheck.training.observing_writing import OF_STEPS, ObservedWriting
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
 
 __all__ = [
     "IMPOSED",
+    "LEFT_OUT",
     "LOSSES",
+    "OF_STEPS",
     "OF_TOKENS",
     "PRESETS",
     "STORE",
@@ -32,6 +36,7 @@ __all__ = [
     "LogisticRegression",
     "Loss",
     "Observed",
+    "ObservedWriting",
     "Observer",
     "Plan",
     "Recorded",

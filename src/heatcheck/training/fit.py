@@ -26,6 +26,7 @@ from heatcheck.training.loop import Watch, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.observing import FOLDER as OBSERVED
 from heatcheck.training.observing import check_observe, checkpoint_steps, plan_observe
+from heatcheck.training.observing_writing import OF_STEPS, SEQUENCES
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.sequences import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
@@ -95,7 +96,10 @@ def _observed(
         return observe
     if not str(observe).isdigit() or int(observe) < 2:
         raise BadInput(f"observe is a number of checkpoints, the start and the end at least, not {observe}.")
-    return plan_observe(checkpoint_steps(steps_of(training, len(corpus["train"])), int(observe)))
+    steps = checkpoint_steps(steps_of(training, len(corpus["train"])), int(observe))
+    if corpus.of_sequences:
+        return plan_observe(steps, examples=SEQUENCES, quantities=OF_STEPS)
+    return plan_observe(steps)
 
 
 def steps_of(training: TrainingSettings, texts: int) -> int:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float
 from scipy.stats import binomtest
 from torch import Tensor
 
@@ -19,6 +20,8 @@ from heatcheck.stats import Interval
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import Parent, imposed
 
+PLACES = (-3, -2, -1, 1, 2, 3)  # beside a linked token: where weight goes that is kept off it
+
 
 class OnLinks(NamedTuple):
     """Weight on what the data links to each word, and how well the heaviest token finds the links."""
@@ -28,6 +31,8 @@ class OnLinks(NamedTuple):
     most_mass: float  # share of steps that have a link at all: an end mark has none
     error_rate: Interval  # of links from each word to its heaviest source word, none where that is a mark
     error_rate_of_diagonal: float  # the same of links at the same share of the way
+    beside: dict[str, float]  # share of all weight so many tokens after a linked one (before it: negative)
+    on_ends: dict[str, float]  # and on the first and on the last token of the source, which are marks
 
 
 class GenerationScores(NamedTuple):
@@ -41,6 +46,7 @@ class GenerationScores(NamedTuple):
     bleu: Interval  # corpus BLEU-4 as stats.bleu has it, 0 to 100
     bleu_of_others: float  # the same where each text is held against another's
     links: OnLinks | None  # None where the data links no words
+    evenness: Interval  # of each step's weights, their entropy over that of uniform ones; a mean over words
 
     def facts(self) -> dict[str, object]:
         """As plain JSON."""
@@ -58,6 +64,8 @@ class _Written(NamedTuple):
     right: int
     steps: int
     mass: tuple[float, float, float] | None  # own, of uniform weights, steps with a link
+    beside: list[float]  # weight at each of PLACES, on the first and on the last token; none without links
+    evenness: float  # summed over steps
     heaviest: set[tuple[int, int]]  # links from each word to its heaviest source word
 
 
@@ -96,11 +104,16 @@ def _kept(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Wr
     chosen, decided = run.logits.argmax(-1), batch.gold != NOT_DECIDED
     right, steps = ((chosen == batch.gold) & decided).sum(1).tolist(), decided.sum(1).tolist()
     masses: list[tuple[float, float, float]] | None = None
+    beside: list[list[float]] = [[] for _ in batch.ids]
     if batch.aligned is not None:
         even = uniform_weights(readable_keys(subject, batch))[:, 0].expand_as(weights)
         linked, real = batch.aligned.cpu().numpy(), decided.cpu().numpy()
         own, uniform = (stats.aligned_mass(w.double().cpu().numpy(), linked, real)[:, 0] for w in (weights, even))
         masses = list(zip(own.tolist(), uniform.tolist(), linked.any(-1).sum(1).astype(float).tolist(), strict=True))
+        beside = weight_beside(weights * decided[..., None], batch.aligned, batch.valid).tolist()
+    real_keys = batch.valid[:, None].expand_as(weights).flatten(0, 1).cpu().numpy()
+    even_steps = stats.evenness(weights.double().flatten(0, 1).cpu().numpy(), real_keys).reshape(chosen.shape)
+    evenness = (even_steps * decided.cpu().numpy()).sum(1).tolist()
     heaviest = batch.word.take_along_dim(weights.argmax(-1), 1).tolist()  # [example step]: a word, −1 for a mark
     numbers, gold = chosen.tolist(), batch.gold.tolist()
     return [
@@ -110,10 +123,38 @@ def _kept(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Wr
             right[row],
             steps[row],
             None if masses is None else masses[row],
+            beside[row],
+            evenness[row],
             {(word, step) for step, word in enumerate(heaviest[row][: steps[row] - 1]) if word >= 0},
         )
         for row in range(len(batch))
     ]
+
+
+def weight_beside(
+    weights: Float[Tensor, "example decision token"],
+    linked: Bool[Tensor, "example decision token"],
+    valid: Bool[Tensor, "example token"],
+) -> Float[Tensor, "example column"]:
+    """Weight at each of PLACES from the linked tokens, then on the first and on the last token, summed over steps.
+
+    >>> weights, linked = torch.tensor([[[0.7, 0.2, 0.1]]]), torch.tensor([[[False, True, False]]])
+    >>> found = weight_beside(weights, linked, torch.ones(1, 3, dtype=torch.bool))[0]
+    >>> [round(float(weight), 1) for weight in found]
+    [0.0, 0.0, 0.7, 0.1, 0.0, 0.0, 0.7, 0.1]
+    """
+    tokens = weights.shape[-1]
+    found = []
+    for places in PLACES:
+        there = torch.zeros_like(linked)
+        if abs(places) < tokens:
+            there[..., max(places, 0) : tokens + min(places, 0)] = linked[
+                ..., max(-places, 0) : tokens - max(places, 0)
+            ]
+        found.append((weights * there).sum((1, 2)))
+    of_tokens = weights.sum(1)
+    last = of_tokens.take_along_dim(valid.sum(1, keepdim=True) - 1, 1)
+    return torch.stack([*found, of_tokens[:, 0], last[:, 0]], dim=1)
 
 
 def _scores(examples: Sequence[Example], rows: Sequence[_Written], seed: int) -> GenerationScores:
@@ -135,6 +176,11 @@ def _scores(examples: Sequence[Example], rows: Sequence[_Written], seed: int) ->
         bleu=stats.bootstrap_interval(stats.bleu_counts(found, wanted), stats.bleu, generator=stream(seed, "bleu")),
         bleu_of_others=float(stats.bleu(stats.bleu_counts(found, others).mean(axis=0, keepdims=True))[0]),
         links=_on_links(examples, rows, steps, seed),
+        evenness=stats.bootstrap_interval(
+            np.stack([[row.evenness for row in rows], steps], axis=1),
+            stats.ratio_of_means,
+            generator=stream(seed, "evenness"),
+        ),
     )
 
 
@@ -148,6 +194,7 @@ def _on_links(examples: Sequence[Example], rows: Sequence[_Written], steps: np.n
         stats.diagonal_links(len(example.words), row.steps - 1) for example, row in zip(examples, rows, strict=True)
     ]
     of_diagonal = stats.alignment_counts(diagonal, known, known).mean(axis=0, keepdims=True)
+    elsewhere = np.array([row.beside or [0.0] * (len(PLACES) + 2) for row in rows]).sum(axis=0) / steps.sum()
     return OnLinks(
         mass=stats.bootstrap_interval(
             np.stack([masses[:, 0], steps], axis=1), stats.ratio_of_means, generator=stream(seed, "mass")
@@ -156,6 +203,8 @@ def _on_links(examples: Sequence[Example], rows: Sequence[_Written], steps: np.n
         most_mass=float(masses[:, 2].sum() / steps.sum()),
         error_rate=stats.bootstrap_interval(counted, stats.alignment_error_rate, generator=stream(seed, "links")),
         error_rate_of_diagonal=float(stats.alignment_error_rate(of_diagonal)[0]),
+        beside={f"{places:+d}": float(share) for places, share in zip(PLACES, elsewhere, strict=False)},
+        on_ends={"first": float(elsewhere[-2]), "last": float(elsewhere[-1])},
     )
 
 

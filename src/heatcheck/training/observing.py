@@ -22,14 +22,17 @@ from torch import Tensor
 from heatcheck.data import Batch, Corpus, Example
 from heatcheck.engine import Facts, stream, write_whole
 from heatcheck.errors import BadInput, BrokenFolder, NotSupported, UnknownName
-from heatcheck.models import Edits, Recipe, Site, Trainable, readable_keys, require_words, response
+from heatcheck.models import Edits, Erases, Recipe, Seq2Seq, Site, Trainable, readable_keys, require_words, response
 from heatcheck.models.memory import in_memory
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
+from heatcheck.training.left_out import token_left_out
+from heatcheck.training.observing_writing import OF_STEPS, ObservedWriting, look_at_writing
 from heatcheck.training.recorded import Recorded, read_rows
 
 FOLDER = "observed"
 OF_TOKENS = ("attention", "relevance", "influence")  # one number a token; answers are always kept
+LEFT_OUT = "leave_one_out"  # one more, which must be asked for: it takes several times as long as the others together
 FIRST = 10  # the first step after the start that is looked at: before it little has happened
 EMBEDDING = Site("embedding")
 
@@ -39,7 +42,8 @@ class Observed:
     """What a model said of the probe after so many steps.
 
     `relevance` is what a token's state votes for the right label, over the mean of the others. `influence` is how much
-    the loss falls as a gate on the token's embedding opens: −dL/dg at g = 1.
+    the loss falls as a gate on the token's embedding opens: −dL/dg at g = 1. `leave_one_out` is how much it falls by
+    the token's being there: L(without it) − L, and 0 for a lone token.
     """
 
     step: int
@@ -66,6 +70,32 @@ class Observed:
         found = np.zeros(self.valid.shape)
         found[self.valid] = self.of_tokens[quantity]
         return found
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As they are kept."""
+        return {
+            "step": np.array(self.step),
+            "ids": np.array(self.ids),
+            "gold": self.gold,
+            "log_probabilities": self.log_probabilities.astype(np.float32),
+            "lengths": self.lengths,
+            **{f"of_tokens/{name}": values.astype(np.float32) for name, values in self.of_tokens.items()},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "Observed":
+        """What `arrays` gave."""
+        prefix = "of_tokens/"
+        return cls(
+            step=int(arrays["step"]),
+            ids=tuple(map(str, arrays["ids"])),
+            gold=arrays["gold"],
+            log_probabilities=arrays["log_probabilities"].astype(np.float64),
+            lengths=arrays["lengths"],
+            of_tokens={
+                name.removeprefix(prefix): of.astype(np.float64) for name, of in arrays.items() if prefix in name
+            },
+        )
 
 
 def checkpoint_steps(whole: int, checkpoints: int) -> list[int]:
@@ -99,10 +129,14 @@ def check_observe(observe: Facts, corpus: Corpus) -> None:
     if examples < 1:
         raise BadInput(f"at least one text must be observed, not {examples}.")
     for quantity in quantities:
-        if quantity not in OF_TOKENS:
-            raise UnknownName("observed quantity", quantity, OF_TOKENS)
+        if quantity not in (*OF_TOKENS, LEFT_OUT):
+            raise UnknownName("observed quantity", quantity, (*OF_TOKENS, LEFT_OUT))
+        if corpus.of_sequences and quantity not in OF_STEPS:
+            raise BadInput(
+                f"{quantity} is about a label, and {corpus.name} has none: observe {' and '.join(OF_STEPS)}."
+            )
     for example in probe_of(observe, corpus):
-        if not isinstance(example.label, int):
+        if not corpus.of_sequences and not isinstance(example.label, int):
             raise BadInput(f"example {example.id} of {split} has not one label, and what is observed is about it.")
 
 
@@ -136,6 +170,8 @@ class Observer:
 
     def _require(self) -> None:
         """A sentence before the training rather than at its first step."""
+        if isinstance(self.subject, Seq2Seq):
+            return  # whatever its recipe says, its steps can be looked at
         require_words(self.subject, "observing a training")
         with torch.no_grad(), _evaluating(self.subject):
             batch = self.subject.encode(self.probe[:1])
@@ -147,12 +183,17 @@ class Observer:
                 f"relevance needs logits that are linear in the weights, and those of {self.subject.id} are not: "
                 "observe attention and influence only."
             )
+        if LEFT_OUT in self.quantities and (self.impose is not None or not isinstance(self.subject, Erases)):
+            raise NotSupported(
+                f"{LEFT_OUT} is observed of classifiers over words under their own weights, and {self.subject.id} is "
+                "not one: observe influence instead."
+            )
 
     def after(self, step: int) -> None:
         """Looks and writes, if this is one of the steps."""
         if step in self.steps:
             found = self.look(step)
-            write_whole(self.folder / FOLDER / f"{step:08d}.npz", _packed(found))
+            write_whole(self.folder / FOLDER / f"{step:08d}.npz", _packed(found.arrays()))
 
     def at_the_end(self, step: int) -> None:
         """The last step is always looked at: a training that stops early does not reach the last of its steps."""
@@ -160,10 +201,14 @@ class Observer:
             self.steps |= {step}
             self.after(step)
 
-    def look(self, step: int) -> Observed:
+    def look(self, step: int) -> Observed | ObservedWriting:
         """What the model says of the probe as it stands."""
         rows: dict[int, dict[str, np.ndarray]] = {}
         with _evaluating(self.subject):
+            if isinstance(self.subject, Seq2Seq):
+                return look_at_writing(
+                    self.subject, self.probe, step, self.quantities, impose=self.impose, parent=self.parent
+                )
             for indices, found in in_memory(batches_by_length(self.probe, 128), self._of_batch):
                 rows.update(zip(indices, found, strict=True))
         ordered = [rows[place] for place in range(len(self.probe))]
@@ -180,6 +225,8 @@ class Observer:
         batch = self.subject.encode([self.probe[i] for i in indices])
         edits = imposed(self.subject, batch, self.impose, self.parent)
         logs, of_keys = look(self.subject, batch, edits, influence="influence" in self.quantities)
+        if LEFT_OUT in self.quantities and isinstance(self.subject, Erases):
+            of_keys[LEFT_OUT] = token_left_out(self.subject, batch)
         keys = readable_keys(self.subject, batch)
         arrays = {name: of_keys[name].float().cpu().numpy() for name in self.quantities}
         said, readable = logs.detach().cpu().numpy(), keys.cpu().numpy()
@@ -256,17 +303,10 @@ def _frozen(subject: Trainable) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
-def _packed(found: Observed) -> bytes:
-    arrays: dict[str, Any] = {
-        "step": np.array(found.step),
-        "ids": np.array(found.ids),
-        "gold": found.gold,
-        "log_probabilities": found.log_probabilities.astype(np.float32),
-        "lengths": found.lengths,
-        **{f"of_tokens/{name}": values.astype(np.float32) for name, values in found.of_tokens.items()},
-    }
+def _packed(arrays: Mapping[str, np.ndarray]) -> bytes:
+    named: dict[str, Any] = {**arrays}
     opened = io.BytesIO()
-    np.savez(opened, **arrays)
+    np.savez(opened, **named)
     return opened.getvalue()
 
 
@@ -276,10 +316,11 @@ def observed_steps(folder: Path | str) -> list[int]:
     >>> observed_steps("no-such-fit")
     []
     """
-    return sorted(int(path.stem) for path in (Path(folder) / FOLDER).glob("*.npz"))
+    found = (Path(folder) / FOLDER).glob("*.npz")
+    return sorted(int(path.stem) for path in found if path.stem.isdecimal())  # others are not the recorder's
 
 
-def read_observed(folder: Path | str, step: int | None = None) -> Observed:
+def read_observed(folder: Path | str, step: int | None = None) -> Observed | ObservedWriting:
     """What was observed after a step of the training of this folder; after its last one where none is given."""
     steps = observed_steps(folder)
     if not steps:
@@ -292,16 +333,6 @@ def read_observed(folder: Path | str, step: int | None = None) -> Observed:
         # From memory: numpy leaves a file open that is not what it says.
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
-        prefix = "of_tokens/"
-        return Observed(
-            step=int(arrays["step"]),
-            ids=tuple(map(str, arrays["ids"])),
-            gold=arrays["gold"],
-            log_probabilities=arrays["log_probabilities"].astype(np.float64),
-            lengths=arrays["lengths"],
-            of_tokens={
-                name.removeprefix(prefix): of.astype(np.float64) for name, of in arrays.items() if prefix in name
-            },
-        )
+        return (ObservedWriting if "written" in arrays else Observed).from_arrays(arrays)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise BrokenFolder(f"{path} is not whole ({error}): delete {folder} and train it again") from error
