@@ -23,7 +23,13 @@ from heatcheck.report.figures.figure import declare
 DOCS = Path(__file__).parent
 FOLDER = DOCS / "figures"
 COLOURS = ["#d55e00", "#2f86b8", "#00946b", "#9467bd", "#808080", "#1b1f26"]  # apart to every kind of colour blindness
-CALLED = {"weight": "ours", "repr.": "reproduction", "J\\*": "most different adversary (J*)"}  # columns, in a legend
+# Columns, in a legend.
+CALLED = {
+    "weight": "ours",
+    "weight on links": "ours",
+    "repr.": "reproduction",
+    "J\\*": "most different adversary (J*)",
+}
 SHAPES = ["circle", "diamond", "square", "triangle-up", "cross", "triangle-down"]  # and in greyscale
 
 
@@ -67,6 +73,12 @@ STUDIES = [
         ["weight", "paper 2", "repr. 2"],
         "weight on the marked words",
         labels=2,
+    ),
+    Drawn(
+        "pruthi2020_sequences",
+        ["| task, trained", "| translation, trained"],
+        ["weight on links", "paper 2", "repr. 2"],
+        "weight on the words that each word is written from",
     ),
     Drawn(
         "serrano2019",
@@ -156,12 +168,13 @@ def chart_of(drawn: Drawn) -> Any:
         lines = base.mark_line(strokeWidth=1.5).encode(color=told["color"], **along)
         size = {"width": 520, "height": 280}
     else:
-        place = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(labelLimit=320, grid=True))
+        labels = list(dict.fromkeys(row["label"] for row in rows))  # or rows with an interval would come first
+        place = altair.Y("label:N", sort=labels, title=None, axis=altair.Axis(labelLimit=320, grid=True))
         beside = altair.YOffset("series:N", sort=series)  # or equal numbers would hide one another
         along = {"y": place, "yOffset": beside, "x": altair.X("value:Q", axis=value)}
         spread = {"y": place, "yOffset": beside, "x": altair.X("low:Q", axis=value), "x2": "high:Q"}
         lines = None
-        size = {"width": 460, "height": altair.Step(12 + 7 * len(series))}
+        size = {"width": 460, "height": altair.Step(12 + 7 * len(series), **{"for": "position"})}  # a row, not a mark
     bars = (
         base.transform_filter("datum.low != null")
         .mark_rule(strokeWidth=2, opacity=0.55)

@@ -112,9 +112,26 @@ def test_an_alignment_beyond_its_texts_is_refused(tmp_path):
         load_task("multi30k", data_dir=write(tmp_path / "data", [row]))
 
 
-def write(folder, rows):
+def test_alignments_made_by_hand_are_turned_round(tmp_path):
+    gold = {"id": "a", "split": "test", "lang_pair": "deen", "src": "das haus", "tgt": "house", "sure": [[1, 0]]}
+    folder = write(tmp_path / "data", [gold, {**gold, "id": "b", "lang_pair": "enfr"}], "gold_alignments")
+    corpus = load_task("gold_en_de", data_dir=folder, trainable=False)
+    (example,) = corpus["test"]
+    assert (example.text, example.text_pair, example.alignment) == ("house", "das haus", ((0, 1),))
+    assert corpus.dropped == {"another pair of languages": 1}
+    with pytest.raises(BadInput, match="gold_en_de has no split 'train'; it has test"):
+        load_task("gold_en_de", data_dir=folder)
+
+
+def test_alignments_made_by_hand_are_all_there(shared_data):
+    corpus = load_task("gold_en_de", data_dir=shared_data, trainable=False)
+    assert len(corpus["test"]) == TASKS["gold_en_de"].sizes["test"]
+    assert sum(len(example.alignment) for example in corpus["test"]) == 1232
+
+
+def write(folder, rows, name="multi30k_pruthi_align"):
     folder.mkdir()
-    with gzip.open(folder / "multi30k_pruthi_align.jsonl.gz", "wt", encoding="utf-8") as out:
+    with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
     return folder
 

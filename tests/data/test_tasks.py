@@ -38,6 +38,7 @@ LEFT_OUT = {
 }
 NOT_IMPORTED = {
     "eraser_movies",
+    "gold_en_de",
     "imdb_ratings",
     "imdb_small",
     "multi30k",

@@ -1,23 +1,24 @@
 """The study of writing: its models, its numbers beside the published ones, and what it says of a small run."""
 
-import sys
 from dataclasses import replace
 
 import pytest
 
 from heatcheck.errors import BadInput
 from heatcheck.report import write_study
+from heatcheck.report.study_wording import fitted
+from heatcheck.report.study_writing import tables_of_writing
 from heatcheck.studies import STUDIES, read_published
 from heatcheck.studies.pruthi2020_sequences import (
     QUICK,
     Kind,
     Settings,
-    corpus_of,
     kinds_of,
     not_comparable,
     recipe_of,
     run,
 )
+from heatcheck.studies.writing import corpus_to_write
 
 TINY = replace(QUICK, texts=100)
 
@@ -30,7 +31,7 @@ def found(tmp_path_factory):
 
 def test_the_models_are_the_rows_of_the_table():
     assert {kind.at for kind in kinds_of(Settings(), ["multi30k"])} == {"0", "0.1", "1", "uniform", "none"}
-    corpus = corpus_of(TINY, "bigram_flip", None)
+    corpus = corpus_to_write("bigram_flip", texts=TINY.texts, symbols=TINY.symbols)
     recipes = {at: recipe_of(TINY, Kind("bigram_flip", at, 0), corpus) for at in ("0", "1", "uniform", "none")}
     assert recipes["0"].loss["name"] == "likelihood"
     assert recipes["1"].loss == {"name": "deceptive", "strength": 1.0, "mark": "alignment"}
@@ -49,6 +50,7 @@ def test_every_number_stands_beside_the_published_one(found):
     assert (rows["links_at:0"].paper, rows["links_at:0"].rerun) == (0.945, 0.939)
     assert rows["links_at:0"].statement.startswith("not comparable (100 sequences instead of 100,000; a smaller model")
     assert rows["links_at:uniform"].low == pytest.approx(rows["links_at:uniform"].high), "no seed changes it"
+    assert "misaligned_at:uniform" not in rows, "weights that are given point at nothing"
     assert "commonest" in rows
     assert "misaligned_at:diagonal" in rows
 
@@ -56,14 +58,38 @@ def test_every_number_stands_beside_the_published_one(found):
 def test_what_is_there_is_not_run_again(found, monkeypatch):
     folder, result = found
     ran = []
-    for job in ("fit_job", "score_job"):
-        monkeypatch.setattr(sys.modules[run.__module__], job, lambda *_: ran.append(1))
+    monkeypatch.setattr("heatcheck.studies.writing.score_job", lambda *_: ran.append(1))
     assert run(TINY, folder).rows == result.rows
     assert not ran
 
 
+def test_where_the_weight_went_is_said_place_by_place(found):
+    _, result = found
+    for at in ("0", "1"):
+        places = {row.bin: row for row in result.rows if row.quantity == f"beside_at:{at}"}
+        assert set(places) == {"-3", "-2", "-1", "+1", "+2", "+3", "first", "last"}
+        assert all(0 <= row.value <= 1 and row.seeds == 2 for row in places.values())
+    assert not [row for row in result.rows if row.quantity in ("beside_at:uniform", "beside_at:none")]
+    (table,) = [table for table in tables_of_writing(result, result.models) if "went" in table.caption]
+    assert table.columns[2:] == (
+        "-3",
+        "-2",
+        "-1",
+        "+1",
+        "+2",
+        "+3",
+        "weight on the start mark",
+        "weight on the end mark",
+    )
+    assert [row[1] for row in table.rows] == ["honest", "λ = 1"]
+
+
 def test_a_page_is_drawn(found, tmp_path):
     page = write_study(found[1], tmp_path / "study.html").read_text()
+    assert "accuracy-by-links" in page
+    assert "Honest and trained to deceive. bigram_flip: " in page
+    assert {"accuracy", "mass", "model", "seed"} == set(found[1].models[0].points[0])
+    assert len(found[1].models[0].points) == fitted(found[1].models[0], found[1].rows) == 8, "four kinds of two seeds"
     assert "weight on linked words, λ = 1" in page
     assert "accuracy of words written freely, no attention" in page
 
@@ -78,7 +104,7 @@ def test_the_published_numbers_are_of_its_tasks_and_rows():
 
 
 def test_as_many_sequences_as_published_are_comparable():
-    corpus = corpus_of(replace(Settings(), texts=100), "sequence_copy", None)
+    corpus = corpus_to_write("sequence_copy", texts=100)
     assert len(corpus["test"]) == 100
     assert not_comparable(Settings(), "sequence_copy", corpus) == "100 sequences instead of 100,000"
 

@@ -33,6 +33,7 @@ from heatcheck.data.sequences import (
     copy_iid,
     copy_permutation,
     draw_sequences,
+    gold_en_de,
     multi30k,
     sequence_copy,
     sequence_reverse,
@@ -90,6 +91,7 @@ TASKS: dict[str, Task] = {
     "copy_iid": copy_iid,
     "copy_permutation": copy_permutation,
     "eraser_movies": eraser_movies,
+    "gold_en_de": gold_en_de,
     "imdb": imdb,
     "imdb_full": imdb_full,
     "imdb_ratings": imdb_ratings,
@@ -144,7 +146,7 @@ def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: boo
     """A corpus from a task's name, a file, a pandas or polars frame, or `(texts, labels)`.
 
     A name may ask for a preparation, as in `sst:jw-release`: a name in PREPARATIONS.
-    With `trainable=False` a user's data may have one class only or no train split: enough to audit on.
+    With `trainable=False` a user's data may have one class only or no train split: enough to audit on. So may a task.
 
     >>> len(load_task("planted_keyword")["test"])
     1000
@@ -160,7 +162,7 @@ def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: boo
         kind = type(source).__name__
         raise BadInput(f"data is a task's name, a file, a data frame or (texts, labels), not a {kind}.")
     if is_task(str(source)):
-        return _read_task(str(source), data_folder(data_dir))
+        return _read_task(str(source), data_folder(data_dir), trainable)
     # A name with a suffix or a folder in it is meant as a file, even if it is not there.
     if Path(source).suffix or Path(source).parent != Path():
         return read_file(source, trainable=trainable)
@@ -170,9 +172,12 @@ def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: boo
     raise UnknownName("task", str(source), TASKS)
 
 
-def _read_task(name: str, folder: Path) -> Corpus:
+def _read_task(name: str, folder: Path, trainable: bool) -> Corpus:
     task, asked = name_parts(name)
-    corpus = check_corpus(TASKS[task].read(folder))
+    corpus = TASKS[task].read(folder)
+    if not trainable and "train" not in corpus.splits:
+        return corpus
+    check_corpus(corpus)
     preparation = TASKS[task].preparation if asked is None else PREPARATIONS[asked][task]
     if preparation is None:
         return corpus

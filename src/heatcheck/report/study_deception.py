@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.deception_tables import NEAR, TRACES, fine, with_ends
-from heatcheck.report.study_wording import RERUNS, model_name, theirs, with_interval
+from heatcheck.report.study_wording import RERUNS, beside_theirs, model_name
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
 from heatcheck.studies import Model, Row, StudyResult
@@ -60,15 +60,7 @@ def _of_table_3(model: Model, rows: _Rows) -> Iterable[tuple[str, ...]]:
         known = [row for row in pair if row is not None]
         if not known:
             continue
-        cells = [
-            cell
-            for row in pair
-            for cell in (
-                (NOTHING, NOTHING, NOTHING)
-                if row is None
-                else (with_interval(row), theirs(row.quantity, row.paper), theirs(row.quantity, row.rerun))
-            )
-        ]
+        cells = [cell for row in pair for cell in beside_theirs(row)]
         yield (name, said(strength), *cells, str(known[0].seeds))
     prior, share = (rows.get((*place, quantity)) for quantity in ("commonest", "share"))
     beside = [NOTHING if row is None else number(row.value) for row in (prior, share)]

@@ -28,6 +28,7 @@ from heatcheck.report.study_wording import (
     two_digits,
     with_half,
 )
+from heatcheck.report.study_writing import writing_in_short
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
 from heatcheck.studies import STUDIES, Model, Row, StudyResult, read_published
@@ -47,6 +48,9 @@ KINDS = {
     "F1 of a guide": "guide_f1:",
     "accuracy, honest and trained to deceive": "accuracy_at:",
     "weight on the marked words": "mass_at:",
+    "accuracy of words written freely": "written_at:",
+    "weight on linked words": "links_at:",
+    "BLEU-4": "bleu_at:",
     "best adversary": "best:",
     "accuracy at a scale λ": "right:",
     "loss": "loss",
@@ -163,7 +167,7 @@ def summaries(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> list[Table]:
 def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
     """What was found, and the summary as a sentence."""
     rows = list(rows)
-    said = (flips_in_short, tasks_in_short, deception_in_short, copy_in_short, scales_in_short)
+    said = (flips_in_short, tasks_in_short, deception_in_short, writing_in_short, copy_in_short, scales_in_short)
     told = [in_words(rows) for in_words in said]
     found = [part for part in told if part]
     # What was chosen and not found, such as a λ, is compared with nothing.

@@ -9,6 +9,7 @@ from heatcheck.report.study_layers import IDENTIFIABILITY, LAYERS, MIXING, PERTU
 from heatcheck.report.study_scales import SCALES
 from heatcheck.report.study_tasks import tables_of_tasks
 from heatcheck.report.study_wording import model_name, ours, theirs
+from heatcheck.report.study_writing import tables_of_writing
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING
 from heatcheck.studies import Model, Row, StudyResult
@@ -101,7 +102,7 @@ def tables_of_study(found: StudyResult, models: Sequence[Model]) -> dict[str, li
         tables = [_table(caption, columns, rows, models) for caption, columns in wanted]
         told[check] = [table for table in tables if table.rows]
     told["necessity"] = [*tables_of_tasks(found, models), *told["necessity"]]
-    told["deception"] = tables_of_deception(found, models)
+    told["deception"] = [*tables_of_deception(found, models), *tables_of_writing(found, models)]
     told |= tables_of_copy(found)
     return {check: tables for check, tables in told.items() if tables}
 

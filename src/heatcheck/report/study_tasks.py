@@ -1,4 +1,4 @@
-"""A study of other weights across tasks: its tables, with single sequences above pairs, and what it says in short."""
+"""A study of other weights across tasks: single sequences above pairs above texts to write, and all of it in short."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,7 +19,8 @@ KINDS = {
     "last": "last state only",
 }
 COMMONEST = "commonest"
-SEQUENCES = {1: "one", 2: "a pair"}
+WRITTEN = 3  # the group of tasks in which a second text is written from the first
+SEQUENCES = {1: "one", 2: "a pair", WRITTEN: "written from another"}
 _OF_WAY = {"trained": {"N:retrained": "N", "index": "index"}, "put_in": {"evenness": "evenness"}}
 
 
@@ -30,7 +31,7 @@ def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
     beside = {name: words for of_way in _OF_WAY.values() for name, words in of_way.items()}
     body, lost = [], []
     for model in in_groups(found, shown):
-        sequences = SEQUENCES[segments(found, model.task)]
+        sequences = SEQUENCES[group_of(found, model.task)]
         for way, own in WAYS.items():
             place = (sequences, model.task, IN_TABLE[way])
             numbers = [_cell(rows, model.task, f"{way}:{kind}") for kind in (own, *KINDS)]
@@ -78,14 +79,15 @@ def has_room(rows: Iterable[Row], task: str) -> bool:
     return all(row.low > 0 for row in rows if (row.task, row.quantity) == (task, "headroom:retrained"))
 
 
-def segments(found: StudyResult, task: str) -> int:
-    """How many texts an example of a task has."""
-    return int(found.tasks[task].get("segments", 1))
+def group_of(found: StudyResult, task: str) -> int:
+    """How many texts an example of a task has, or that one of them is to be written."""
+    about = found.tasks[task]
+    return WRITTEN if about.get("written") else int(about.get("segments", 1))
 
 
 def in_groups(found: StudyResult, models: Sequence[Model]) -> list[Model]:
-    """Models that read one sequence before those that read a pair."""
-    return sorted(models, key=lambda model: segments(found, model.task))
+    """Models that read one sequence, then those that read a pair, then those that write."""
+    return sorted(models, key=lambda model: group_of(found, model.task))
 
 
 def _cell(rows: Mapping[tuple[str, str], Row], task: str, quantity: str) -> str:

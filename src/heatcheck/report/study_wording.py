@@ -40,10 +40,14 @@ _PREFIXES = {
     "written_at": "accuracy of words written freely, {}",
     "links_at": "weight on linked words, {}",
     "bleu_at": "BLEU-4, {}",
+    "bleu_put_in": "BLEU-4, {} weights put in",
+    "bleu_trained": "BLEU-4, trained with {}",
     "misaligned_at": "alignment error rate, {}",
+    "misaligned_by_hand_at": "alignment error rate against links made by hand, {}",
+    "written_uniform_at": "accuracy of words written freely with uniform weights put in, {}",
     "failed": "runs that do not copy after {} steps",
 }
-_AT = {
+AT = {
     "removed": "trained without the marked words",
     "0": "honest",
     "twin": "gauge twin",
@@ -51,6 +55,7 @@ _AT = {
     "none": "no attention",
     "diagonal": "the diagonal",
 }
+PLACES = {"first": "on the start mark", "last": "on the end mark"}
 _SMALL = ("mass_at:", "links_at:")  # numbers that may be far below a hundredth
 _AT_SCALE = {
     "right": "accuracy on {}",
@@ -204,7 +209,7 @@ def models_in_order(found: StudyResult) -> list[Model]:
 def fitted(model: Model, rows: Iterable[Row]) -> int:
     """How many models of a kind were trained: its seeds, and what was trained beside them."""
     of_model = [r for r in rows if (r.task, r.encoder, r.attention) == (model.task, model.encoder, model.attention)]
-    trained = ("accuracy:", "guide_accuracy:", "trained:", "accuracy_at:")
+    trained = ("accuracy:", "guide_accuracy:", "trained:", "accuracy_at:", "written_at:")
     again = sum(r.seeds for r in of_model if r.quantity.startswith(trained) and not r.quantity.endswith(":twin"))
     return (again or model.seeds) + len([point for point in model.points if point["model"] == "adversary"])
 
@@ -221,13 +226,15 @@ def quantity_name(row: Row, labels: Sequence[str]) -> str:
     kind, _, of = row.quantity.partition(":")
     if kind == "best" and of in _BEST:
         return f"best adversary, {_BEST[of]}"
-    if kind in ("accuracy_at", "mass_at", "written_at", "links_at", "bleu_at", "misaligned_at"):
-        return _PREFIXES[kind].format(_AT.get(of, f"λ = {of}"))
+    if kind == "beside_at":
+        return f"weight {PLACES.get(row.bin, f'{row.bin} from linked words')}, {AT.get(of, f'λ = {of}')}"
+    if kind.endswith("_at") and kind in _PREFIXES:
+        return _PREFIXES[kind].format(AT.get(of, f"λ = {of}"))
     if row.quantity == "auc:polarity":
         return "AUC of |polarity|, polar words"
     if kind in _AT_SCALE:
         return _AT_SCALE[kind].format(of)
-    if kind in ("f1", "guide_f1", "trained"):
+    if kind in ("f1", "guide_f1", "trained", "bleu_trained"):
         return _PREFIXES[kind].format(WEIGHTS.get(of, of))
     if kind in _PREFIXES and of:
         return _PREFIXES[kind].format(spaced(of).replace("|", ", "))
@@ -315,6 +322,13 @@ def theirs(quantity: str, value: float | None) -> str:
     if value is None:
         return NOTHING
     return f"{value:g}" if quantity == "best:lambda" else (fine if quantity.startswith(_SMALL) else number)(value)
+
+
+def beside_theirs(row: Row | None) -> tuple[str, str, str]:
+    """Ours with its interval, the paper's number and the reproduction's."""
+    if row is None:
+        return (NOTHING, NOTHING, NOTHING)
+    return (with_interval(row), theirs(row.quantity, row.paper), theirs(row.quantity, row.rerun))
 
 
 def said_of(rows: Iterable[Row], sentences: Iterable[tuple[str | tuple[str, ...], str]]) -> str:

@@ -2,7 +2,8 @@
 
 A model of each task and seed, with other weights put in its own's place at test time; and the same seeds trained with
 such weights from the start. One sequence or a pair of them; for pairs both decoders, for the question is whether the
-answer can reach the decoder by another way than through the weights.
+answer can reach the decoder by another way than through the weights. Tasks in which a text is written are in
+vashishth2019_writing.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,12 +21,13 @@ from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
 from heatcheck.studies.corpora import as_released, shown_settings
-from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, read_published, row_from
+from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, check_place, read_published, row_from
+from heatcheck.studies.vashishth2019_writing import PRESET, WRITING, WritingPart, run_writing
 
 VERSION = 1  # raised by hand when a cell's results change
 STATES = ("jw-release", "jw-paper")  # the kept epoch is the best on dev, or on test
 SINGLE, PAIRS = ("sst", "imdb_small", "20news_sports", "ag_news"), ("snli", "babi_1", "babi_2", "planted_lookup")
-TASKS = SINGLE + PAIRS
+TASKS = SINGLE + PAIRS + WRITING
 DECODERS = {
     "merge": "the decoder sees the second text beside the weighted first",
     "linear": "the second text is in the weights only",
@@ -48,7 +50,7 @@ class Settings:
     texts: int | None = None  # of each split, for a quick run
 
 
-QUICK = Settings(tasks=("sst", "planted_lookup"), seeds=2, epochs=1, texts=40)
+QUICK = Settings(tasks=("sst", "planted_lookup", "bigram_flip"), seeds=2, epochs=1, hidden=8, texts=40)
 
 
 class Kind(NamedTuple):
@@ -110,23 +112,34 @@ def run(
         raise BadInput(
             f"vashishth2019 compares means over seeds, so it needs at least 2 of them, not {settings.seeds}."
         )
+    check_place(folder, device)
+    where: dict[str, Any] = {"data_dir": data_dir, "device": device, "workers": workers, "progress": progress}
     kinds = kinds_of(settings.tasks)
-    measured, failed = measure_cells(
-        "vashishth2019",
-        VERSION,
-        [cell for kind in kinds for cell in cells_of(settings, kind)],
+    measured: list[Measured] = []
+    failed: dict[str, str] = {}
+    if kinds:
+        cells = [cell for kind in kinds for cell in cells_of(settings, kind)]
+        measured, failed = measure_cells("vashishth2019", VERSION, cells, folder, texts=settings.texts, **where)
+    budget = {name: getattr(settings, name) for name in ("epochs", "patience", "hidden")}
+    writing = run_writing(
+        [task for task in settings.tasks if task in WRITING],
         folder,
+        seeds=settings.seeds,
         texts=settings.texts,
-        data_dir=data_dir,
-        device=device,
-        workers=workers,
-        progress=progress,
+        changes={name: value for name, value in budget.items() if value is not None},
+        **where,
     )
-    return gather(settings, kinds, measured, failed)
+    if not measured and not writing.models:
+        raise BadInput(f"no model could be measured; the first: {next(iter({**failed, **writing.failed}.values()))}")
+    return gather(settings, kinds, measured, failed, writing)
 
 
 def gather(
-    settings: Settings, kinds: Sequence[Kind], measured: Sequence[Measured], failed: Mapping[str, str]
+    settings: Settings,
+    kinds: Sequence[Kind],
+    measured: Sequence[Measured],
+    failed: Mapping[str, str],
+    writing: WritingPart,
 ) -> StudyResult:
     """All models as one result."""
     published = {(row["task"], row["quantity"]): row for row in read_published("vashishth2019")}
@@ -154,17 +167,21 @@ def gather(
                 for quantity, value in (*put_in(of_kind), *trained(found.get(kind.name)))
             ]
             models.append(Model(kind.name, "lstm", "tanh", tuple(about["labels"]), len(of_kind), {}, ()))
-    here = [task for task in settings.tasks if any(one.cell.task == as_released(task) for one in measured)]
+    here = [
+        task
+        for task in settings.tasks
+        if task in writing.tasks or any(one.cell.task == as_released(task) for one in measured)
+    ]
     return StudyResult(
         name="vashishth2019",
         title="Attention interpretability across tasks, again",
         paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks=tasks,
+        rows=(*rows, *writing.rows),
+        models=(*models, *writing.models),
+        tasks={**tasks, **writing.tasks},
         notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
-        failed={**failed, **not_fitted(measured)},
-        settings=shown_settings(settings, here),
+        failed={**failed, **not_fitted(measured), **writing.failed},
+        settings=shown_settings(settings, here) | ({"preset_of_writing": PRESET} if writing.tasks else {}),
     )
 
 
@@ -236,12 +253,16 @@ NOTES = (
     "fixed weights cannot know what was asked, and that is a theorem.",
     "N is against the better of uniform weights and the last state on dev; the index is the share of all accuracy that "
     "is lost with uniform weights, the commonest label's part included.",
+    "Where a text is written, accuracy is of words at their place, written freely, and the interval counts seeds only. "
+    "Random and shuffled weights are drawn anew at every step, once a text. Those models were trained with learned and "
+    "uniform weights and with all weight on the first state, which has read the whole text backwards; N is against the "
+    "better of the last two.",
 )
 
 vashishth2019 = Study(
     "vashishth2019",
     PAPER,
-    "other weights put in at test time and trained with, on single sequences and on pairs",
+    "other weights put in at test time and trained with: single sequences, pairs, and texts to write",
     TASKS,
     run,
     Settings,

@@ -66,27 +66,27 @@ def panel(
     colours, shapes = ([look[at] for look in _LOOKS.values()] for at in (0, 1))
     colour = alt.Color("kind:N").scale(domain=kinds, range=colours).legend(None)  # the axis says what each row is
     chart = alt.Chart()
-    tooltip = ["weights:N", alt.Tooltip("shown:N", title="accuracy"), "n:Q"]
+    tooltip = [alt.Tooltip("weights:N"), alt.Tooltip("shown:N", title="accuracy"), alt.Tooltip("n:Q")]
     if bars:
         marks = chart.mark_bar(height=15, opacity=0.55).encode(x=x, y=y, color=colour, tooltip=tooltip)
-        ends = chart.mark_rule(size=2).encode(x=alt.X("low:Q"), x2="high:Q", y=y)
+        ends = chart.mark_rule(size=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y)
     else:
         shape = alt.Shape("kind:N").scale(domain=kinds, range=shapes).legend(None)
         marks = chart.mark_point(size=95, filled=True, opacity=1).encode(
             x=x, y=y, color=colour, shape=shape, tooltip=tooltip
         )
-        ends = chart.mark_rule(size=2.5).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=colour)
-    numbers = chart.mark_text(align="left", fontSize=11).encode(x=alt.value(width + 8), y=y, text="shown:N")
+        ends = chart.mark_rule(size=2.5).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y, color=colour)
+    numbers = chart.mark_text(align="left", fontSize=11).encode(x=alt.XValue(width + 8), y=y, text=alt.Text("shown:N"))
     layers = [layer.properties(data=alt_data(rows)) for layer in ((marks, ends) if bars else (ends, marks))]
     layers.append(numbers.properties(data=alt_data(rows)))
     if styles:
         names = list(styles)
         rules = chart.mark_rule(size=2).encode(
-            x="at:Q",
+            x=alt.X("at:Q"),
             strokeDash=alt.StrokeDash("line:N", title=None)
             .scale(domain=names, range=[list(style.dash) for style in styles.values()])
             .legend(orient="top", labelLimit=0),
-            tooltip=["line:N", alt.Tooltip("at:Q", format=".3f")],
+            tooltip=[alt.Tooltip("line:N"), alt.Tooltip("at:Q", format=".3f")],
         )
         layers.append(rules.properties(data=alt_data(lines_at(lines))))
     return alt.layer(*layers).properties(width=width, height=max(27 * len(rows), 40), title=title)

@@ -128,11 +128,17 @@ def tau_matrix(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     squares = chart.mark_rect(cornerRadius=3, stroke="#888888", strokeWidth=0.5).encode(
         **place,
         color=alt.Color("tau:Q", title="mean τ", legend=None).scale(domain=[0, 1], scheme="blues", clamp=True),
-        tooltip=["row:N", "column:N", alt.Tooltip("shown:N", title="mean τ"), "interval:N", "n:Q"],
+        tooltip=[
+            alt.Tooltip("row:N"),
+            alt.Tooltip("column:N"),
+            alt.Tooltip("shown:N", title="mean τ"),
+            alt.Tooltip("interval:N"),
+            alt.Tooltip("n:Q"),
+        ],
     )
     text = chart.mark_text(fontSize=12).encode(
         **place,
-        text="shown:N",
+        text=alt.Text("shown:N"),
         color=alt.when("datum.tau > 0.55").then(alt.value("#ffffff")).otherwise(alt.value("#111111")),
     )
     size = len(order)

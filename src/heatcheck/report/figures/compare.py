@@ -141,7 +141,13 @@ def jsd_by_epsilon(results: Results, names: Sequence[str]) -> Figure | None:
     x = alt.X("epsilon:Q", title="ε: how far the output may move").scale(type="log", padding=14)
     x = x.axis(values=sorted({row["epsilon"] for row in rows}), format="~g")
     y = alt.Y("value:Q", title="largest JSD (nats)").scale(domain=[0, 0.7])
-    tooltip = ["model:N", "what:N", "epsilon:Q", alt.Tooltip("shown:N", title="mean JSD"), "n:Q"]
+    tooltip = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("what:N"),
+        alt.Tooltip("epsilon:Q"),
+        alt.Tooltip("shown:N", title="mean JSD"),
+        alt.Tooltip("n:Q"),
+    ]
     faint = (
         alt.Opacity("what:O", title=None, sort=list(lines.values()))
         .scale(domain=list(lines.values()), range=[1, 0.4])
@@ -149,8 +155,8 @@ def jsd_by_epsilon(results: Results, names: Sequence[str]) -> Figure | None:
     )
     chart = alt.Chart()
     layers = alt.layer(
-        chart.mark_line(size=2).encode(x=x, y=y, **looks.lines, detail="what:N", opacity=faint),
-        chart.mark_rule(size=2).encode(x=x, y="low:Q", y2="high:Q", color=looks.colour, opacity=faint),
+        chart.mark_line(size=2).encode(x=x, y=y, **looks.lines, detail=alt.Detail("what:N"), opacity=faint),
+        chart.mark_rule(size=2).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=looks.colour, opacity=faint),
         chart.mark_point(size=70, filled=True).encode(x=x, y=y, **looks.points, opacity=faint, tooltip=tooltip),
         data=alt_data(rows),
     ).properties(width=(WIDTH - 90) // max(2, len(panels)), height=230)
@@ -246,9 +252,15 @@ def _dots(rows: Rows, names: Sequence[str], name: str, check: str, caption: str,
     offset = alt.YOffset("model:N", sort=models).scale(paddingOuter=0.3)
     span = [min(0.0, *(row["low"] for row in rows)), max(0.1, *(row["high"] for row in rows))]  # 0 is always in it
     chart = alt.Chart()
-    tooltip = ["model:N", "what:N", "panel:N", alt.Tooltip("shown:N", title="value"), "n:Q"]
+    tooltip = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("what:N"),
+        alt.Tooltip("panel:N"),
+        alt.Tooltip("shown:N", title="value"),
+        alt.Tooltip("n:Q"),
+    ]
     layers = alt.layer(
-        chart.mark_rule(size=2).encode(y=y, yOffset=offset, x="low:Q", x2="high:Q", color=looks.colour),
+        chart.mark_rule(size=2).encode(y=y, yOffset=offset, x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=looks.colour),
         chart.mark_point(size=65, filled=True, opacity=1).encode(
             y=y,
             yOffset=offset,
@@ -290,7 +302,12 @@ def _outlines(
     means = chart.transform_filter("datum.part == 'mean'").mark_point(size=110, filled=True, opacity=1)
     layers = alt.layer(
         steps.encode(x=x, y=y, **looks.lines),
-        means.encode(x=x, y=y, **looks.points, tooltip=["model:N", alt.Tooltip("at:Q", title="mean"), "n:Q"]),
+        means.encode(
+            x=x,
+            y=y,
+            **looks.points,
+            tooltip=[alt.Tooltip("model:N"), alt.Tooltip("at:Q", title="mean"), alt.Tooltip("n:Q")],
+        ),
         data=alt_data(rows),
     ).properties(width=(WIDTH - 60) // len(panels) - 20, height=200)
     if len(panels) > 1:

@@ -93,6 +93,7 @@ def panel(
     *,
     span: tuple[float, float],
     title: str = "",
+    weight: str = "weight on the marked words",
     width: int,
     height: int,
 ) -> Any:
@@ -114,7 +115,7 @@ def panel(
         }
         for point in points
     ]
-    x = alt.X("mass:Q", title="weight on the marked words").scale(domain=[0, 1]).axis(tickCount=5)
+    x = alt.X("mass:Q", title=weight).scale(domain=[0, 1]).axis(tickCount=5)
     y = alt.Y("accuracy:Q", title="accuracy").scale(domain=list(span), zero=False)
     colours, shapes = ([looks[kind][at] for kind in kinds] for at in (0, 1))
     chart = alt.Chart()
@@ -122,7 +123,7 @@ def panel(
     for name, at in lines.items():
         channel = {"y": y} if name == COMMONEST else {"x": x}
         column = "accuracy" if name == COMMONEST else "mass"
-        rule = chart.mark_rule(strokeDash=_DASHES[name], opacity=0.8).encode(**channel, tooltip=["line:N"])
+        rule = chart.mark_rule(strokeDash=_DASHES[name], opacity=0.8).encode(**channel, tooltip=[alt.Tooltip("line:N")])
         layers.append(rule.properties(data=alt_data([{column: round(at, 5), "line": f"{name}: {number(at)}"}])))
     marks = chart.mark_point(filled=True, opacity=0.85, size=80).encode(
         x=x,
@@ -131,7 +132,12 @@ def panel(
         .scale(domain=list(kinds), range=colours)
         .legend(orient="top", labelLimit=0, columns=0),
         shape=alt.Shape("kind:N", title=None).scale(domain=list(kinds), range=shapes),
-        tooltip=["kind:N", "seed:N", alt.Tooltip("mass:Q", format=".4f"), alt.Tooltip("accuracy:Q", format=".3f")],
+        tooltip=[
+            alt.Tooltip("kind:N"),
+            alt.Tooltip("seed:N"),
+            alt.Tooltip("mass:Q", format=".4f"),
+            alt.Tooltip("accuracy:Q", format=".3f"),
+        ],
     )
     layers.append(marks.properties(data=alt_data(rows)))
     return alt.layer(*layers).properties(width=width, height=height, title=title)

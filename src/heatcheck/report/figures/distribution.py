@@ -95,14 +95,14 @@ def histogram_layers(
         .mark_bar(color=BAR, binSpacing=1)
         .encode(
             x=alt.X("left:Q", bin="binned", title=axis).scale(domain=list(span)).axis(tickCount=ticks),
-            x2="right:Q",
+            x2=alt.X2("right:Q"),
             y=alt.Y(f"{count}:Q", title=title).axis(
                 **({"tickCount": 4, "tickMinStep": 1} if count == "texts" else {"tickCount": 2})
             ),
-            tooltip=["left:Q", "right:Q", f"{count}:Q"],
+            tooltip=[alt.Tooltip("left:Q"), alt.Tooltip("right:Q"), alt.Tooltip(f"{count}:Q")],
         )
     )
-    return drawn, alt.Chart().mark_rule(size=2.5).encode(x="at:Q", **_line_look(alt, styles))
+    return drawn, alt.Chart().mark_rule(size=2.5).encode(x=alt.X("at:Q"), **_line_look(alt, styles))
 
 
 def violin_layers(
@@ -117,14 +117,20 @@ def violin_layers(
     chart = alt.Chart()
     layers = {
         "outlines": chart.mark_area(color=BAR, opacity=0.5, orient="vertical").encode(
-            x=x, y=y, y2="high:Q", detail="band:N"
+            x=x, y=y, y2=alt.Y2("high:Q"), detail=alt.Detail("band:N")
         ),
         "quartiles": chart.mark_rule().encode(
-            x=x, y=y, y2="high:Q", size=size, tooltip=["quartile:N", alt.Tooltip("x:Q", title="at")]
+            x=x,
+            y=y,
+            y2=alt.Y2("high:Q"),
+            size=size,
+            tooltip=[alt.Tooltip("quartile:N"), alt.Tooltip("x:Q", title="at")],
         ),
         "singles": chart.mark_tick(thickness=2, size=height * 0.12, color=BAR, orient="vertical").encode(x=x, y=middle),
-        "lines": chart.mark_rule(size=2.5).encode(x="at:Q", y=y, y2="high:Q", **_line_look(alt, styles)),
-        "counts": chart.mark_text(align="left", fontSize=11).encode(x=alt.value(width + 6), y=middle, text="n:N"),
+        "lines": chart.mark_rule(size=2.5).encode(x=alt.X("at:Q"), y=y, y2=alt.Y2("high:Q"), **_line_look(alt, styles)),
+        "counts": chart.mark_text(align="left", fontSize=11).encode(
+            x=alt.XValue(width + 6), y=middle, text=alt.Text("n:N")
+        ),
     }
     if not styles:
         del layers["lines"]
@@ -160,5 +166,5 @@ def _line_look(alt: Any, styles: Mapping[str, Style]) -> dict[str, Any]:
         .scale(domain=names, range=colours)
         .legend(orient="top", labelLimit=0, columns=columns),
         "strokeDash": alt.StrokeDash("line:N", title=None).scale(domain=names, range=dashes),
-        "tooltip": ["line:N", alt.Tooltip("at:Q", format=".3f")],
+        "tooltip": [alt.Tooltip("line:N"), alt.Tooltip("at:Q", format=".3f")],
     }

@@ -22,6 +22,7 @@ _LOOKS = {
 }
 _FITS = {"learned": "learned weights", "uniform": "uniform weights", "proxy": "bag of words"}
 COLUMNS = 3
+WIDEST = 46  # characters of a title over a panel
 
 
 def agreement_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
@@ -110,16 +111,34 @@ def _panel(rows: Rows, title: str, width: int, *, bottom: bool, left: bool) -> A
     )
     base = alt.Chart(alt_data(rows))
     band = base.mark_area(opacity=0.18).encode(
-        x=x, y=alt.Y("low:Q", title=None).scale(scale), y2="high:Q", color=colour
+        x=x, y=alt.Y("low:Q", title=None).scale(scale), y2=alt.Y2("high:Q"), color=colour
     )
     line = base.mark_line(strokeWidth=2, point={"size": 14}).encode(
         x=x,
         y=alt.Y("y:Q", title="share" if left else None).scale(scale).axis(tickCount=5),
         color=colour,
         strokeDash=dash,
-        tooltip=["line:N", "step:Q", "y:Q", "low:Q", "high:Q"],
+        tooltip=[
+            alt.Tooltip("line:N"),
+            alt.Tooltip("step:Q"),
+            alt.Tooltip("y:Q"),
+            alt.Tooltip("low:Q"),
+            alt.Tooltip("high:Q"),
+        ],
     )
-    return (band + line).properties(width=width, height=150, title=title)
+    return (band + line).properties(width=width, height=150, title=_lines(title))
+
+
+def _lines(title: str) -> str | list[str]:
+    """A pair whose names are wider than a panel goes into two lines.
+
+    >>> _lines("attention and relevance")
+    'attention and relevance'
+    >>> _lines("leave-one-out influence and uniform twin’s last relevance")
+    ['leave-one-out influence and', 'uniform twin’s last relevance']
+    """
+    first, word, second = title.partition(" and ")
+    return [first + word.rstrip(), second] if len(title) > WIDEST else title
 
 
 def texts_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
@@ -175,8 +194,8 @@ def _text(text: Mapping[str, Any], steps: list[int]) -> Any:
         x=x,
         y=y,
         color=alt.Color("shade:Q", title=None).scale(domain=[0, 1], range=["#f4f1ea", ATTENTION]).legend(None),
-        tooltip=["word:N", "kind:N", "step:Q", "value:Q"],
+        tooltip=[alt.Tooltip("word:N"), alt.Tooltip("kind:N"), alt.Tooltip("step:Q"), alt.Tooltip("value:Q")],
     )
     room = (WIDTH - 170) // len(text["words"]) - 4
-    said = base.mark_text(fontSize=10, limit=room, color="#1b1b1b").encode(x=x, y=y, text="word:N")
+    said = base.mark_text(fontSize=10, limit=room, color="#1b1b1b").encode(x=x, y=y, text=alt.Text("word:N"))
     return (boxes + said).properties(width=WIDTH - 170, height=72, title=f"labelled {text['label']}")

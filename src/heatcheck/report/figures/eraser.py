@@ -42,12 +42,18 @@ def losses_by_share(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     chart = alt.Chart()
     drawn = alt.layer(
         chart.mark_line(size=2).encode(x=x, y=y, **look),
-        chart.mark_rule(size=1.5, opacity=0.6).encode(x=x, y="low:Q", y2="high:Q", color=look["color"]),
+        chart.mark_rule(size=1.5, opacity=0.6).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=look["color"]),
         chart.mark_point(size=34, filled=True, opacity=1).encode(
             x=x,
             y=y,
             color=look["color"],
-            tooltip=["ranking:N", "operator:N", alt.Tooltip("share:Q", format="~%"), "shown:N", "n:Q"],
+            tooltip=[
+                alt.Tooltip("ranking:N"),
+                alt.Tooltip("operator:N"),
+                alt.Tooltip("share:Q", format="~%"),
+                alt.Tooltip("shown:N"),
+                alt.Tooltip("n:Q"),
+            ],
         ),
         data=alt_data(rows),
     )

@@ -35,13 +35,18 @@ def erasure_effects(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     names = [spaced(audited), "rival", "random order"]
     colour = alt.Color("kind:N", title=None).scale(domain=names, range=[ATTENTION, RIVAL, FLOOR]).legend(orient="top")
     chart = alt.Chart()
-    bars = chart.mark_rule(size=2.5).encode(y=y, x="low:Q", x2="high:Q", color=colour)
+    bars = chart.mark_rule(size=2.5).encode(y=y, x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
     dots = chart.mark_point(size=95, filled=True, opacity=1).encode(
         y=y,
         x=alt.X("effect:Q", title="mean change of the probability").scale(zero=True).axis(tickCount=5),
         color=colour,
         shape=alt.Shape("kind:N", title=None).scale(domain=names, range=["diamond", "circle", "cross"]),
-        tooltip=["ranking:N", "operator:N", alt.Tooltip("shown:N", title="effect"), "n:Q"],
+        tooltip=[
+            alt.Tooltip("ranking:N"),
+            alt.Tooltip("operator:N"),
+            alt.Tooltip("shown:N", title="effect"),
+            alt.Tooltip("n:Q"),
+        ],
     )
     layers = alt.layer(bars, dots, data=alt.Data(values=rows)).properties(width=320, height=max(30 * len(order), 60))
     drawn = layers.facet(column=alt.Column("operator:N", title=None))

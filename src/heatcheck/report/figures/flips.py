@@ -86,7 +86,7 @@ def curve_layer(styles: Mapping[str, Style], *, unit: str, small: bool = False) 
             strokeDash=alt.StrokeDash("ranking:N", title=None).scale(
                 domain=names, range=[list(style.dash) for style in styles.values()]
             ),
-            tooltip=["ranking:N", alt.Tooltip("x:Q", format=".0%"), alt.Tooltip("y:Q", format=".0%")],
+            tooltip=[alt.Tooltip("ranking:N"), alt.Tooltip("x:Q", format=".0%"), alt.Tooltip("y:Q", format=".0%")],
         )
     )
 
@@ -100,14 +100,23 @@ def box_layers(styles: Mapping[str, Style], *, unit: str, small: bool = False) -
     title = f"share of the {unit} removed at the flip"
     axis: dict[str, Any] = {"values": [0, 0.5, 1]} if small else {"tickCount": 5, "format": "%"}
     x = alt.X("low:Q", title="share removed" if small else title).scale(domain=[0, 1]).axis(**axis)
-    tooltip = ["ranking:N", "q1:Q", "median:Q", "q3:Q", "never:N", "texts:Q"]
+    tooltip = [
+        alt.Tooltip("ranking:N"),
+        alt.Tooltip("q1:Q"),
+        alt.Tooltip("median:Q"),
+        alt.Tooltip("q3:Q"),
+        alt.Tooltip("never:N"),
+        alt.Tooltip("texts:Q"),
+    ]
     chart = alt.Chart()
     return {
-        "whiskers": chart.mark_rule(size=1.5).encode(x=x, x2="high:Q", y=y, color=colour),
+        "whiskers": chart.mark_rule(size=1.5).encode(x=x, x2=alt.X2("high:Q"), y=y, color=colour),
         "boxes": chart.mark_bar(height=6 if small else 14, opacity=0.55).encode(
-            x="q1:Q", x2="q3:Q", y=y, color=colour, tooltip=tooltip
+            x=alt.X("q1:Q"), x2=alt.X2("q3:Q"), y=y, color=colour, tooltip=tooltip
         ),
-        "medians": chart.mark_tick(thickness=2.5, size=8 if small else 18).encode(x="median:Q", y=y, color=colour),
+        "medians": chart.mark_tick(thickness=2.5, size=8 if small else 18).encode(
+            x=alt.X("median:Q"), y=y, color=colour
+        ),
     }
 
 
@@ -143,7 +152,7 @@ def fraction_boxes(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     layers["never"] = (
         alt.Chart()
         .mark_text(align="left", fontSize=11)
-        .encode(x=alt.value(width + 8), y=alt.Y("ranking:N", sort=names), text="never:N")
+        .encode(x=alt.XValue(width + 8), y=alt.Y("ranking:N", sort=names), text=alt.Text("never:N"))
     )
     drawn = alt.layer(*layers.values(), data=alt_data(rows)).properties(width=width, height=30 * len(rows))
     share = next((m for m in result.measurements if m.name == "sign_share" and m.by == {"over": "all"}), None)

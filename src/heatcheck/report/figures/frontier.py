@@ -136,21 +136,21 @@ def panel(
         line = chart.mark_line(color=ATTENTION, strokeWidth=1.5).encode(
             x=x,
             y=y,
-            order="strength:Q",
-            detail="curve:N",
+            order=alt.Order("strength:Q"),
+            detail=alt.Detail("curve:N"),
             strokeDash=alt.StrokeDash("start:N", title=None)
             .scale(domain=list(starts), range=[_DASHES[start] for start in starts])
             .legend(alt.Legend(orient="bottom", labelLimit=0) if len(starts) > 1 else None),
         )
         layers.append(line.properties(data=alt_data(adversaries)))
-    tooltip = ["model:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("jsd", "tvd"))]
+    tooltip = [alt.Tooltip("model:N"), *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("jsd", "tvd"))]
     marks = chart.mark_point(filled=True, opacity=0.9, size=75).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=tooltip
     )
     layers.append(marks.properties(data=alt_data(rows)))
     layers += [
         chart.mark_text(align=align, dx=dx, dy=dy, fontSize=11)
-        .encode(x=x, y=y, text="label:N")
+        .encode(x=x, y=y, text=alt.Text("label:N"))
         .properties(data=alt_data(labelled))
         for (align, dx, dy), labelled in _labels(rows, starts, top, crowded=crowded).items()
     ]

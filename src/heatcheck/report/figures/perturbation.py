@@ -36,13 +36,18 @@ def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     y = alt.Y("ranking:N", title=None, sort=order).axis(labelLimit=220, grid=True)
     colour = alt.Color("kind:N", title=None).scale(domain=names, range=[ATTENTION, RIVAL, FLOOR]).legend(orient="top")
     chart = alt.Chart()
-    bars = chart.mark_rule(size=2.5).encode(y=y, x="low:Q", x2="high:Q", color=colour)
+    bars = chart.mark_rule(size=2.5).encode(y=y, x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
     dots = chart.mark_point(size=80, filled=True, opacity=1).encode(
         y=y,
         x=alt.X("area:Q", title="area between the curves").scale(zero=True).axis(tickCount=4),
         color=colour,
         shape=alt.Shape("kind:N", title=None).scale(domain=names, range=["diamond", "circle", "cross"]),
-        tooltip=["ranking:N", "operator:N", alt.Tooltip("shown:N", title="area"), "n:Q"],
+        tooltip=[
+            alt.Tooltip("ranking:N"),
+            alt.Tooltip("operator:N"),
+            alt.Tooltip("shown:N", title="area"),
+            alt.Tooltip("n:Q"),
+        ],
     )
     panels = list(dict.fromkeys(row["operator"] for row in rows))
     wide = 540 if len(panels) == 1 else 200
@@ -88,11 +93,18 @@ def removal_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     )
     x = alt.X("share:Q", title="words removed").axis(format="%", tickCount=5)
     y = alt.Y("lost:Q", title="probability lost").axis(tickCount=5)
-    tooltip = ["ranking:N", "operator:N", "order:N", alt.Tooltip("share:Q", format="~%"), "shown:N", "n:Q"]
+    tooltip = [
+        alt.Tooltip("ranking:N"),
+        alt.Tooltip("operator:N"),
+        alt.Tooltip("order:N"),
+        alt.Tooltip("share:Q", format="~%"),
+        alt.Tooltip("shown:N"),
+        alt.Tooltip("n:Q"),
+    ]
     chart = alt.Chart()
     layers = alt.layer(
         chart.mark_line(size=2).encode(x=x, y=y, color=colour),
-        chart.mark_rule(size=1.5, opacity=0.5).encode(x=x, y="low:Q", y2="high:Q", color=colour),
+        chart.mark_rule(size=1.5, opacity=0.5).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour),
         chart.mark_point(size=30, filled=True, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip),
         data=alt_data(rows),
     ).properties(width=310, height=190)

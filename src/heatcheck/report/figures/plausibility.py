@@ -34,13 +34,19 @@ def agreement_with_people(result: CheckResult, _: Mapping[str, str]) -> Figure |
     colours, shapes = ([look[at] for look in _LOOKS.values()] for at in (0, 1))
     colour = alt.Color("kind:N", title=None).scale(domain=kinds, range=colours).legend(orient="top", labelLimit=0)
     chart = alt.Chart()
-    ends = chart.mark_rule(size=2.5).encode(y=y, x="low:Q", x2="high:Q", color=colour)
+    ends = chart.mark_rule(size=2.5).encode(y=y, x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
     dots = chart.mark_point(size=95, filled=True, opacity=1).encode(
         y=y,
         x=alt.X("value:Q", title="mean over texts").scale(zero=True).axis(tickCount=4),
         color=colour,
         shape=alt.Shape("kind:N", title=None).scale(domain=kinds, range=shapes),
-        tooltip=["explanation:N", "kind:N", "panel:N", alt.Tooltip("shown:N", title="mean"), "n:Q"],
+        tooltip=[
+            alt.Tooltip("explanation:N"),
+            alt.Tooltip("kind:N"),
+            alt.Tooltip("panel:N"),
+            alt.Tooltip("shown:N", title="mean"),
+            alt.Tooltip("n:Q"),
+        ],
     )
     layers = alt.layer(ends, dots, data=alt.Data(values=rows)).properties(width=200, height=max(34 * len(order), 60))
     drawn = layers.facet(column=alt.Column("panel:N", title=None, sort=list(_PANELS))).resolve_scale(x="independent")

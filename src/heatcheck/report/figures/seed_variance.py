@@ -70,7 +70,7 @@ def scatter(
             size=alt.Size("texts:Q", title="texts")
             .scale(range=[12, 260], zero=False)
             .legend(orient="top", tickCount=3),
-            tooltip=["x:Q", "y:Q", "texts:Q"],
+            tooltip=[alt.Tooltip("x:Q"), alt.Tooltip("y:Q"), alt.Tooltip("texts:Q")],
         )
         .properties(width=width, height=220, title=title)
     )

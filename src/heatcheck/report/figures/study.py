@@ -13,7 +13,7 @@ from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, v
 from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.figures.study_copy import copy_accuracies, copy_survival, lottery_accuracies
-from heatcheck.report.figures.study_deception import deception_scatters
+from heatcheck.report.figures.study_deception import deception_scatters, writing_scatters
 from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
 from heatcheck.report.figures.study_refits import frontiers, seed_scatters, seed_violins
 from heatcheck.report.figures.study_scales import auc_by_scale, scores_over_training
@@ -59,6 +59,7 @@ def draw_study(found: StudyResult) -> list[Figure]:
         flip_boxes(models),
         accuracies_across_tasks(found, models),
         deception_scatters(found, models),
+        writing_scatters(found, models),
         auc_by_scale(found),
         scores_over_training(found),
         copy_survival(models),
@@ -139,14 +140,21 @@ def mean_differences(found: StudyResult) -> Figure | None:
     )
     chart = alt.Chart()
     zero = chart.mark_rule(size=1.5).encode(x=alt.datum(0))
-    bars = chart.mark_rule(size=1.5).encode(x="low:Q", x2="high:Q", y=y, yOffset=offset, color=colour)
+    bars = chart.mark_rule(size=1.5).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y, yOffset=offset, color=colour)
     dots = chart.mark_point(size=42, filled=True, opacity=1).encode(
         x=x,
         y=y,
         yOffset=offset,
         color=colour,
         shape=shape,
-        tooltip=["task:N", "model:N", "mean:Q", "low:Q", "high:Q", "seeds:Q"],
+        tooltip=[
+            alt.Tooltip("task:N"),
+            alt.Tooltip("model:N"),
+            alt.Tooltip("mean:Q"),
+            alt.Tooltip("low:Q"),
+            alt.Tooltip("high:Q"),
+            alt.Tooltip("seeds:Q"),
+        ],
     )
     layers = alt.layer(zero, bars, dots, data=alt.Data(values=rows)).properties(width=360, height=58 * len(tasks))
     drawn = layers.facet(

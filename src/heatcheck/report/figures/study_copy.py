@@ -33,9 +33,18 @@ def copy_survival(models: Sequence[Model]) -> Figure | None:
     legend = {"orient": "top", "labelLimit": 0, "symbolType": "stroke", "symbolSize": 400, "symbolOpacity": 1}
     x = alt.X("step:Q", title="steps of training").scale(nice=False).axis(tickCount=8, format=",d")
     y = alt.Y("surviving:Q", title="runs that do not copy yet").scale(domain=[0, 1]).axis(tickCount=5, format="%")
-    tooltip = ["sequences:N", alt.Tooltip("step:Q", format=",d"), "surviving:Q", "low:Q", "high:Q", "runs:Q"]
+    tooltip = [
+        alt.Tooltip("sequences:N"),
+        alt.Tooltip("step:Q", format=",d"),
+        alt.Tooltip("surviving:Q"),
+        alt.Tooltip("low:Q"),
+        alt.Tooltip("high:Q"),
+        alt.Tooltip("runs:Q"),
+    ]
     base = alt.Chart(alt_data(rows))
-    band = base.mark_area(interpolate="step-after", opacity=0.15).encode(x=x, y="low:Q", y2="high:Q", color=colour)
+    band = base.mark_area(interpolate="step-after", opacity=0.15).encode(
+        x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour
+    )
     line = base.mark_line(interpolate="step-after", strokeWidth=2.2).encode(
         x=x,
         y=y,
@@ -46,9 +55,9 @@ def copy_survival(models: Sequence[Model]) -> Figure | None:
     layers = [band, line]
     if max(row["step"] for row in rows) > PUBLISHED_STEPS:
         published = alt_data([{"step": PUBLISHED_STEPS, "words": "published"}])
-        rule = alt.Chart(published).mark_rule(color=FLOOR, strokeDash=[4, 4]).encode(x="step:Q")
+        rule = alt.Chart(published).mark_rule(color=FLOOR, strokeDash=[4, 4]).encode(x=alt.X("step:Q"))
         words = alt.Chart(published).mark_text(align="left", dx=4, color=FLOOR, fontSize=11)
-        layers += [rule, words.encode(x="step:Q", y=alt.value(10), text="words:N")]
+        layers += [rule, words.encode(x=alt.X("step:Q"), y=alt.YValue(10), text=alt.Text("words:N"))]
     drawn = alt.layer(*layers).properties(width=WIDTH - 70, height=300)
     caption = (
         "The share of runs that do not copy yet, at any evaluation so far, with more than .95 of the tokens right "
@@ -130,8 +139,8 @@ def _small_lines(name: str, check: str, caption: str, rows: Rows, column: str, r
         .encode(
             x=alt.X("step:Q", title="steps").scale(nice=False).axis(tickCount=4, format=",d", labelFlush=True),
             y=alt.Y("right:Q", title="tokens right").scale(domain=[0, 1]).axis(values=[0, 0.5, 1]),
-            detail="run:N",
-            tooltip=["run:N", "step:Q", "right:Q"],
+            detail=alt.Detail("run:N"),
+            tooltip=[alt.Tooltip("run:N"), alt.Tooltip("step:Q"), alt.Tooltip("right:Q")],
         )
         .properties(width=(WIDTH - 140) // max(3, len(columns)), height=110)
         .facet(**placed, spacing=14)

@@ -1,67 +1,113 @@
-"""The figure of a study of models trained to deceive: accuracy against weight, a panel a model, as published beside."""
+"""Figures of models trained to deceive, that label or that write: accuracy against weight, a panel a model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from heatcheck.engine import Facts
 from heatcheck.report.figures.deception import COMMONEST, PAPER, REPRODUCTION, UNIFORM, kinds_in, panel, span_of
 from heatcheck.report.figures.figure import Figure, altair, declare
 from heatcheck.report.study_deception import said
 from heatcheck.report.study_wording import model_name
+from heatcheck.report.study_writing import trained
 from heatcheck.studies import Model, Row, StudyResult
 
 _WIDTH, _HEIGHT = 310, 230  # two panels beside each other
 
 
+class _Drawn(NamedTuple):
+    """Which numbers of a study are drawn, and what they are called."""
+
+    name: str
+    accuracy: str
+    mass: str
+    uniform: str  # the weight that uniform weights put there
+    weight: str
+    said: Callable[[str], str]  # of how a model was trained
+    title: Callable[[Model], str]
+    caption: str
+
+
+_LABELS = _Drawn(
+    "accuracy-by-weight",
+    "accuracy_at",
+    "mass_at",
+    "share",
+    "weight on the marked words",
+    said,
+    lambda model: f"{model.task}: {model_name(model.encoder, model.attention)}",
+    "Table 3 as a picture: each mark is a model of one seed; to the right it has more weight on the marked words, "
+    "upwards it is more often right. At the upper left are models that hide what they use. Stars and squares are "
+    "the published means, honest and at each λ. The dotted line is always the commonest label, the dashed line the "
+    "weight that uniform weights put there. Axes of accuracy differ.",
+)
+_TEXTS = _Drawn(
+    "accuracy-by-links",
+    "written_at",
+    "links_at",
+    "links_at:uniform",
+    "weight on linked words",
+    trained,
+    lambda model: model.task,
+    "Each mark is a model of one seed; to the right it has more weight on the words that each word is written from, "
+    "upwards more of its words are right. At the upper left are models that write well and look elsewhere. Stars and "
+    "squares are published numbers, where accuracy was published. The dotted line is always the commonest word, the "
+    "dashed line the weight that uniform weights put on links. Axes of accuracy differ.",
+)
+
+
 def deception_scatters(found: StudyResult, models: Sequence[Model]) -> Figure | None:
     """Every model of every seed, and where the published means stand."""
-    drawn: list[tuple[Model, list[Facts], dict[str, float]]] = []
+    return _scatters(found, models, _LABELS)
+
+
+def writing_scatters(found: StudyResult, models: Sequence[Model]) -> Figure | None:
+    """The same of models that write."""
+    return _scatters(found, models, _TEXTS)
+
+
+def _scatters(found: StudyResult, models: Sequence[Model], drawn: _Drawn) -> Figure | None:
+    panels: list[tuple[Model, list[Facts], dict[str, float]]] = []
     for model in models:
         rows = {r.quantity: r for r in found.rows if (r.task, r.encoder) == (model.task, model.encoder)}
-        if "mass_at:0" in rows:
-            lines = {
-                name: rows[key].value for key, name in (("commonest", COMMONEST), ("share", UNIFORM)) if key in rows
-            }
-            drawn.append((model, [*_ours(model), *_published(rows)], lines))
-    if not drawn:
+        if f"{drawn.mass}:0" in rows:
+            names = (("commonest", COMMONEST), (drawn.uniform, UNIFORM))
+            lines = {name: rows[key].value for key, name in names if key in rows}
+            panels.append((model, [*_ours(model, drawn), *_published(rows, drawn)], lines))
+    if not panels:
         return None
-    kinds = kinds_in([point for _, points, _ in drawn for point in points])
-    panels = [
+    kinds = kinds_in([point for _, points, _ in panels for point in points])
+    charts = [
         panel(
             points,
             kinds,
             lines,
             span=span_of(points, lines),
-            title=f"{model.task}: {model_name(model.encoder, model.attention)}",
+            title=drawn.title(model),
+            weight=drawn.weight,
             width=_WIDTH,
             height=_HEIGHT,
         )
-        for model, points, lines in drawn
+        for model, points, lines in panels
     ]
-    caption = (
-        "Table 3 as a picture: each mark is a model of one seed; to the right it has more weight on the marked words, "
-        "upwards it is more often right. At the upper left are models that hide what they use. Stars and squares are "
-        "the published means, honest and at each λ. The dotted line is always the commonest label, the dashed line the "
-        "weight that uniform weights put there. Axes of accuracy differ."
-    )
     spacing = {"row": 18, "column": 60}
-    return declare("accuracy-by-weight", "deception", caption, altair().concat(*panels, columns=2, spacing=spacing))
+    return declare(drawn.name, "deception", drawn.caption, altair().concat(*charts, columns=2, spacing=spacing))
 
 
-def _ours(model: Model) -> Iterator[Facts]:
+def _ours(model: Model, drawn: _Drawn) -> Iterator[Facts]:
     for point in model.points:
         if {"accuracy", "mass"} <= point.keys():
-            kind = said(str(point["model"]))
+            kind = drawn.said(str(point["model"]))
             yield {"kind": kind, "seed": point["seed"], "accuracy": point["accuracy"], "mass": point["mass"]}
 
 
-def _published(rows: dict[str, Row]) -> Iterator[Facts]:
-    """Where both numbers of a λ are known."""
+def _published(rows: Mapping[str, Row], drawn: _Drawn) -> Iterator[Facts]:
+    """Where both numbers of a model are known."""
     for quantity, mass in rows.items():
-        kind, _, strength = quantity.partition(":")
-        accuracy = rows.get(f"accuracy_at:{strength}")
-        if kind != "mass_at" or accuracy is None:
+        kind, _, at = quantity.partition(":")
+        accuracy = rows.get(f"{drawn.accuracy}:{at}")
+        if kind != drawn.mass or accuracy is None:
             continue
         for name, of in ((PAPER, "paper"), (REPRODUCTION, "rerun")):
             pair = getattr(accuracy, of), getattr(mass, of)
             if None not in pair:
-                yield {"kind": name, "seed": said(strength), "accuracy": pair[0], "mass": pair[1]}
+                yield {"kind": name, "seed": drawn.said(at), "accuracy": pair[0], "mass": pair[1]}

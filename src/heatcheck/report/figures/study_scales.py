@@ -103,13 +103,18 @@ def _over_scales(
     chart = alt.Chart(alt_data(rows))
     layers = [
         chart.mark_line(size=1.5, opacity=0.5).encode(x=x, y=y, color=colour),
-        chart.mark_rule(size=2).encode(x=x, y="low:Q", y2="high:Q", color=colour),
+        chart.mark_rule(size=2).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour),
         chart.mark_point(size=45, filled=True, opacity=1).encode(
             x=x,
             y=y,
             color=colour,
             shape=shape,
-            tooltip=["λ:Q", "of:N", alt.Tooltip("shown:N", title=axis), "seeds:Q"],
+            tooltip=[
+                alt.Tooltip("λ:Q"),
+                alt.Tooltip("of:N"),
+                alt.Tooltip("shown:N", title=axis),
+                alt.Tooltip("seeds:Q"),
+            ],
         ),
     ]
     if line is not None:
@@ -124,12 +129,17 @@ def _curve(title: str, points: Sequence[Mapping[str, Any]]) -> Any:
     x = alt.X("epoch:Q", title="epoch").axis(tickCount=4)
     chart = alt.Chart(alt_data(points))
     return alt.layer(
-        chart.mark_area(opacity=0.2).encode(x=x, y=alt.Y("low:Q", title="mean a"), y2="high:Q", color=colour),
+        chart.mark_area(opacity=0.2).encode(x=x, y=alt.Y("low:Q", title="mean a"), y2=alt.Y2("high:Q"), color=colour),
         chart.mark_line(size=1.8).encode(
             x=x,
-            y="value:Q",
+            y=alt.Y("value:Q"),
             color=colour.legend(orient="top", symbolOpacity=1),
-            tooltip=["words:N", "epoch:Q", alt.Tooltip("shown:N", title="mean a"), "seeds:Q"],
+            tooltip=[
+                alt.Tooltip("words:N"),
+                alt.Tooltip("epoch:Q"),
+                alt.Tooltip("shown:N", title="mean a"),
+                alt.Tooltip("seeds:Q"),
+            ],
         ),
     ).properties(width=_SMALL, height=120, title=title)
 

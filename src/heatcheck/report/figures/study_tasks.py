@@ -7,7 +7,7 @@ from typing import Any
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
-from heatcheck.report.study_tasks import COMMONEST, KINDS, SAID, WAYS, in_groups, segments
+from heatcheck.report.study_tasks import COMMONEST, KINDS, SAID, WAYS, WRITTEN, group_of, in_groups
 from heatcheck.report.study_wording import with_interval
 from heatcheck.studies import Model, Row, StudyResult
 
@@ -20,25 +20,26 @@ _LOOKS = {
     KINDS["first"]: (_BROWN, "square"),
     KINDS["last"]: (MOST, "triangle-down"),
 }
-_GROUPS = {1: "one sequence", 2: "a pair of sequences"}
+_GROUPS = {1: "one sequence", 2: "a pair of sequences", WRITTEN: "a text to write"}
 _WIDTH, _HEIGHT = 270, 62  # of a panel; of a task's row in it
 
 
 def accuracies_across_tasks(found: StudyResult, models: Sequence[Model]) -> Figure | None:
-    """Dots of accuracy, what is put in at test time beside what is trained so, single sequences above pairs."""
+    """Dots of accuracy, what is put in at test time beside what is trained so, a panel a group of tasks."""
     rows = {(row.task, row.quantity): row for row in found.rows}
     shown = [model.task for model in in_groups(found, models) if (model.task, "put_in:own") in rows]
     if not shown:
         return None
-    groups = {n: [task for task in shown if segments(found, task) == n] for n in _GROUPS}
+    groups = {n: [task for task in shown if group_of(found, task) == n] for n in _GROUPS}
     groups = {n: tasks for n, tasks in groups.items() if tasks}
     lines = [
         altair().hconcat(*(_panel(rows, tasks, n, way) for way in WAYS), spacing=14) for n, tasks in groups.items()
     ]
     caption = (
-        "Accuracy on all texts of test, mean over seeds with its 95% interval; the grey stroke is always the commonest "
-        "label. Left: other weights put into models that were trained with their own; what is lost there says that the "
-        "weights are used. Right: models trained with such weights from the start; only what is lost there is needed."
+        "Accuracy on all texts of test (where a text is written, of words at their place), mean over seeds with its "
+        "95% interval; the grey stroke is always the commonest label or word. Left: other weights put into models that "
+        "were trained with their own; what is lost there says that the weights are used. Right: models trained with "
+        "such weights from the start; only what is lost there is needed."
     )
     return declare("accuracies-across-tasks", "necessity", caption, altair().vconcat(*lines, spacing=18))
 
@@ -66,8 +67,12 @@ def _panel(rows: Mapping[tuple[str, str], Row], tasks: Sequence[str], sequences:
     layers = [
         alt.Chart(prior)
         .mark_tick(thickness=2, color=FLOOR, opacity=0.7, size=_HEIGHT - 12)
-        .encode(x=x, y=y, tooltip=["task:N", alt.Tooltip("accuracy:Q", title="always the commonest label")]),
-        alt.Chart(dots).mark_rule(size=2).encode(x=alt.X("low:Q"), x2="high:Q", y=y, yOffset=offset, color=colour),
+        .encode(
+            x=x, y=y, tooltip=[alt.Tooltip("task:N"), alt.Tooltip("accuracy:Q", title="always the commonest label")]
+        ),
+        alt.Chart(dots)
+        .mark_rule(size=2)
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y, yOffset=offset, color=colour),
         alt.Chart(dots)
         .mark_point(size=45, filled=True, opacity=1)
         .encode(
@@ -76,7 +81,12 @@ def _panel(rows: Mapping[tuple[str, str], Row], tasks: Sequence[str], sequences:
             yOffset=offset,
             color=colour.legend(**legend),
             shape=shape.legend(**legend),
-            tooltip=["task:N", "weights:N", alt.Tooltip("shown:N", title="accuracy"), "seeds:Q"],
+            tooltip=[
+                alt.Tooltip("task:N"),
+                alt.Tooltip("weights:N"),
+                alt.Tooltip("shown:N", title="accuracy"),
+                alt.Tooltip("seeds:Q"),
+            ],
         ),
     ]
     title = f"{_GROUPS[sequences]}: {SAID[way]}"

@@ -1,0 +1,143 @@
+"""The third kind of task of Vashishth et al. 2019: a text is written, and every word of it asks anew.
+
+The models are those of pruthi2020_sequences without a penalty. Others are put in place of their weights while they
+write freely, and the same seeds learn under uniform weights and with all weight on the first place of the source.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heatcheck.checks.other_weights import SWAPS
+from heatcheck.data import Corpus
+from heatcheck.data.sequences import KINDS
+from heatcheck.engine import Facts, Outcome
+from heatcheck.studies.study import Model, Row, row_of
+from heatcheck.studies.writing import Wanted, corpora_to_write, score_models
+from heatcheck.training import plan_recipe
+
+WRITING = ("bigram_flip", "sequence_copy", "sequence_reverse", "multi30k")
+PRESET = "pruthi-seq2seq"
+TEXTS = 20_000  # to learn a generated task from
+RETRAINED = ("uniform", "first")  # the others are put in only
+ENCODER, ATTENTION = "gru", "additive"
+UNPUBLISHED = "the paper translates other texts, and its numbers could not be read again"
+
+
+class WritingPart(NamedTuple):
+    """What a study page shows of the tasks of writing."""
+
+    rows: list[Row]
+    models: list[Model]
+    tasks: dict[str, Facts]
+    failed: dict[str, str]
+
+
+def run_writing(
+    tasks: Sequence[str],
+    folder: Path,
+    *,
+    seeds: int,
+    texts: int | None,
+    changes: Facts,
+    data_dir: Path | str | None = None,
+    device: str = "auto",
+    workers: int = 0,
+    progress: Callable[[Outcome, int, int], None] | None = None,
+) -> WritingPart:
+    """Fits and scores what is missing under `folder`; `changes` are to the preset."""
+    corpora, failed = corpora_to_write(tasks, texts=texts or TEXTS, data_dir=data_dir)
+    wanted = {
+        _name(task, weights, seed): _wanted(corpus, weights, seed, changes)
+        for task, corpus in corpora.items()
+        for weights in ("learned", *RETRAINED)
+        for seed in range(seeds)
+    }
+    scores, lost = score_models(wanted, folder, data_dir=data_dir, device=device, workers=workers, progress=progress)
+    part = WritingPart([], [], {}, failed | lost)
+    for task, corpus in corpora.items():
+        # Paired by seed: a seed counts where it was fitted with every kind of weights.
+        whole = [s for s in range(seeds) if all(_name(task, w, s) in scores for w in ("learned", *RETRAINED))]
+        if not whole:
+            continue
+        of_task = {w: [scores[_name(task, w, seed)] for seed in whole] for w in ("learned", *RETRAINED)}
+        where = (task, ENCODER, ATTENTION)
+        part.rows.extend(
+            row_of((*where, name, "", ""), values, None, "") for name, values in values_of(task, of_task).items()
+        )
+        part.models.append(Model(*where, (), len(whole), {}, ()))
+        part.tasks[task] = _about(task, corpus)
+    return part
+
+
+def values_of(task: str, scores: Mapping[str, Sequence[Facts]]) -> dict[str, list[float]]:
+    """Every quantity of a task, a value a seed, from the scores of its models by what they were trained with."""
+    found = dict(_put_in(task, scores["learned"]))
+    learned = np.array(found["put_in:own"])
+    trained = {"learned": learned} | {kind: _accuracies(scores[kind], "test") for kind in RETRAINED}
+    found |= {f"trained:{kind}": values.tolist() for kind, values in trained.items()}
+    found |= {f"lost_trained:{kind}": (learned - trained[kind]).tolist() for kind in RETRAINED}
+    if task not in KINDS:
+        found |= {f"bleu_trained:{kind}": _bleus(scores[kind], "own") for kind in RETRAINED}
+    commonest = found["commonest"][0]
+    # As for labels: against the better of the two without learned weights, chosen on dev.
+    better = max(RETRAINED, key=lambda kind: float(_accuracies(scores[kind], "dev").mean()))
+    room = learned - commonest
+    found["headroom:retrained"] = room.tolist()
+    if (room > 0).all():  # a share of nothing says nothing
+        found["N:retrained"] = ((learned - trained[better]) / room).tolist()
+        found["index"] = ((learned - trained["uniform"]) / learned).tolist()
+    return found
+
+
+def _put_in(task: str, learned: Sequence[Facts]) -> Iterator[tuple[str, list[float]]]:
+    """What other weights do to models as they are."""
+    yield "commonest", [learned[0]["test"]["own"]["majority"]]
+    own = _accuracies(learned, "test")
+    yield "put_in:own", own.tolist()
+    for kind in SWAPS:
+        put_in = np.array([one["test"][kind]["accuracy"]["value"] for one in learned])
+        yield f"put_in:{kind}", put_in.tolist()
+        yield f"lost_put_in:{kind}", (own - put_in).tolist()
+    yield "evenness", [one["test"]["own"]["evenness"]["value"] for one in learned]
+    if task not in KINDS:
+        for kind in ("own", *SWAPS):
+            yield f"bleu_put_in:{kind}", _bleus(learned, kind)
+
+
+def _accuracies(scores: Sequence[Facts], split: str) -> np.ndarray:
+    """Under the weights a model was trained with, a value a seed."""
+    found = (one["test"]["own"] if split == "test" else one["dev"] for one in scores)
+    return np.array([of["accuracy"]["value"] for of in found])
+
+
+def _bleus(scores: Sequence[Facts], kind: str) -> list[float]:
+    return [one["test"][kind]["bleu"]["value"] for one in scores]
+
+
+def _name(task: str, weights: str, seed: int) -> str:
+    return f"{task}, {weights} weights, seed {seed}"
+
+
+def _wanted(corpus: Corpus, weights: str, seed: int, changes: Facts) -> Wanted:
+    given: dict[str, Any] = dict(changes)
+    if weights != "learned":
+        given["impose"] = {"weights": weights}
+    return Wanted(plan_recipe(corpus, preset=PRESET, seed=seed, **given), corpus)
+
+
+def _about(task: str, corpus: Corpus) -> dict[str, Any]:
+    return {
+        "task": task,
+        "published": task,
+        "labels": [],
+        "sizes": {name: len(split) for name, split in corpus.splits.items()},
+        "left_out": dict(corpus.dropped),
+        "segments": 2,
+        "written": True,
+        "differs": f"a text is written; trained under learned, {' and '.join(RETRAINED)} weights, the others put in",
+        "not_comparable": UNPUBLISHED,
+        "not_run": {},
+    }

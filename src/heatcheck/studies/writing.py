@@ -1,0 +1,137 @@
+"""Models that write one text from another: each is fitted and scored in one job, so that what is done is kept.
+
+A model is named by its recipe alone, whatever study asks for it: studies that want the same models may share their
+folders `fits` and `results`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+from heatcheck import engine
+from heatcheck.checks.other_weights import SWAPS
+from heatcheck.data import Corpus, draw_sequences, load_task
+from heatcheck.data.sequences import GOLD_OF, KINDS
+from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, write_json
+from heatcheck.errors import BadInput, HeatcheckError
+from heatcheck.models import Recipe, Seq2Seq, load_folder
+from heatcheck.training import fit_job, fit_jobs, pick_device
+from heatcheck.training.generation import evaluate_generation
+from heatcheck.training.jobs import keep_corpus, read_corpus
+
+VERSION = 3  # raised by hand when a model's scores change
+SCORES = "scores.json"
+PUBLISHED_SIZE = 100_000  # of each split of a generated task
+
+
+class Wanted(NamedTuple):
+    """A model to be fitted and scored."""
+
+    recipe: Recipe
+    corpus: Corpus
+
+
+def corpus_to_write(
+    task: str, *, texts: int | None, symbols: int | None = None, data_dir: Path | str | None = None
+) -> Corpus:
+    """A generated task of as many texts, with a twentieth and at least 100 to choose and to test on; others whole.
+
+    >>> {name: len(split) for name, split in corpus_to_write("bigram_flip", texts=4000).splits.items()}
+    {'train': 4000, 'dev': 200, 'test': 200}
+    """
+    if task not in KINDS:
+        return load_task(task, data_dir=data_dir)
+    held = PUBLISHED_SIZE if texts is None else max(100, texts // 20)
+    return draw_sequences(task, sizes=(texts or PUBLISHED_SIZE, held, held), symbols=symbols)
+
+
+def corpora_to_write(
+    tasks: Sequence[str], *, texts: int | None, symbols: int | None = None, data_dir: Path | str | None = None
+) -> tuple[dict[str, Corpus], dict[str, str]]:
+    """Those that are here, and why the others are not."""
+    corpora: dict[str, Corpus] = {}
+    failed: dict[str, str] = {}
+    for task in tasks:
+        try:
+            corpora[task] = corpus_to_write(task, texts=texts, symbols=symbols, data_dir=data_dir)
+        except HeatcheckError as error:
+            failed[task] = str(error)
+    return corpora, failed
+
+
+def score_models(
+    wanted: Mapping[str, Wanted],
+    folder: Path,
+    *,
+    data_dir: Path | str | None = None,
+    device: str = "auto",
+    workers: int = 0,
+    progress: Callable[[Outcome, int, int], None] | None = None,
+) -> tuple[dict[str, Facts], dict[str, str]]:
+    """What each model scores, and why others could not be scored, by the names they are wanted by."""
+    fits = folder / "fits"
+    gold = {task: _gold_of(task, fits, data_dir) for task in {one.corpus.name for one in wanted.values()}}
+    # Those under other weights than their own learn longest: they begin, so that none is left running alone at the end.
+    ordered = sorted(wanted.items(), key=lambda item: item[1].recipe.impose is None)
+    jobs = {name: _job(name, one, fits, gold[one.corpus.name], device) for name, one in ordered}
+    names = {job.id: name for name, job in jobs.items()}
+    scores: dict[str, Facts] = {}
+    failed: dict[str, str] = {}
+    for outcome in engine.map(score_job, [*jobs.values()], folder / "results", workers=workers, progress=progress):
+        if outcome.folder is None:
+            failed[names[outcome.job.id]] = outcome.reason
+        else:
+            scores[names[outcome.job.id]] = read_json(outcome.folder / SCORES)
+    return scores, failed
+
+
+def score_job(argument: Facts, folder: Path, store: Path) -> None:
+    """Fits a model that is not there yet and scores what it writes freely.
+
+    Under the weights it was trained with, on dev and on test; and where these are its own, on test under others too.
+    """
+    fits, recipe = store.parent / "fits", Recipe(**argument["fit"]["recipe"])
+    for outcome in engine.map(fit_job, [Job(recipe.id, argument["name"], (), argument["fit"])], fits):
+        if outcome.folder is None:
+            raise HeatcheckError(outcome.reason)
+    subject = load_folder(fits / recipe.id, device=str(pick_device(argument["fit"]["device"])))
+    assert isinstance(subject, Seq2Seq)
+    corpus = read_corpus(fits / argument["fit"]["corpus"])
+    others = SWAPS if recipe.impose is None else ()
+    under: dict[str, Facts | None] = {"own": recipe.impose} | {kind: {"weights": kind} for kind in others}
+    found: dict[str, object] = {
+        "test": {
+            kind: evaluate_generation(subject, corpus["test"], impose=facts).facts() for kind, facts in under.items()
+        },
+        "dev": evaluate_generation(subject, corpus["dev"], impose=recipe.impose).facts(),
+        "gold": None,
+    }
+    if argument["gold"] is not None:  # every step is told: where the words are not known, what is written says little
+        known = read_corpus(fits / argument["gold"])["test"]
+        found["gold"] = evaluate_generation(subject, known, impose=recipe.impose, told=True).facts()
+    write_json(folder / SCORES, found)
+
+
+def _job(name: str, wanted: Wanted, store: Path, gold: str | None, device: str) -> Job:
+    recipe = wanted.recipe
+    if recipe.parents:
+        raise BadInput(f"{name} learns from another model, which studies of writing have not.")
+    (fit,) = fit_jobs([recipe], wanted.corpus, store, device=device)
+    decides = [VERSION, recipe.id, gold]
+    return Job(
+        f"{wanted.corpus.name}-{recipe.seed}-{content_id({'writing': decides})}",
+        name,
+        (),
+        {"name": name, "fit": {**fit.argument, "recipe": asdict(recipe)}, "gold": gold},
+    )
+
+
+def _gold_of(task: str, store: Path, data_dir: Path | str | None) -> str | None:
+    """Where texts with alignments made by hand are kept; None where there are none for this task, or not here."""
+    if task not in GOLD_OF:
+        return None
+    try:
+        return keep_corpus(load_task(GOLD_OF[task], data_dir=data_dir, trainable=False), store)
+    except HeatcheckError:
+        return None
