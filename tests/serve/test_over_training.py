@@ -74,8 +74,7 @@ def test_a_text_is_what_was_recorded(training, folder):
         assert set(found.uniform) == {1 / len(found.words)}
 
 
-def test_a_word_of_several_tokens_has_their_sum(tmp_path, monkeypatch):
-    monkeypatch.setattr(over_training, "corpus_of", lambda _: MADE)
+def test_a_word_of_several_tokens_has_their_sum(tmp_path):
     subject = observed_model(tmp_path, MADE, examples=4)
     found = follow(subject, tmp_path).one("test0")
     assert found.words == ODD[0].split(" ")
@@ -103,7 +102,7 @@ def first_in_top(weights, votes):
 
 def test_curves_are_means_of_what_was_recorded(training, folder):
     found = training.overview()
-    assert (found.steps, found.recorded, found.observed, found.unread) == (list(STEPS), len(STEPS), 12, "")
+    assert (found.steps, found.recorded, found.observed) == (list(STEPS), len(STEPS), 12)
     assert [(text.id, text.opening) for text in found.texts] == [
         (name, TEXTS[name].text[:100]) for name in read_observed(folder).ids
     ]
@@ -154,17 +153,20 @@ def test_what_was_not_written_down_is_not_shown(tmp_path):
     assert list(found.one(overview.texts[0].id).of_words) == ["attention"]
 
 
-def test_texts_that_are_not_here_are_known_by_their_places(tmp_path):
-    corpus = load_task("planted_keyword")
-    shorter = replace(corpus, splits={**corpus.splits, "test": Split("test", corpus["test"].examples[:9])})
-    found = follow(observed_model(tmp_path, shorter, steps=(0, 2)), tmp_path)
-    overview = found.overview()
-    assert overview.unread == "the texts of planted_keyword are not on this machine: tokens are known by their place."
-    assert {text.opening for text in overview.texts} == {""}
+def test_texts_of_ones_own_are_kept_with_the_training(tmp_path):
+    texts = tuple(Example(str(n), f"Ein Satz, Nr. {n}", label=n % 2) for n in range(9))
+    corpus = Corpus("mine.csv", ("no", "yes"), {name: Split(name, texts) for name in ("train", "dev", "test")})
+    found = follow(observed_model(tmp_path, corpus, steps=(0, 2), examples=5), tmp_path)
     seen = read_observed(tmp_path, 2)
-    one = found.one(seen.ids[3])
-    assert one.words == [str(n + 1) for n in range(seen.lengths[3])]
-    assert one.of_words["relevance"][1] == seen.padded("relevance")[3][: seen.lengths[3]].tolist()
+    assert [text.opening for text in found.overview().texts] == [f"Ein Satz, Nr. {name}" for name in seen.ids]
+    assert found.one(seen.ids[3]).words == ["Ein", "Satz,", "Nr.", seen.ids[3]]
+
+
+def test_damaged_texts_are_said_to_be(tmp_path):
+    found = follow(observed_model(tmp_path), tmp_path)
+    (tmp_path / "observed" / "texts.json").write_text("[3]")
+    with pytest.raises(BrokenFolder, match=r"texts\.json is damaged: delete"):
+        found.overview()
 
 
 # Bounds and mistakes -------------------------------------------------------------------------------------------------

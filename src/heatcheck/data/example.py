@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from heatcheck.data.tokens import split_words
 from heatcheck.errors import BadInput
@@ -38,6 +38,28 @@ class Example:
     def words(self) -> tuple[str, ...]:
         """The text cut at each space: what marks and scores are counted over."""
         return tuple(split_words(self.text))
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON has it, without what is not known.
+
+        >>> Example("a", "not bad", label=1).facts()
+        {'id': 'a', 'text': 'not bad', 'label': 1}
+        """
+        return {name: value for name, value in vars(self).items() if value not in (None, {})}  # asdict copies each mark
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> "Example":
+        """What `facts` gave, read from JSON, which knows no tuples."""
+        label, options, alignment = facts.get("label"), facts.get("options"), facts.get("alignment")
+        return cls(
+            facts["id"],
+            facts["text"],
+            facts.get("text_pair"),
+            tuple(label) if isinstance(label, list) else label,
+            {name: tuple(marked) for name, marked in facts.get("marks", {}).items()},
+            None if options is None else tuple(options),
+            None if alignment is None else tuple((source, target) for source, target in alignment),
+        )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from heatcheck.explainers.tokens import pool
 from heatcheck.models import Recipe, Subject, readable_keys
 from heatcheck.models.folder import CONFIG
 from heatcheck.serve.looking import labels_of
-from heatcheck.serve.offering import corpus_of
 from heatcheck.serve.schema import (
     MAX_STEPS,
     MAX_TEXTS,
@@ -30,7 +29,7 @@ from heatcheck.serve.schema import (
     ProbeText,
     Training,
 )
-from heatcheck.training import Observed, observed_steps, probe_of, read_observed
+from heatcheck.training import Observed, observed_steps, observed_texts, read_observed
 
 OPENING = 100  # characters of a text in a list
 HOW = "`heatcheck train TASK --set observe=20`"
@@ -80,12 +79,9 @@ class Followed:
         return [self.steps[place] for place in places]
 
     @cached_property
-    def texts(self) -> tuple[Example, ...] | None:
-        """What was looked at; None where these very texts are not on this machine."""
-        recipe, corpus = self.subject.recipe, corpus_of(self.subject)
-        if recipe is None or recipe.observe is None or corpus is None or corpus.reference != recipe.task:
-            return None
-        return probe_of(recipe.observe, corpus)
+    def texts(self) -> tuple[Example, ...]:
+        """What was looked at."""
+        return observed_texts(self.folder)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -106,18 +102,15 @@ class Followed:
 
     @cached_property
     def _overview(self) -> Training:
-        steps, last, texts = self.shown, self._last, self.texts
-        openings = [""] * len(last.ids) if texts is None else [text.text[:OPENING] for text in texts]
-        task = self.subject.recipe.task.partition("@")[0] if self.subject.recipe else ""
+        last = self._last
         return Training(
-            steps=steps,
+            steps=self.shown,
             recorded=len(self.steps),
             texts=[
-                ProbeText(id=name, opening=opening, label=self.labels[gold])
-                for name, opening, gold in zip(last.ids[:MAX_TEXTS], openings, last.gold.tolist(), strict=False)
+                ProbeText(id=text.id, opening=text.text[:OPENING], label=self.labels[gold])
+                for text, gold in zip(self.texts[:MAX_TEXTS], last.gold.tolist(), strict=False)
             ],
             observed=len(last.ids),
-            unread="" if texts else f"the texts of {task} are not on this machine: tokens are known by their place.",
             curves=self._curves(),
         )
 
@@ -127,10 +120,10 @@ class Followed:
         if name not in last.ids:
             raise BadInput(f"there is no observed text {name[:100]!r}; /api/training lists those there are.")
         place = last.ids.index(name)
-        words, word = self._words(place, int(last.lengths[place]))
+        words, word = self._words(self.texts[place])
         found = ObservedText(
             id=name,
-            text_pair=self.texts[place].text_pair if self.texts else None,
+            text_pair=self.texts[place].text_pair,
             words=words,
             label=self.labels[last.gold[place]],
             steps=steps,
@@ -150,14 +143,12 @@ class Followed:
                 found.rest[quantity].append(float(values[word < 0].sum()))
         return found
 
-    def _words(self, place: int, tokens: int) -> tuple[list[str], Int[np.ndarray, " token"]]:
-        """The words of a text, and to which of them each token belongs; of a text that is not here, 1, 2, 3 …"""
-        words = list(self.texts[place].words) if self.texts else [str(number + 1) for number in range(tokens)]
+    def _words(self, text: Example) -> tuple[list[str], Int[np.ndarray, " token"]]:
+        """The words of a text, and to which of them each token belongs."""
+        words = list(text.words)
         if len(words) > MAX_WORDS:
             raise BadInput(f"this text has {len(words):,} words; the page shows at most {MAX_WORDS}. Choose another.")
-        if self.texts is None:
-            return words, np.arange(tokens)
-        batch = self.subject.encode([self.texts[place]])
+        batch = self.subject.encode([text])
         return words, batch.word[0][readable_keys(self.subject, batch)[0]].cpu().numpy()
 
     def _each(self) -> Iterator[Observed]:

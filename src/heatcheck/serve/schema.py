@@ -187,7 +187,7 @@ class ProbeText(BaseModel):
     """A text that was looked at while the model was trained."""
 
     id: str
-    opening: str  # its first characters; empty where the text is not on this machine
+    opening: str  # its first characters
     label: str  # the right one
 
 
@@ -209,7 +209,6 @@ class Training(BaseModel):
     recorded: int  # steps there are, of which those are shown
     texts: list[ProbeText]
     observed: int  # texts there are, of which those are offered
-    unread: str  # why words are known by their place only; empty where the texts are on this machine
     curves: list[OverSteps]
 
 

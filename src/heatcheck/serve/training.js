@@ -164,7 +164,7 @@ export function overTraining({ moved, settled }) {
     $("training-key").textContent = [
       attention && "Above a word: its attention; dashed: uniform weights.",
       below && `Below it: ${BELOW[below](one.label)}; downwards speaks against it.`,
-      "Heights are square roots, on one scale over all steps.", all.unread && all.unread[0].toUpperCase() + all.unread.slice(1),
+      "Heights are square roots, on one scale over all steps.",
       one.text_pair && `The second text: ${one.text_pair}`].filter(Boolean).join(" ");
     $("training-bars").classList.toggle("no-above", !attention);
     $("training-bars").classList.toggle("no-below", !below);

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, whole_folder, write_json, write_whole
@@ -114,7 +113,7 @@ def keep_corpus(corpus: Corpus, store: Path) -> str:
             "tokens": corpus.tokens,
             "given_split": corpus.given_split,
             "dropped": dict(corpus.dropped),
-            "splits": {split: [_plain(example) for example in of] for split, of in corpus.splits.items()},
+            "splits": {split: [example.facts() for example in of] for split, of in corpus.splits.items()},
         }
         try:
             with whole_folder(store / name, resume=False) as scratch:
@@ -128,24 +127,7 @@ def keep_corpus(corpus: Corpus, store: Path) -> str:
 def read_corpus(folder: Path) -> Corpus:
     """What `keep_corpus` wrote."""
     facts = read_json(folder / CORPUS)
-    splits = {split: Split(split, tuple(map(_example, of))) for split, of in facts["splits"].items()}
+    splits = {split: Split(split, tuple(map(Example.from_facts, of))) for split, of in facts["splits"].items()}
     return Corpus(
         facts["name"], tuple(facts["labels"]), splits, facts["tokens"], facts["given_split"], facts["dropped"]
-    )
-
-
-def _plain(example: Example) -> dict[str, Any]:
-    return {name: value for name, value in vars(example).items() if value not in (None, {})}  # asdict copies each mark
-
-
-def _example(facts: dict[str, Any]) -> Example:
-    label, options, alignment = facts.get("label"), facts.get("options"), facts.get("alignment")
-    return Example(
-        facts["id"],
-        facts["text"],
-        facts.get("text_pair"),
-        tuple(label) if isinstance(label, list) else label,
-        {name: tuple(marked) for name, marked in facts.get("marks", {}).items()},
-        None if options is None else tuple(options),
-        None if alignment is None else tuple((source, target) for source, target in alignment),
     )

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Corpus, Example
-from heatcheck.engine import Facts, stream, write_whole
+from heatcheck.engine import Facts, read_json, stream, write_json, write_whole
 from heatcheck.errors import BadInput, BrokenFolder, NotSupported, UnknownName
 from heatcheck.models import Edits, Erases, Recipe, Seq2Seq, Site, Trainable, readable_keys, require_words, response
 from heatcheck.models.memory import in_memory
@@ -30,7 +30,7 @@ from heatcheck.training.left_out import token_left_out
 from heatcheck.training.observing_writing import OF_STEPS, ObservedWriting, look_at_writing
 from heatcheck.training.recorded import Recorded, read_rows
 
-FOLDER = "observed"
+FOLDER, TEXTS = "observed", "texts.json"
 OF_TOKENS = ("attention", "relevance", "influence")  # one number a token; answers are always kept
 LEFT_OUT = "leave_one_out"  # one more, which must be asked for: it takes several times as long as the others together
 FIRST = 10  # the first step after the start that is looked at: before it little has happened
@@ -192,6 +192,8 @@ class Observer:
     def after(self, step: int) -> None:
         """Looks and writes, if this is one of the steps."""
         if step in self.steps:
+            if not (self.folder / FOLDER / TEXTS).is_file():
+                write_json(self.folder / FOLDER / TEXTS, [example.facts() for example in self.probe])
             found = self.look(step)
             write_whole(self.folder / FOLDER / f"{step:08d}.npz", _packed(found.arrays()))
 
@@ -318,6 +320,15 @@ def observed_steps(folder: Path | str) -> list[int]:
     """
     found = (Path(folder) / FOLDER).glob("*.npz")
     return sorted(int(path.stem) for path in found if path.stem.isdecimal())  # others are not the recorder's
+
+
+def observed_texts(folder: Path | str) -> tuple[Example, ...]:
+    """The texts that were looked at in the training of this folder."""
+    path = Path(folder) / FOLDER / TEXTS
+    try:
+        return tuple(map(Example.from_facts, read_json(path)))
+    except (KeyError, TypeError, AttributeError):
+        raise BrokenFolder(f"{path} is damaged: delete {folder} and train it again") from None
 
 
 def read_observed(folder: Path | str, step: int | None = None) -> Observed | ObservedWriting:
