@@ -64,7 +64,7 @@ class _Written(NamedTuple):
     right: int
     steps: int
     mass: tuple[float, float, float] | None  # own, of uniform weights, steps with a link
-    beside: list[float]  # weight at each of PLACES, on the first and on the last token; none without links
+    beside: list[float]  # weight at each of PLACES, on the first and on the last token
     evenness: float  # summed over steps
     heaviest: set[tuple[int, int]]  # links from each word to its heaviest source word
 
@@ -104,13 +104,13 @@ def _kept(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Wr
     chosen, decided = run.logits.argmax(-1), batch.gold != NOT_DECIDED
     right, steps = ((chosen == batch.gold) & decided).sum(1).tolist(), decided.sum(1).tolist()
     masses: list[tuple[float, float, float]] | None = None
-    beside: list[list[float]] = [[] for _ in batch.ids]
     if batch.aligned is not None:
         even = uniform_weights(readable_keys(subject, batch))[:, 0].expand_as(weights)
         linked, real = batch.aligned.cpu().numpy(), decided.cpu().numpy()
         own, uniform = (stats.aligned_mass(w.double().cpu().numpy(), linked, real)[:, 0] for w in (weights, even))
         masses = list(zip(own.tolist(), uniform.tolist(), linked.any(-1).sum(1).astype(float).tolist(), strict=True))
-        beside = weight_beside(weights * decided[..., None], batch.aligned, batch.valid).tolist()
+    links = torch.zeros_like(weights, dtype=torch.bool) if batch.aligned is None else batch.aligned
+    beside = weight_beside(weights * decided[..., None], links, batch.valid).tolist()
     real_keys = batch.valid[:, None].expand_as(weights).flatten(0, 1).cpu().numpy()
     even_steps = stats.evenness(weights.double().flatten(0, 1).cpu().numpy(), real_keys).reshape(chosen.shape)
     evenness = (even_steps * decided.cpu().numpy()).sum(1).tolist()
@@ -194,7 +194,7 @@ def _on_links(examples: Sequence[Example], rows: Sequence[_Written], steps: np.n
         stats.diagonal_links(len(example.words), row.steps - 1) for example, row in zip(examples, rows, strict=True)
     ]
     of_diagonal = stats.alignment_counts(diagonal, known, known).mean(axis=0, keepdims=True)
-    elsewhere = np.array([row.beside or [0.0] * (len(PLACES) + 2) for row in rows]).sum(axis=0) / steps.sum()
+    elsewhere = np.array([row.beside for row in rows]).sum(axis=0) / steps.sum()
     return OnLinks(
         mass=stats.bootstrap_interval(
             np.stack([masses[:, 0], steps], axis=1), stats.ratio_of_means, generator=stream(seed, "mass")
