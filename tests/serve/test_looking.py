@@ -26,7 +26,7 @@ from heatcheck.serve.schema import (
     AskedHead,
     AskedWeights,
 )
-from subjects import HIERARCHICAL, SINGLE, SUBJECTS, classifier
+from subjects import HIERARCHICAL, SINGLE, SUBJECTS, WRITERS, classifier
 from tiny_transformers import make, tiny
 
 
@@ -513,6 +513,8 @@ def test_a_known_model_offers_texts_of_its_task():
 def test_models_without_a_heatmap_or_with_several_decisions_are_refused():
     with pytest.raises(BadInput, match="makes 3 decisions"):
         offer("m", SUBJECTS["label-wise"][0])
+    with pytest.raises(BadInput, match="m writes texts"):
+        offer("m", WRITERS["luong"][0])
     imposed = SUBJECTS["cnn"][0]
     recipe = Recipe(task="t@1", model={}, training={}, seed=0, loss={}, impose={"weights": "uniform"})
     before = imposed.recipe

@@ -215,6 +215,19 @@ def test_a_file_that_is_not_whole_is_one_sentence(tmp_path):
         found.overview()
 
 
+def test_other_files_beside_the_recorders(tmp_path):
+    subject = observed_model(tmp_path)
+    (tmp_path / "observed" / "notes.npz").write_bytes(b"")  # not the recorder's
+    assert follow(subject, tmp_path).overview().steps == list(STEPS)
+    texts = tmp_path / "observed" / "texts.json"
+    texts.write_text("[]")
+    with pytest.raises(BrokenFolder, match="has other texts than were looked at"):
+        follow(subject, tmp_path).overview()
+    texts.unlink()
+    with pytest.raises(BrokenFolder, match=r"texts\.json is not there"):
+        follow(subject, tmp_path).overview()
+
+
 def test_the_server_answers_what_the_library_does(page, training):
     offered = send(page, "/api/models").json["models"]
     assert [one["training"] for one in offered] == ["", follow(classifier(SINGLE), "lstm").why_not]

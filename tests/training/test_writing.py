@@ -242,6 +242,13 @@ def test_weight_beside_the_links_token_by_token():
         assert float(found[row, -1]) == pytest.approx(float(weights[row, :, [5, 3, 1][row]].sum()), rel=1e-5)
 
 
+def test_where_weight_goes_whatever_is_read_together():
+    linked, plain = Example("1", "a b", "a b", alignment=((0, 0), (1, 1))), Example("2", "a b a", "a b a")
+    subject = writes([linked, plain])
+    together, apart = (evaluate_generation(subject, [linked, plain], batch_size=size).links for size in (2, 1))
+    assert apart.on_ends == pytest.approx(together.on_ends)
+
+
 def test_where_weight_goes_and_how_evenly():
     """All weight on the start mark is one token before the first word's link, two before the second's."""
     examples = [Example("1", "a b", "a b", alignment=((0, 0), (1, 1)))]

@@ -1,5 +1,8 @@
 // Words shaded by scores, and bars that can be dragged.
 
+// As it stands on a page: with a capital, but where it begins with the path of a file, which has its own letters.
+export const asSentence = (text) => (/^\S*\//.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1));
+
 export function make(tag, className, text) {
   const node = document.createElement(tag);
   if (className) node.className = className;

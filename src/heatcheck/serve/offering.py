@@ -8,7 +8,7 @@ import torch
 from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.errors import BadInput, HeatcheckError, MissingPackage, NotSupported
 from heatcheck.explainers import EXPLAINERS, explain_one
-from heatcheck.models import HasLayers, Subject, require_words
+from heatcheck.models import HasLayers, Seq2Seq, Subject, require_words
 from heatcheck.serve.looking import SLOW, labels_of
 from heatcheck.serve.schema import ModelFacts, Offered, Sample
 
@@ -24,6 +24,8 @@ def offer(name: str, subject: Subject, training: str = "") -> ModelFacts:
     """
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(f"{name} was trained with imposed weights: it has no heatmap of its own to show.")
+    if isinstance(subject, Seq2Seq):
+        raise BadInput(f"{name} writes texts, and the page shows models that choose a label.")
     samples = _samples(subject)
     pair = _pair(subject, samples)
     probe = Example("probe", PROBE.text, "a film ?" if pair == "needed" else None)

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from heatcheck import stats
 from heatcheck.data import Example
 from heatcheck.engine import check_time, read_json, stream
-from heatcheck.errors import BadInput, NotSupported
+from heatcheck.errors import BadInput, BrokenFolder, NotSupported
 from heatcheck.explainers.tokens import pool
 from heatcheck.models import Recipe, Subject, readable_keys
 from heatcheck.models.folder import CONFIG
@@ -81,7 +81,10 @@ class Followed:
     @cached_property
     def texts(self) -> tuple[Example, ...]:
         """What was looked at."""
-        return observed_texts(self.folder)
+        found = observed_texts(self.folder)
+        if tuple(text.id for text in found) != self._last.ids:
+            raise BrokenFolder(f"{self.folder} has other texts than were looked at: delete it and train it again")
+        return found
 
     @cached_property
     def labels(self) -> list[str]:

@@ -1,5 +1,5 @@
 import { ask, models, newest, paced, Refused } from "/asking.js";
-import { bars, heatRow, level, make, number, shades, strip } from "/drawing.js";
+import { asSentence, bars, heatRow, level, make, number, shades, strip } from "/drawing.js";
 import { overTraining } from "/training.js";
 
 const $ = (id) => document.getElementById(id);
@@ -54,7 +54,7 @@ const words = () => found.words;
 const isOwn = () => state.kind === "own";
 
 function complain(sentence) {
-  $("problem").textContent = sentence[0].toUpperCase() + sentence.slice(1);
+  $("problem").textContent = asSentence(sentence);
   $("problem").hidden = false;
 }
 

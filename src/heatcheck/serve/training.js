@@ -1,6 +1,6 @@
 // How a heatmap came about: the steps of a training that were written down, to be scrubbed through.
 import { ask, newest, Refused } from "/asking.js";
-import { make, number } from "/drawing.js";
+import { asSentence, make, number } from "/drawing.js";
 
 const $ = (id) => document.getElementById(id);
 const PACE = 450; // milliseconds a step, while it plays
@@ -94,7 +94,7 @@ export function overTraining({ moved, settled }) {
   const once = newest();
 
   function complain(sentence) {
-    $("training-problem").textContent = sentence && sentence[0].toUpperCase() + sentence.slice(1);
+    $("training-problem").textContent = asSentence(sentence);
     $("training-problem").hidden = !sentence;
   }
 
@@ -196,7 +196,7 @@ export function overTraining({ moved, settled }) {
       model = facts.name;
       $("training").hidden = false;
       $("training-shown").hidden = true;
-      $("training-note").textContent = facts.training && facts.training[0].toUpperCase() + facts.training.slice(1);
+      $("training-note").textContent = asSentence(facts.training);
       if (facts.training) { await once(async () => null); return; }
       const found = await answered("training", { model });
       if (!found) return;

@@ -32,7 +32,7 @@ class OnLinks(NamedTuple):
     error_rate: Interval  # of links from each word to its heaviest source word, none where that is a mark
     error_rate_of_diagonal: float  # the same of links at the same share of the way
     beside: dict[str, float]  # share of all weight so many tokens after a linked one (before it: negative)
-    on_ends: dict[str, float]  # and on the first and on the last token of the source, which are marks
+    on_ends: dict[str, float]  # and on the first and on the last token of the source, marks where it has them
 
 
 class GenerationScores(NamedTuple):

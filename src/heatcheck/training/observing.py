@@ -325,6 +325,8 @@ def observed_steps(folder: Path | str) -> list[int]:
 def observed_texts(folder: Path | str) -> tuple[Example, ...]:
     """The texts that were looked at in the training of this folder."""
     path = Path(folder) / FOLDER / TEXTS
+    if not path.is_file():
+        raise BrokenFolder(f"{path} is not there, perhaps for an older heatcheck kept no texts: train {folder} again")
     try:
         return tuple(map(Example.from_facts, read_json(path)))
     except (KeyError, TypeError, AttributeError):
