@@ -29,6 +29,11 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Or packages complain at the end of what was never given back."""
+    gc.unfreeze()
+
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 

@@ -7,12 +7,12 @@ from captum.attr import FeatureAblation, InputXGradient, IntegratedGradients
 
 from heatcheck import explain
 from heatcheck.data import Example, load_task
-from heatcheck.errors import NotSupported, UnknownName
+from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.explainers import EXPLAINERS, REMOVALS, explain_one
 from heatcheck.explainers.removal import MASK
 from heatcheck.models import Site, load
 from heatcheck.training import predict
-from subjects import PAIRS, SINGLE, SUBJECTS, classifier
+from subjects import PAIRS, SINGLE, SUBJECTS, classifier, writes
 
 EMBEDDING, ATTENTION = Site("embedding"), Site("attention")
 CLASSIFIERS = ["lstm", "cnn", "average", "average three labels", "pair merge", "reader@planted_contrast"]
@@ -229,3 +229,8 @@ def test_unknown_explainer():
     subject, examples = SUBJECTS["lstm"]
     with pytest.raises(UnknownName, match=r"unknown explainer 'gradients' \(did you mean 'gradient'\?\)"):
         explain_one(subject, examples, "gradients")
+
+
+def test_a_model_that_writes_has_no_words_to_score_for_a_label():
+    with pytest.raises(BadInput, match="writes texts, and words are scored for a label"):
+        explain(writes(PAIRS), "a b")

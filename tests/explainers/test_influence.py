@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from heatcheck.data import Example
 from heatcheck.explainers import EXPLAINERS, explain_one
 from heatcheck.explainers.influence import token_influence, word_left_out
 from heatcheck.models import Site
 from heatcheck.training import predict
-from subjects import SINGLE, SUBJECTS
+from subjects import SINGLE, SUBJECTS, classifier
 
 EMBEDDING = Site("embedding")
 
@@ -115,3 +116,17 @@ def test_left_out_without_a_label_is_about_the_predicted_one():
         whole, without = log_of_right(subject, example)
         np.testing.assert_allclose(found.values[row, : len(example.words)], whole - without, atol=2e-5)
     assert EXPLAINERS["influence_left_out"].signed
+
+
+@pytest.mark.parametrize("name", ["influence", "influence_left_out"])
+def test_a_text_without_a_label_changes_nothing_for_those_that_have_one(name):
+    subject = classifier(SINGLE)
+    right = int(subject.run(subject.encode(SINGLE[:1])).logits[0, 0].argmax())
+    wrong = Example("wrong", SINGLE[0].text, label=1 - right)
+    alone = explain_one(subject, [wrong], name).values[0]
+    predicted = explain_one(subject, [replace(wrong, label=None)], name).values[0]
+    assert np.abs(alone - predicted).max() > 1e-4, "another label is asked about"
+    none = replace(SINGLE[1], id="none", label=None)
+    together = explain_one(subject, [none, wrong], name)
+    assert together.values[1][: len(alone)] == pytest.approx(alone, abs=1e-5)
+    assert together.ids == ("none", "wrong")

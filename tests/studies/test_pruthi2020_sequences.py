@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput
 from heatcheck.report import write_study
 from heatcheck.report.study_wording import fitted
@@ -13,6 +14,7 @@ from heatcheck.studies.pruthi2020_sequences import (
     QUICK,
     Kind,
     Settings,
+    gather,
     kinds_of,
     not_comparable,
     recipe_of,
@@ -107,6 +109,28 @@ def test_as_many_sequences_as_published_are_comparable():
     corpus = corpus_to_write("sequence_copy", texts=100)
     assert len(corpus["test"]) == 100
     assert not_comparable(Settings(), "sequence_copy", corpus) == "100 sequences instead of 100,000"
+
+
+def scored(bleu=30.0):
+    """What is kept of a model, as far as rows are made of it."""
+    links = {"mass": {"value": 0.25}, "error_rate": {"value": 0.6}, "error_rate_of_diagonal": 0.5, "most_mass": 0.9}
+    of = {"accuracy": {"value": 0.4}, "bleu": {"value": bleu}, "majority": 0.1}
+    own = {**of, "links": {**links, "beside": {"+1": 0.1}, "on_ends": {"first": 0.0, "last": 0.0}}}
+    return {"test": {"own": own, "uniform": of}, "gold": None}
+
+
+def test_of_a_translation_only_bleu_is_not_comparable():
+    corpus = Corpus("multi30k", (), {"train": Split("train", (Example("a", "a", "b", alignment=()),))})
+    scores = {Kind("multi30k", "0", seed): scored(30.0 + seed) for seed in range(2)}
+    found = gather(Settings(seeds=2), scores, {"multi30k": corpus}, {})
+    rows = {row.quantity: row for row in found.rows}
+    assert rows["bleu_at:0"].statement.startswith("not comparable (BLEU of another tool)")
+    assert rows["links_at:0"].rerun_statement.startswith("outside"), "both seeds have .25, and .249 was published"
+    assert found.tasks["multi30k"]["not_run"] == {"links made by hand": "gold_en_de is not here"}
+    smaller = gather(replace(Settings(seeds=2), captions=9), scores, {"multi30k": corpus}, {})
+    assert {row.statement.split(":")[0] for row in smaller.rows if row.paper} == {
+        "not comparable (a smaller model or task)"
+    }
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,14 @@ def test_texts_to_write_stand_in_the_one_table_below_the_others(tmp_path):
     assert "a text to write: put in at test time" in page
 
 
+def test_a_quick_run_takes_a_few_texts_of_a_task_that_is_not_generated(monkeypatch):
+    whole = corpus_to_write("bigram_flip", texts=100, symbols=8)
+    monkeypatch.setattr(writing, "load_task", lambda *_, **__: replace(whole, name="multi30k"))
+    few = corpus_to_write("multi30k", texts=20_000, cut=7)
+    assert {name: len(split) for name, split in few.splits.items()} == {"train": 7, "dev": 7, "test": 7}
+    assert corpus_to_write("multi30k", texts=20_000) == replace(whole, name="multi30k")
+
+
 def test_a_task_that_is_not_here_is_named(tmp_path):
     with pytest.raises(BadInput, match="no model could be measured; the first: task multi30k is not here"):
         study.run(replace(study.QUICK, tasks=("multi30k",)), tmp_path, data_dir=tmp_path)

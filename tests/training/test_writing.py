@@ -263,3 +263,15 @@ def test_where_weight_goes_and_how_evenly():
     each = [evaluate_generation(subject, [one]).evenness.value for one in longer]
     together = evaluate_generation(subject, longer).evenness.value
     assert together == pytest.approx((3 * each[0] + 5 * each[1]) / 8, rel=1e-5), "a mean over words"
+
+
+def test_texts_whose_links_are_not_known_say_nothing_about_links():
+    linked = Example("1", "a b", "a b", alignment=((0, 0), (1, 1)))
+    unknown = Example("2", "a b a b", "b a b a")
+    subject = writes([linked, unknown])
+    alone, both = (evaluate_generation(subject, some) for some in ([linked], [linked, unknown]))
+    assert both.links.error_rate.value == alone.links.error_rate.value
+    assert both.links.mass.value == pytest.approx(alone.links.mass.value)
+    assert both.links.most_mass == alone.links.most_mass == pytest.approx(2 / 3)
+    assert both.links.on_ends == pytest.approx(alone.links.on_ends)
+    assert both.n == 2

@@ -51,6 +51,8 @@ class Example:
     def from_facts(cls, facts: Mapping[str, Any]) -> "Example":
         """What `facts` gave, read from JSON, which knows no tuples."""
         label, options, alignment = facts.get("label"), facts.get("options"), facts.get("alignment")
+        if not (isinstance(facts["id"], str) and isinstance(facts["text"], str)):
+            raise TypeError("an example's id and text are texts")
         return cls(
             facts["id"],
             facts["text"],

@@ -29,7 +29,7 @@ from heatcheck.explainers.removal import REMOVALS
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
-from heatcheck.models import Subject, load
+from heatcheck.models import Seq2Seq, Subject, load
 
 __all__ = [
     "EXPLAINERS",
@@ -123,6 +123,10 @@ def explain(
         subject = load(subject)
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(f"{subject.id} was trained with imposed weights: it has no heatmap of its own to explain with.")
+    if isinstance(subject, Seq2Seq):
+        raise BadInput(
+            f"{subject.id} writes texts, and words are scored for a label: docs/sequences.md says how to ask it."
+        )
     by = by.split(",") if isinstance(by, str) else by
     example = Example("text", text, text_pair)
     if len(example.words) > MAX_WORDS:

@@ -1,6 +1,6 @@
 """How much each word lowers the loss: as a gate on its embedding opens, or by being there at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ def word_left_out(subject: Subject, examples: Sequence[Example], *, as_published
         found = np.asarray(whole[row, label] - without[row, label])
         return -found if as_published else found
 
-    return erase_each(subject, examples, lost=lowered)
+    return labelled_apart(examples, lambda some: erase_each(subject, some, lost=lowered))
 
 
 def _labels(run: Run, batch: Batch) -> Int[Tensor, " example"]:
@@ -55,8 +55,20 @@ def _labels(run: Run, batch: Batch) -> Int[Tensor, " example"]:
     return torch.where(batch.gold[:, 0] >= 0, batch.gold[:, 0], predicted)
 
 
+def labelled_apart(examples: Sequence[Example], explain: Callable[[Sequence[Example]], WordScores]) -> WordScores:
+    """Texts with a label and texts without, each by themselves: a batch in which one has none knows of no label."""
+    found: dict[int, np.ndarray | str] = {}
+    for known in (True, False):
+        places = [place for place, example in enumerate(examples) if (example.label is not None) == known]
+        if places:
+            found.update(zip(places, explain([examples[place] for place in places]), strict=True))
+    return [found[place] for place in range(len(examples))]
+
+
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    return explain_tokens(subject, examples, lambda batch: token_influence(subject, batch))
+    return labelled_apart(
+        examples, lambda some: explain_tokens(subject, some, lambda batch: token_influence(subject, batch))
+    )
 
 
 influence = Explainer(

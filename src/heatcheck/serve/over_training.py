@@ -96,7 +96,8 @@ class Followed:
 
     def _read(self, step: int) -> Observed:
         found = read_observed(self.folder, step)
-        assert isinstance(found, Observed)  # a model that writes texts is not served
+        if not isinstance(found, Observed):
+            raise BrokenFolder(f"{self.folder} holds the training of a model that writes texts: train this one again.")
         return found
 
     def overview(self) -> Training:

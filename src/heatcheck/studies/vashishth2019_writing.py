@@ -48,7 +48,7 @@ def run_writing(
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> WritingPart:
     """Fits and scores what is missing under `folder`; `changes` are to the preset."""
-    corpora, failed = corpora_to_write(tasks, texts=texts or TEXTS, data_dir=data_dir)
+    corpora, failed = corpora_to_write(tasks, texts=texts or TEXTS, cut=texts, data_dir=data_dir)
     wanted = {
         _name(task, weights, seed): _wanted(corpus, weights, seed, changes)
         for task, corpus in corpora.items()

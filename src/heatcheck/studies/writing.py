@@ -5,13 +5,13 @@ folders `fits` and `results`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from heatcheck import engine
 from heatcheck.checks.other_weights import SWAPS
-from heatcheck.data import Corpus, draw_sequences, load_task
+from heatcheck.data import Corpus, Split, draw_sequences, load_task
 from heatcheck.data.sequences import GOLD_OF, KINDS
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, write_json
 from heatcheck.errors import BadInput, HeatcheckError
@@ -33,28 +33,42 @@ class Wanted(NamedTuple):
 
 
 def corpus_to_write(
-    task: str, *, texts: int | None, symbols: int | None = None, data_dir: Path | str | None = None
+    task: str,
+    *,
+    texts: int | None,
+    symbols: int | None = None,
+    cut: int | None = None,
+    data_dir: Path | str | None = None,
 ) -> Corpus:
-    """A generated task of as many texts, with a twentieth and at least 100 to choose and to test on; others whole.
+    """A generated task of as many texts, with a twentieth and at least 100 to choose and to test on.
+
+    Others are whole, or cut to their first `cut` texts of each split.
 
     >>> {name: len(split) for name, split in corpus_to_write("bigram_flip", texts=4000).splits.items()}
     {'train': 4000, 'dev': 200, 'test': 200}
     """
     if task not in KINDS:
-        return load_task(task, data_dir=data_dir)
+        corpus = load_task(task, data_dir=data_dir)
+        splits = {name: Split(name, split.examples[:cut]) for name, split in corpus.splits.items()}
+        return corpus if cut is None else replace(corpus, splits=splits)
     held = PUBLISHED_SIZE if texts is None else max(100, texts // 20)
     return draw_sequences(task, sizes=(texts or PUBLISHED_SIZE, held, held), symbols=symbols)
 
 
 def corpora_to_write(
-    tasks: Sequence[str], *, texts: int | None, symbols: int | None = None, data_dir: Path | str | None = None
+    tasks: Sequence[str],
+    *,
+    texts: int | None,
+    symbols: int | None = None,
+    cut: int | None = None,
+    data_dir: Path | str | None = None,
 ) -> tuple[dict[str, Corpus], dict[str, str]]:
     """Those that are here, and why the others are not."""
     corpora: dict[str, Corpus] = {}
     failed: dict[str, str] = {}
     for task in tasks:
         try:
-            corpora[task] = corpus_to_write(task, texts=texts, symbols=symbols, data_dir=data_dir)
+            corpora[task] = corpus_to_write(task, texts=texts, symbols=symbols, cut=cut, data_dir=data_dir)
         except HeatcheckError as error:
             failed[task] = str(error)
     return corpora, failed

@@ -112,7 +112,10 @@ def _kept(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Wr
     links = torch.zeros_like(weights, dtype=torch.bool) if batch.aligned is None else batch.aligned
     beside = weight_beside(weights * decided[..., None], links, batch.valid).tolist()
     real_keys = batch.valid[:, None].expand_as(weights).flatten(0, 1).cpu().numpy()
-    even_steps = stats.evenness(weights.double().flatten(0, 1).cpu().numpy(), real_keys).reshape(chosen.shape)
+    exact = weights.double() / weights.double().sum(
+        -1, keepdim=True
+    )  # in float32 they sum to 1 but for the last digits
+    even_steps = stats.evenness(exact.flatten(0, 1).cpu().numpy(), real_keys).reshape(chosen.shape)
     evenness = (even_steps * decided.cpu().numpy()).sum(1).tolist()
     heaviest = batch.word.take_along_dim(weights.argmax(-1), 1).tolist()  # [example step]: a word, −1 for a mark
     numbers, gold = chosen.tolist(), batch.gold.tolist()
@@ -175,7 +178,7 @@ def _scores(examples: Sequence[Example], rows: Sequence[_Written], seed: int) ->
         majority=float(counts.max() / counts.sum()),
         bleu=stats.bootstrap_interval(stats.bleu_counts(found, wanted), stats.bleu, generator=stream(seed, "bleu")),
         bleu_of_others=float(stats.bleu(stats.bleu_counts(found, others).mean(axis=0, keepdims=True))[0]),
-        links=_on_links(examples, rows, steps, seed),
+        links=_on_links([pair for pair in zip(examples, rows, strict=True) if pair[0].alignment is not None], seed),
         evenness=stats.bootstrap_interval(
             np.stack([[row.evenness for row in rows], steps], axis=1),
             stats.ratio_of_means,
@@ -184,15 +187,15 @@ def _scores(examples: Sequence[Example], rows: Sequence[_Written], seed: int) ->
     )
 
 
-def _on_links(examples: Sequence[Example], rows: Sequence[_Written], steps: np.ndarray, seed: int) -> OnLinks | None:
-    if all(example.alignment is None for example in examples):
+def _on_links(pairs: Sequence[tuple[Example, _Written]], seed: int) -> OnLinks | None:
+    """Of texts whose links are known: of others nobody can say what is wrong."""
+    if not pairs:
         return None
-    masses = np.array([row.mass or (0.0, 0.0, 0.0) for row in rows])
-    known = [set(example.alignment or ()) for example in examples]
+    rows = [row for _, row in pairs]
+    steps, masses = np.array([row.steps for row in rows], dtype=float), np.array([row.mass for row in rows])
+    known = [set(example.alignment or ()) for example, _ in pairs]
     counted = stats.alignment_counts([row.heaviest for row in rows], known, known)
-    diagonal = [
-        stats.diagonal_links(len(example.words), row.steps - 1) for example, row in zip(examples, rows, strict=True)
-    ]
+    diagonal = [stats.diagonal_links(len(example.words), row.steps - 1) for example, row in pairs]
     of_diagonal = stats.alignment_counts(diagonal, known, known).mean(axis=0, keepdims=True)
     elsewhere = np.array([row.beside for row in rows]).sum(axis=0) / steps.sum()
     return OnLinks(
