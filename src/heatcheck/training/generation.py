@@ -112,10 +112,9 @@ def _kept(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Wr
     links = torch.zeros_like(weights, dtype=torch.bool) if batch.aligned is None else batch.aligned
     beside = weight_beside(weights * decided[..., None], links, batch.valid).tolist()
     real_keys = batch.valid[:, None].expand_as(weights).flatten(0, 1).cpu().numpy()
-    exact = weights.double() / weights.double().sum(
-        -1, keepdim=True
-    )  # in float32 they sum to 1 but for the last digits
-    even_steps = stats.evenness(exact.flatten(0, 1).cpu().numpy(), real_keys).reshape(chosen.shape)
+    own_rows = weights.double().flatten(0, 1).cpu().numpy()
+    own_rows = own_rows / own_rows.sum(1, keepdims=True)  # in float32 they sum to 1 but for the last digits
+    even_steps = stats.evenness(own_rows, real_keys).reshape(chosen.shape)
     evenness = (even_steps * decided.cpu().numpy()).sum(1).tolist()
     heaviest = batch.word.take_along_dim(weights.argmax(-1), 1).tolist()  # [example step]: a word, −1 for a mark
     numbers, gold = chosen.tolist(), batch.gold.tolist()
