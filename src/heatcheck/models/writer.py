@@ -4,6 +4,7 @@ Luong's asks after its recurrent step and tells nothing back to it, so that unde
 Bahdanau's asks before, and the context enters the step: each one waits for the last.
 """
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -35,19 +36,19 @@ class Kept(NamedTuple):
         return Kept(self.query.repeat_interleave(times, 0), again)
 
 
-class Writer(nn.Module):
+class Writer(nn.Module, ABC):
     """Base of both. `size` is the width of what decides; `at_once` says whether steps wait for contexts."""
 
     size: int
     at_once: bool
 
+    @abstractmethod
     def before(self, embedded: Words, state: State) -> Kept:
         """From the embeddings of the last words to what asks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def after(self, embedded: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
         """From the context to what decides, and the state that the next step starts from."""
-        raise NotImplementedError
 
     def prepare(self, contexts: Each) -> Prepared:
         """What can be known of contexts before any step asks for them."""

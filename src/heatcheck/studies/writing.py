@@ -5,7 +5,7 @@ folders `fits` and `results`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,7 +137,7 @@ def _job(name: str, wanted: Wanted, store: Path, gold: str | None, device: str) 
         f"{wanted.corpus.name}-{recipe.seed}-{content_id({'writing': decides})}",
         name,
         (),
-        {"name": name, "fit": {**fit.argument, "recipe": asdict(recipe)}, "gold": gold},
+        {"name": name, "fit": fit.argument, "gold": gold},
     )
 
 
