@@ -50,7 +50,14 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
     names = {row["quantity"] for row in said["rows"]}
     assert names >= {f"f1:{weights}" for weights in ("learned", "uniform", "last")}
     assert names >= {f"guide_f1:{weights}" for weights in ("uniform", "learned", "base", "adversary")}
-    assert names >= {"jsd:seeds", "tvd:seeds", "J_seed", "rise", "log_odds_guide:own", "swapped:uniform"}
+    assert names >= {
+        "jsd:seeds",
+        "tvd:seeds",
+        "J_seed",
+        "tvd_tempered:imitator",
+        "log_odds_guide:own",
+        "swapped:uniform",
+    }
     assert said["notes"][0].startswith("This is a smoke run")
     assert any("from memory" in note for note in said["notes"])
     assert "gauge" in said["tasks"]["sst"]["not_run"], "a BiLSTM has no twin in closed form"
@@ -136,7 +143,7 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, share
     assert (bases, checks) == (["sst: lstm, seed 0"], ["sst: checks"])
     kinds = [name.split()[1] for name in fits]
     assert kinds == sorted(kinds, key=["lstm,", "average,"].index), "the longest first"
-    assert len(fits) == 1 + 2 * 2 + 2 + 4 * 2, "another seed, uniform and last, adversaries, guides"
+    assert len(fits) == 1 + 2 * 2 + 1 + 2 + 4 * 2, "another seed, uniform and last, imitator, adversaries, guides"
 
 
 def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, shared_data, monkeypatch):
@@ -194,7 +201,7 @@ def test_a_folder_is_named_by_what_decides_its_numbers():
 
 
 def adversary(strength, jsd, f1, **more):
-    facts = {"model": "adversary", "start": "fresh", "trains": "all", "restart": 0, "tvd": 0.05}
+    facts = {"model": "adversary", "start": "fresh", "trains": "all", "restart": 0, "tvd": 0.05, "tvd_tempered": 0.04}
     return {**facts, "strength": strength, "jsd": jsd, "f1": f1, **more}
 
 
@@ -222,7 +229,7 @@ def cell_of(points, published="sst"):
     measured = tuple(
         Measurement(name, p[name], p[name] - 0.01, p[name] + 0.01, 60, "seeds", of)
         for p, of in zip(points, by, strict=True)
-        for name in ("jsd", "tvd")
+        for name in ("jsd", "tvd", "tvd_tempered")
     )
     result = CheckResult("adversarial_model", "x", "retrained", measured, (), {}, {}, {"seeds": 5}, 0)
     return Measured(cell, about, 0.8, {}, {"adversarial_model": result}, {"f1": f1}, "sst-0")

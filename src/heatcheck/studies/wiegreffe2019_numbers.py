@@ -48,8 +48,10 @@ def _taken() -> dict[str, Taken]:
     for name in ("jsd", "tvd", "agreement"):
         found[f"{name}:pairs"] = Taken("seed_variance", f"{name}_pairs", {}, "seeds")
     found["tvd_tempered:pairs"] = Taken("seed_variance", "tvd_pairs_tempered", {}, "seeds")
-    for name in ("J_star", "J_seed", "J_excess", "rise", "rise_seed", "reach"):
+    for name in ("J_star", "J_seed", "J_excess", "cost", "reach"):
         found[name] = Taken("adversarial_model", name, {}, "fits")
+    for name in ("jsd", "tvd", "tvd_tempered", "agreement"):
+        found[f"{name}:imitator"] = Taken("adversarial_model", name, {"model": "imitator"}, "one")
     for weights in ("uniform", "learned", "base", "adversary"):
         by = {"guide": "refitted", "weights": weights}
         found[f"guide_f1:{weights}"] = Taken("guide", "f1", by, "seeds")
@@ -143,7 +145,7 @@ def _rows(
         strength = best["strength"] / HALVED
         row = row_from((*model, "best:lambda", "", ""), _once(strength), published.get((beside, "best:lambda")), "")
         yield row._replace(statement="chosen among those tried" if row.paper is not None else "")
-        for name in ("f1", "tvd", "jsd"):
+        for name in ("f1", "tvd", "tvd_tempered", "jsd"):
             found = _once(best[name], best.get(f"{name}_low"), best.get(f"{name}_high"))
             yield row_from(
                 (*model, f"best:{name}", "", ""), found, published.get((beside, f"best:{name}")), not_comparable
