@@ -23,11 +23,12 @@ def model(task, encoder, labels, *, linear, texts=60):
         "delta": draw.uniform(0, 0.4, texts),
         "tau:attention|gradient": draw.uniform(-1, 1, texts),
         "tau:attention|leave_one_out": np.where(np.arange(texts) < 2, np.nan, draw.uniform(-1, 1, texts)),
-        "floor:attention|gradient": draw.uniform(0, 1, texts),
         "jsd:published:0.05": largest,
         "floor": largest - 0.3,  # of the weights alone, so it is there whether or not it holds
         "searched:published:0.05": draw.uniform(0, 0.5, texts),
     }
+    if encoder == "average":
+        values["floor:attention|gradient"] = draw.uniform(0, 1, texts)
     if linear:
         values |= {"upper:published:0.05": largest, "null:published:0.05": largest + 0.05}
     heatmaps = [

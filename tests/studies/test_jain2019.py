@@ -10,7 +10,7 @@ import pytest
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.studies import STUDIES, compare, read_published
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.jain2019 import QUICK, Settings, quantities, run
+from heatcheck.studies.jain2019 import QUICK, Settings, quantities, run, with_valid_floors
 
 SMALL = replace(QUICK, tasks=("sst",), encoders=("average",), attentions=("tanh",), texts=60, examples=20)
 
@@ -61,6 +61,13 @@ def test_every_algorithm_has_its_numbers(quick):
         assert quantity in names, quantity
     assert all(np.isfinite(row.value) for row in found.rows)
     assert not found.failed
+
+
+def test_kept_floors_of_encoders_with_context_are_not_used():
+    values = {name: np.zeros(2) for name in ("tau:attention|gradient", "floor:attention|gradient", "floor")}
+    assert set(with_valid_floors({"encoder": "average"}, values)) == set(values)
+    for encoder in ("lstm", "cnn"):
+        assert set(with_valid_floors({"encoder": encoder}, values)) == {"tau:attention|gradient", "floor"}
 
 
 def test_published_numbers_stand_beside_ours(quick):

@@ -211,7 +211,8 @@ _METHODS = {
     "bracket": "More than two labels: weights that reach the JSD shown were found, and there may be a little more; the "
     "floor holds for two labels only and is left out.",
     "search": "The read-out of these models is not linear: the largest JSD is only what a search found, a lower bound. "
-    "Its floor and its null hold for linear read-outs only and are left out, as is the floor of leave-one-out.",
+    "Its floor and its null hold for linear read-outs only and are left out, as is the mechanical floor of "
+    "leave-one-out.",
 }
 _SAID = {
     STATES[0]: "lie inside the interval of one further seed of ours",

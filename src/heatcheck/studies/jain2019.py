@@ -189,8 +189,6 @@ def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dic
     ]
     means += ["q", "flips", "most", "null:standardised:0.05"]
     means += ["floor"] if cell["method"] == "exact" else []  # a theorem about two labels and a linear read-out
-    if cell["encoder"] != "average":  # the floor of leave-one-out is a formula of the context-free model
-        means = [name for name in means if name != "floor:attention|leave_one_out"]
     means += [f"{kind}:published:{e}" for kind in ("jsd", "searched", "upper", "null") for e in EPSILONS]
     for title, members in classes.items():
         for name in means:
@@ -218,10 +216,16 @@ def read_cell(outcome: Outcome) -> dict[str, Any]:
     facts = read_json(outcome.folder / "cell.json")
     try:
         with np.load(outcome.folder / "examples.npz", allow_pickle=False) as opened:
-            facts["values"] = {name.replace("+", "|"): opened[name] for name in opened.files}
+            values = {name.replace("+", "|"): opened[name] for name in opened.files}
     except (OSError, ValueError, zipfile.BadZipFile, zlib.error):
         raise BrokenFolder(f"{outcome.folder} is damaged: delete it and give the same command again") from None
-    return dict(facts)
+    return {**facts, "values": with_valid_floors(facts["cell"], values)}
+
+
+def with_valid_floors(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Without the mechanical floors of encoders with context: earlier runs kept some, and they mean nothing there."""
+    kept = cell["encoder"] == "average"
+    return {name: of for name, of in values.items() if kept or not name.startswith("floor:")}
 
 
 def gather(
@@ -336,8 +340,11 @@ NOTES = (
     "up to 0.28: a single published number is no truth to be hit.",
     "A published number counts as inside the seed interval if one further seed of ours would fall there in 95 of 100 "
     "cases, mean ± t s √(1 + 1/n): it is one run, and so it is set against one run.",
-    "τ of attention with a gradient, or with leave-one-out in a model without context, contains the weight itself on "
-    "both sides. Its mechanical floor, the τ that is left when the relevances stand at other words, is in the table.",
+    "τ of attention with a gradient or with leave-one-out contains the weight itself on both sides in a model without "
+    "context. There its mechanical floor, the τ that is left when the relevances stand at other words, is in the "
+    "table. CNNs and BiLSTMs have none: a word acts through its neighbours' states too, so its gradient is not its "
+    "weight times something. τ with the gradient under uniform weights, which contains no weight, is given for every "
+    "model.",
     "A large ε-max JSD alone says nothing: in any model with a linear read-out some pair of words, mixed rightly, "
     "gives exactly the same output. It is read beside the floor that depends on the heatmap alone, beside the null "
     "with the relevances shuffled, and beside q, the share of shuffles that keep the prediction.",
