@@ -63,7 +63,7 @@ _AT_SCALE = {
     "mass": "weight on {} words",
     "mean_a": "mean attention score, {} words",
 }
-_BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "jsd": "JSD"}
+_BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "tvd_tempered": "TVD after one temperature", "jsd": "JSD"}
 
 
 class Rerun(NamedTuple):

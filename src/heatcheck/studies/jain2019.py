@@ -33,7 +33,7 @@ from heatcheck.studies.study import (
 )
 from heatcheck.training import Fit, plan_recipe, train
 
-VERSION = 2  # raised by hand when a job's results change
+VERSION = 3  # raised by hand when a job's results change
 TASKS = ("sst", "imdb_small", "20news_sports", "ag_news", "ade", "babi_1", "babi_2", "babi_3", "snli")
 STATES = ("jw-paper", "jw-release")  # of the authors' code
 ENCODERS, ATTENTIONS = ("average", "cnn", "lstm"), ("tanh", "dot")
@@ -46,6 +46,8 @@ PAIRS = (
 )
 EPSILONS = ("0.05", "0.01", "0.001")
 HEATMAPS = 6  # of the first seed, for the page
+OPERATORS = ("deletion", "masking")  # of words, for K
+LEAST_ROOM = 0.02  # of the best ranking beyond random removal; a share of less is not asked for
 
 SEEDS, MORE_SEEDS = 3, {"sst": 5}
 
@@ -146,13 +148,14 @@ def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
     found = audit(
         fit.subject,
         corpus,
-        checks=["agreement", "permutation", "counterfactual"],
+        checks=["agreement", "permutation", "counterfactual", "erasure"],
         examples=argument["examples"],
         settings={
             "agreement.explainers": explainers,
             "agreement.draws": 1,
             "permutation.draws": 1,
             "counterfactual.draws": 1,
+            "erasure.draws": 1,
             "counterfactual.search": "jain2019" if argument["search"] else "no",
         },
     )
@@ -207,7 +210,19 @@ def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dic
     share = "jsd:standardised:0.05", "most"
     known = np.isfinite(values[share[0]])
     found["U", "", ""] = float(values[share[0]][known].sum() / values[share[1]][known].sum())
+    for operator in OPERATORS:
+        found |= {(name, "", ""): value for name, value in shares_of_effect(values, operator)}
     return found
+
+
+def shares_of_effect(values: Mapping[str, np.ndarray], operator: str) -> Iterator[tuple[str, float]]:
+    """K of one model, and the room it is a share of; no K where no other ranking does clearly better than chance."""
+    names = [f"effect:{ranking}:{operator}" for ranking in ("attention", "random", "best rival")]
+    if all(name in values for name in names):
+        attention, random, best = (float(np.nanmean(values[name])) for name in names)
+        yield f"room:{operator}", best - random
+        if best - random > LEAST_ROOM:
+            yield f"K:{operator}", (attention - random) / (best - random)
 
 
 def read_cell(outcome: Outcome) -> dict[str, Any]:
