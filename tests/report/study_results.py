@@ -10,7 +10,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 def row(quantity, value, of_class="", *, task="films", encoder="lstm", band="", paper=None, rerun=None, said=("", "")):
     spread = (value - 0.0125, value + 0.0125)
-    return Row(task, encoder, "tanh", quantity, of_class, band, value, *spread, 3, paper, rerun, *said)
+    return Row(task, encoder, "tanh", quantity, of_class, band, value, *spread, 3, paper, rerun, *said, 0.01)
 
 
 def model(task, encoder, labels, *, linear, texts=60):

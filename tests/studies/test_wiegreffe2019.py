@@ -16,13 +16,12 @@ from heatcheck.checks import CheckResult, Measurement
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
-from heatcheck.stats import Interval, t_interval
-from heatcheck.studies import STUDIES, cells, compare, read_published
+from heatcheck.stats import t_interval
+from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.kept import EXAMPLES, keep_results, read_results
-from heatcheck.studies.study import statement
-from heatcheck.studies.wiegreffe2019_numbers import FAR, best_of, gather
+from heatcheck.studies.wiegreffe2019_numbers import FAR, _spread, best_of, gather
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.wiegreffe2019")  # the package's name of it is the Study
@@ -261,15 +260,12 @@ def test_answers_stand_beside_the_values_of_the_same_texts():
     assert found.models[0].examples["predicted"].tolist() == [1.0, 0.0, 0.0]
 
 
-def test_a_statement_needs_the_interval_only():
-    for values in ([0.4, 0.42, 0.38], [0.81, 0.80, 0.83, 0.82, 0.79]):
-        for published in (0.30, 0.401, 0.498, 0.501, 0.85):
-            assert compare(values, published, "") == statement(t_interval(np.array(values)), published, "")
-    # 0.40 ± 4.303 · 0.02 · √(1 + 1/3) = ± 0.0994, from the interval of the mean, ± 0.0497.
-    half = 4.302653 * 0.02 / 3**0.5
-    found = Interval(0.4, 0.4 - half, 0.4 + half, 3)
-    assert statement(found, 0.499, "") == "inside the seed interval"
-    assert statement(found, 0.500, "").startswith("outside")
+def test_the_spread_of_an_f1_is_that_behind_its_t_interval():
+    values = [0.81, 0.80, 0.83, 0.82, 0.79]
+    f1 = Measurement("f1", *t_interval(np.array(values)), "", {})
+    assert _spread(f1) == pytest.approx(np.std(values, ddof=1))
+    assert np.isnan(_spread(f1._replace(name="accuracy"))), "its interval holds the spread of the texts too"
+    assert np.isnan(_spread(f1._replace(n=1)))
 
 
 def test_results_come_back_as_they_were(tmp_path):

@@ -74,4 +74,5 @@ def _gradient_without(
 
     edits: Edits = dict.fromkeys(heat_sites(subject), take)
     slope = differentiate(subject, batch, [EMBEDDING], largest_logit, edits=edits)
-    return torch.linalg.vector_norm(slope[EMBEDDING].double(), dim=-1)
+    size: Float[Tensor, "example token"] = slope[EMBEDDING].double().norm(dim=-1)
+    return size

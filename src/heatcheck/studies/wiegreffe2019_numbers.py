@@ -8,7 +8,7 @@ import numpy as np
 
 from heatcheck.checks import Measurement
 from heatcheck.engine import Facts
-from heatcheck.stats import Interval
+from heatcheck.stats import Interval, further_half_width
 from heatcheck.studies.cells import Measured, not_fitted
 from heatcheck.studies.study import Model, Row, StudyResult, read_published, row_from
 
@@ -139,17 +139,17 @@ def _rows(
             place = (_class_name(measured.about["labels"], m.by.get("class", "")), str(m.by.get("bin", "")))
             wanted = published.get((beside, quantity)) if place == ("", "") else None
             found = Interval(m.value, m.low, m.high, _fits(measured, taken, m))
-            yield row_from((*model, quantity, *place), found, wanted, not_comparable)
+            yield row_from((*model, quantity, *place), found, _spread(m), wanted, not_comparable)
     best = best_of(points)
     if best is not None:
         strength = best["strength"] / HALVED
-        row = row_from((*model, "best:lambda", "", ""), _once(strength), published.get((beside, "best:lambda")), "")
+        wanted = published.get((beside, "best:lambda"))
+        row = row_from((*model, "best:lambda", "", ""), _once(strength), np.nan, wanted, "")
         yield row._replace(statement="chosen among those tried" if row.paper is not None else "")
         for name in ("f1", "tvd", "tvd_tempered", "jsd"):
             found = _once(best[name], best.get(f"{name}_low"), best.get(f"{name}_high"))
-            yield row_from(
-                (*model, f"best:{name}", "", ""), found, published.get((beside, f"best:{name}")), not_comparable
-            )
+            wanted = published.get((beside, f"best:{name}"))
+            yield row_from((*model, f"best:{name}", "", ""), found, np.nan, wanted, not_comparable)
 
 
 def _measurements(measured: Measured, taken: Taken) -> Iterator[Measurement]:
@@ -171,6 +171,13 @@ def _fits(measured: Measured, taken: Taken, m: Measurement) -> int:
     if taken.over == "seeds":
         return m.n
     return 1 if taken.over == "one" else int(measured.results[taken.check].settings["seeds"])
+
+
+def _spread(m: Measurement) -> float:
+    """The standard deviation over seeds, where the interval is of nothing else: F1 has a t interval over them."""
+    if m.name != "f1" or m.n < 2:
+        return np.nan
+    return (m.high - m.low) / 2 * (m.n + 1) ** 0.5 / further_half_width(1.0, m.n)
 
 
 def _once(value: float, low: float | None = None, high: float | None = None) -> Interval:
