@@ -16,7 +16,7 @@ DataDir = Annotated[
     ),
 ]
 Units = Annotated[
-    str, typer.Option(help="What scores are of: words, or tokens for the pieces of a Hugging Face tokenizer.")
+    str, typer.Option(help="Units that get a score: words, or tokens (the pieces of a Hugging Face tokenizer).")
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one.")]
 Settings = Annotated[

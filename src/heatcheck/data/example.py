@@ -39,7 +39,7 @@ class Example:
     options: tuple[int, ...] | None = None
     alignment: tuple[tuple[int, int], ...] | None = None
     spans: tuple[Span, ...] | None = None
-    masked: tuple[int, ...] = ()
+    masked: tuple[int, ...] = ()  # ascending
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -65,8 +65,10 @@ class Example:
         >>> Example("a", "not so bad", masked=(1,)).masked_text
         'not <unk> bad'
         """
-        text = self.text
-        for which, start, end in sorted((self.places[number] for number in self.masked), reverse=True):
+        if not self.masked:
+            return self.text
+        places, text = self.places, self.text
+        for which, start, end in (places[number] for number in reversed(self.masked)):
             text = text[:start] + MASKED + text[end:] if which == 0 else text
         return text
 
