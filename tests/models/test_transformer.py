@@ -247,7 +247,7 @@ def test_words_marks_and_masks() -> None:
     batch = subject.encode([Example("a", "good  bad", text_pair="the film", marks={"rationale": (False, False, True)})])
     assert batch.word.tolist() == [[-1, 0, 2, -1, -1, -1, -1]]  # the word between two spaces is empty
     assert batch.marks["rationale"].tolist() == [[False, False, True, False, False, False, False]]
-    masked = subject.encode([Example("a", "good <unk> film")])
+    masked = subject.encode([Example("a", "good bad film", masked=(1,))])
     assert masked.inputs["input_ids"][0, 2] == subject.tokenizer.mask_token_id
     assert masked.word.tolist() == [[-1, 0, 1, 2, -1]]
     with pytest.raises(BadInput, match="some examples of a batch have a second text"):

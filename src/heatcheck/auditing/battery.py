@@ -20,8 +20,19 @@ from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.engine import Facts, Outcome, stream
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
-from heatcheck.models import HasLayers, KnowsItsTwins, Recipe, Seq2Seq, Subject, load, with_labels
-from heatcheck.training import STORE, predict
+from heatcheck.models import (
+    HasLayers,
+    KnowsItsTwins,
+    Recipe,
+    Seq2Seq,
+    Subject,
+    in_units,
+    load,
+    name_units,
+    require_one_decision,
+    with_labels,
+)
+from heatcheck.training import STORE, pick_device, predict
 
 EXAMPLES = 500
 SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
@@ -80,6 +91,7 @@ class Plan:
     available: int
     checks: Mapping[str, Any]  # name -> its settings
     card: CardSettings
+    units: str = "words"  # what scores are of
 
     @cached_property
     def recipes(self) -> tuple[Recipe, ...]:
@@ -116,8 +128,8 @@ def audit(
     """Runs the checks on a sample of the data and gives what they found with the card.
 
     `data` is a task's name, a file, a frame or `(texts, labels)`. The choices are those of `plan_audit`: `checks`,
-    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`, `labels`; the
-    rest are those of `run_plan`.
+    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`, `device`,
+    `labels`, `units`; the rest are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
     return run_plan(plan, workers=workers, cluster=cluster, watch=watch, fitted=fitted)
@@ -171,6 +183,7 @@ def plan_audit(
     store: Path | str = STORE / "fits",
     device: str = "auto",
     labels: Sequence[str] | None = None,
+    units: str = "words",
 ) -> Plan:
     """Reads the data and fixes every choice; runs nothing.
 
@@ -182,11 +195,12 @@ def plan_audit(
         name: what the report calls the subject.
         refit: also run what needs the model to be fitted again, on `train` (where not given, what it was trained on)
             and with the word vectors it started from, into `store`.
-        device: for the other fits.
+        device: for a model that is named, and for the other fits; `auto`: a GPU where there is one.
         labels: what the outputs of a Hugging Face classifier mean, in order.
+        units: what scores are of: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
     """
     if isinstance(subject, str | Path):
-        name, subject = name or str(subject), load(subject, labels=labels)
+        name, subject = name or str(subject), load(subject, device=str(pick_device(device)), labels=labels)
     elif labels is not None:
         name, subject = name or subject.id, with_labels(subject, labels)
     if isinstance(subject, Seq2Seq):
@@ -199,13 +213,14 @@ def plan_audit(
             f"{name or subject.id} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
             "attention was never trained, and there is no heatmap of its own to audit."
         )
+    require_one_decision(subject, "an audit")
     checks = [checks] if isinstance(checks, str) else checks
     if examples < 1:
         raise BadInput(f"an audit needs at least one example, not {examples}.")
     chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins), subject=subject)
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     part, found = _examples_of(subject, corpus, split)
-    whole = _relabelled(subject, corpus, found)
+    whole = in_units(subject, _relabelled(subject, corpus, found), units)
     for explainer in explainers_in(chosen):
         find_explainer(explainer)  # a wrong name is said before anything runs
         if explainer.startswith("file:"):
@@ -222,7 +237,7 @@ def plan_audit(
         fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
     )
     card = chosen.pop("card")
-    return Plan(name or subject.id, case, corpus, part, len(whole), chosen, card)
+    return Plan(name or subject.id, case, corpus, part, len(whole), chosen, card, units)
 
 
 def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | str | None) -> Corpus | None:
@@ -291,6 +306,7 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         "card": plain_settings(plan.card),
         "papers": {name: CHECKS[name].paper for name in plan.checks},
         "questions": {name: CHECKS[name].question for name in plan.checks},
+        "units": name_units(case.examples, plan.units),
     }
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heatcheck.cli.fail_if import conditions, holding
-from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Workers, cluster_of, pairs
+from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Units, Workers, cluster_of, pairs
 from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
@@ -61,6 +61,7 @@ def audit(
             help="For hf: what its outputs mean, in their order, comma-separated.", show_default="as the model says"
         ),
     ] = None,
+    units: Units = "words",
     workers: Workers = 0,
     engine: Engine = "here",
     fail_if: Annotated[
@@ -129,6 +130,7 @@ def audit(
         "refit": refit,
         "train": train,
         "vectors": vectors,
+        "units": units,
     }
     if out is not None and out.exists():
         raise BadInput(f"output folder {out} exists: choose another name with --out, or delete it.")
@@ -183,6 +185,8 @@ def decisive(planned: "Plan") -> dict[str, Any]:
     }
     if planned.case.subject.id.startswith("hf:"):
         found["labels"] = planned.case.labels  # which the user may have named
+    if planned.units != "words":
+        found["units"] = planned.units
     return found
 
 

@@ -80,6 +80,7 @@ def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str,
         "n": audit.n,
         "available": audit.available,
         "accuracy": audit.accuracy,
+        "units": audit.about.get("units", "words"),
         "logit_scale": audit.card.logit_scale,
         "card": [line_facts(line) for line in audit.card.lines],
         "across": line_facts(audit.card.across),
@@ -103,7 +104,9 @@ def card(audit: "Audit") -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
-    console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split})\n", style="dim")
+    units = audit.about.get("units", "words")
+    scored = "" if units == "words" else f"; scores are of {units}"
+    console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}\n", style="dim")
     console.print(_lines(audit.card.lines))
     console.print("\nApart from these, about other models:\n", style="dim")
     console.print(_lines([audit.card.across]))

@@ -21,6 +21,7 @@ from heatcheck.models.parts import (
     name_of_keys,
     readable_keys,
     require_layers,
+    require_one_decision,
     require_words,
     token_weights,
     uniform_edits,
@@ -32,6 +33,7 @@ from heatcheck.models.stepped import KnowsItsStep
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
 from heatcheck.models.trainable import Trainable
 from heatcheck.models.twins import KnowsItsTwins
+from heatcheck.models.units import UNITS, CutsTexts, in_units, name_units
 from heatcheck.models.wrapping import wrap
 
 __all__ = [
@@ -40,9 +42,11 @@ __all__ = [
     "ENCODERS",
     "KNOWN_ANSWERS",
     "NO_EDITS",
+    "UNITS",
     "AttendsToParts",
     "Classifier",
     "ClassifierSettings",
+    "CutsTexts",
     "Edit",
     "Edits",
     "Encoder",
@@ -68,15 +72,18 @@ __all__ = [
     "differentiate",
     "has_layers",
     "heat_sites",
+    "in_units",
     "load",
     "load_folder",
     "log_odds_weights",
     "make_classifier",
     "masked_softmax",
     "name_of_keys",
+    "name_units",
     "of_first_decision",
     "readable_keys",
     "require_layers",
+    "require_one_decision",
     "require_words",
     "response",
     "save",

@@ -96,6 +96,16 @@ class OwnModule:
                 raise BadInput(f"example {name} has {length} token(s), and the decision is read at token {furthest}.")
         return batch
 
+    def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
+        """Examples whose words are pieces of the tokenizer, if it is one of Hugging Face."""
+        if hasattr(self.tokenizer, "is_fast"):
+            from heatcheck.models.hf.pieces import cut_texts  # transformers takes a second to import
+
+            return cut_texts(self.tokenizer, examples, units)
+        if units == "tokens":
+            raise NotSupported(f"{self.id} scores words: units=tokens needs a Hugging Face tokenizer. Leave it out.")
+        return list(examples)
+
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
         """The keys of the read-out that may carry weight: every token of the text, whether it gets a score or not."""
         return batch.valid
@@ -324,4 +334,5 @@ def _take(batch: Batch, rows: Int[Tensor, " item"]) -> Batch:
         gold=None,
         marks={},
         options=None if batch.options is None else batch.options[rows],
+        masked=None if batch.masked is None else batch.masked[rows],
     )

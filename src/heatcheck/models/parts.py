@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch
-from heatcheck.errors import NotSupported
+from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.attention import uniform_weights
 from heatcheck.models.subject import Edit, Edits, Run, Site, Subject
 
@@ -73,6 +73,18 @@ def require_words(subject: Subject, what: str) -> None:
         raise NotSupported(
             f"{what} needs a read-out that attends to words, and that of {subject.id} attends to {subject.part}s."
         )
+
+
+def require_one_decision(subject: Subject, what: str) -> None:
+    """Refuses a subject that says yes or no to each label, where `what` is about the one label that is chosen."""
+    if getattr(subject, "several", False):
+        raise BadInput(
+            f"{subject.id} says yes or no to each of its {len(subject.labels)} labels "  # type: ignore[attr-defined]
+            f"(problem_type is multi_label_classification), and {what} is about one choice between labels. Ask about "
+            "one label at a time: docs/transformers.md shows how."
+        )
+    if getattr(getattr(subject, "settings", None), "label_wise", False):
+        raise BadInput(f"{subject.id} says yes or no to each label, and {what} is about one choice between labels.")
 
 
 def has_layers(subject: Subject) -> bool:

@@ -126,7 +126,7 @@ class Seq2Seq(nn.Module):
         return batch.valid
 
     def encode(self, examples: Sequence[Example]) -> Batch:
-        sources = [self.vocabulary.look_up(example.text) for example in examples]
+        sources = [self.vocabulary.look_up(example.masked_text) for example in examples]
         targets = [self.target_vocabulary.look_up(_target(example)) for example in examples]
         for example, (numbers, _) in zip(examples, sources, strict=True):
             if not numbers:

@@ -10,7 +10,7 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
     """Name, value, and what makes the value readable."""
     task, _, fingerprint = audit.task.partition("@")
     prior = commonest(audit)
-    return [
+    facts = [
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
         ("texts", f"{audit.n:,} of {audit.available:,}", f"split “{audit.split}”"),
@@ -21,6 +21,8 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
         ),
         ("seed", str(audit.seed), ""),
     ]
+    units = audit.about.get("units", "words")  # audits of an older heatcheck do not say
+    return facts if units == "words" else [*facts, ("scores are of", units, "")]
 
 
 def commonest(audit: Audit) -> tuple[str, float] | None:

@@ -40,10 +40,26 @@ def load_transformer(
             f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
             f"`heatcheck train TASK --model hf:{name}`."
         )
+    _check_choice(called or f"hf:{name}", read.network.config, labels)
     subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
     if labels is not None:
         name_outputs(subject, labels)
     return subject.eval()
+
+
+def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
+    """Refuses a regression: transformers takes a lone output for one."""
+    kind = getattr(config, "problem_type", None)
+    if kind == "regression":
+        raise BadInput(
+            f"{name} gives a number (problem_type is regression), and heatcheck is about models that choose between "
+            "labels: name a classifier."
+        )
+    if config.num_labels == 1 and labels is None:
+        raise BadInput(
+            f"{name} has one output (num_labels is 1), which transformers takes for a regression. If it is the logit "
+            "of the second of two labels, name both, such as --labels no,yes."
+        )
 
 
 def name_outputs(subject: Transformer, labels: Sequence[str]) -> None:

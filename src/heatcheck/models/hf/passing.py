@@ -37,6 +37,7 @@ class Pass:
         self.taken_over = taken_over
         self.wanted = {*tap.edits, *tap.want}
         self.used: Counter[str] = Counter()
+        self.every_row: Tensor | None = None  # what a decoder's head says of each token
 
     def use(self, module: nn.Module) -> str | None:
         """The module's name in this use of it, `path@1` the second time; None for a module of another model."""

@@ -17,7 +17,7 @@ from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.classifier import NOT_AN_OPTION
 from heatcheck.models.encoding import options_of
 from heatcheck.models.hf.passing import ACTIVE, NAME, Pass, passing
-from heatcheck.models.hf.pieces import encode_pieces
+from heatcheck.models.hf.pieces import cut_texts, encode_pieces
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Logits, Response, Weights
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
@@ -48,6 +48,7 @@ class Transformer(nn.Module):
         self.labels = tuple(str(config.id2label[number]) for number in range(config.num_labels))
         if config.num_labels == 1:
             self.labels = ("0", "1")
+        self._told_padding: int | None = getattr(config, "pad_token_id", None)
         self.several = getattr(config, "problem_type", None) == "multi_label_classification"
         if getattr(config, "classifier_pooling", "cls") == "mean":
             raise NotSupported(
@@ -105,6 +106,8 @@ class Transformer(nn.Module):
             block.forward = partial(self._block, path, block.forward)
         self._watched = set(used)
         self.network.get_input_embeddings().register_forward_hook(self._embedded)
+        if self.reads_last:
+            self.network.score.register_forward_hook(self._scored)
 
     @property
     def id(self) -> str:
@@ -126,20 +129,36 @@ class Transformer(nn.Module):
             device=self.device,
         )
 
+    def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
+        """Examples whose words are those of both texts, or pieces of the tokenizer."""
+        return cut_texts(self.tokenizer, examples, units)
+
     def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
         given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
-        with passing(Pass(tap, self._names, taken_over=max(given, default=-1))):
+        now = Pass(tap, self._names, taken_over=max(given, default=-1))
+        with passing(now):
             outputs = self.network(**batch.inputs).logits
+        rows = self.rows(batch)
+        if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
+            outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
-        return tap.run(logits, self.rows(batch)[:, None].expand(logits.shape[:2]))
+        return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
-        """The query of the last layer that the answer is read from: the first token, or in a decoder the last."""
-        if self.reads_last:
-            return batch.valid.sum(1) - 1
-        return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
+        """The query of the last layer that the answer is read from: the first token, or in a decoder the last.
+
+        Heads of transformers pass over tokens with the padding's id at the end of a text. A masked word may have that
+        id too, and is not passed over: hiding a word moves no row.
+        """
+        if not self.reads_last:
+            return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
+        read = batch.valid
+        if self._told_padding is not None:
+            text = batch.inputs["input_ids"] != self._told_padding
+            read = read & (text if batch.masked is None else text | batch.masked)
+        return (read * torch.arange(read.shape[1], device=read.device)).argmax(1)
 
     @property
     def reads_last(self) -> bool:
@@ -248,6 +267,11 @@ class Transformer(nn.Module):
         now = ACTIVE.get()
         return None if now is None or id(module) not in now.names else now.send("embedding", "", found)
 
+    def _scored(self, module: nn.Module, given: Any, found: Tensor) -> None:
+        now = ACTIVE.get()
+        if now is not None and id(module) in now.names:
+            now.every_row = found
+
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
         if self.several:
@@ -283,6 +307,7 @@ def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
         gold=None,
         marks={},
         options=options,
+        masked=None if batch.masked is None else batch.masked[rows],
     )
 
 
@@ -296,6 +321,7 @@ def _row_of(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
         scored=batch.scored.gather(1, at),
         word=batch.word.gather(1, at),
         marks={},
+        masked=None if batch.masked is None else batch.masked.gather(1, at),
     )
 
 
