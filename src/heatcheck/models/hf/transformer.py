@@ -13,11 +13,13 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example
-from heatcheck.errors import BadInput, NotSupported
+from heatcheck.errors import BadInput, HeatcheckError, NotSupported
+from heatcheck.models.arguments import first_tensor, with_first_tensor
 from heatcheck.models.classifier import NOT_AN_OPTION
 from heatcheck.models.encoding import options_of
 from heatcheck.models.hf.passing import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.pieces import encode_pieces
+from heatcheck.models.hf.trial import MADE_UP, reads_last_token, require_attention_in_every_layer
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Logits, Response, Weights
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
@@ -49,9 +51,11 @@ class Transformer(nn.Module):
         if config.num_labels == 1:
             self.labels = ("0", "1")
         self.several = getattr(config, "problem_type", None) == "multi_label_classification"
-        if getattr(config, "classifier_pooling", "cls") == "mean":
+        self._called = f"{name} ({config.model_type})"
+        if getattr(config, "is_encoder_decoder", False):
             raise NotSupported(
-                f"{name} decides from the mean of all tokens: no row of its last attention is behind it."
+                f"{self._called} has an encoder and a decoder, so its layers have several attentions. heatcheck.wrap "
+                "reads the one that you name with attention=."
             )
         self._pad()
         self._install()
@@ -78,33 +82,48 @@ class Transformer(nn.Module):
             self.network.set_attn_implementation(NAME)
         except (ValueError, AttributeError, ImportError) as error:
             reason = str(error).splitlines()[0]
-            raise NotSupported(f"{self.name} ({self.network.config.model_type}): {reason} {_WHAT_WORKS}") from None
+            raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
         self._names = {id(module): path for path, module in self.network.named_modules()}
 
     def _discover(self) -> None:
-        """One dry pass: which attentions fire, in which order, and in which blocks they stand."""
-        other_than_padding = int(self.network.config.pad_token_id == 0)
-        tokens = torch.full((1, 3), other_than_padding, device=self.device)
-        tap = Tap({}, ())
-        with torch.no_grad(), passing(Pass(tap, self._names)):
-            self.network(input_ids=tokens, attention_mask=torch.ones_like(tokens))
-        self.sites = tuple(tap.passed)
-        if not self.sites:
-            kind = self.network.config.model_type
-            raise NotSupported(f"no attention of {self.name} ({kind}) went through the registry. {_WHAT_WORKS}")
+        """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""
+        try:
+            batch = self.encode(MADE_UP)
+            tap = Tap({}, ())
+            with torch.no_grad(), passing(Pass(tap, self._names)):
+                self.network(**batch.inputs)
+            self._place(tuple(tap.passed))
+            self.reads_last = reads_last_token(self.network, self._names, batch, self.sites, self.blocks, self._called)
+        except HeatcheckError:
+            raise
+        except Exception as error:  # whatever a family raises
+            reason = " ".join(str(error).split())[:200].rstrip(".")
+            raise NotSupported(
+                f"{self._called} cannot be run on two short texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
+            ) from None
+        self.network.get_input_embeddings().register_forward_hook(self._embedded)
+
+    def _place(self, sites: tuple[Site, ...]) -> None:
+        """Each attention with the block it stands in."""
+        if not sites:
+            raise NotSupported(
+                f"{self._called} does not compute its attention through transformers' registry, where it could be "
+                f"read. {_WHAT_WORKS}"
+            )
         used: Counter[str] = Counter()
         places: list[Site] = []
-        for site in self.sites:
+        for site in sites:
             path = _block_of(site.where)
             places.append(Site("state", f"{path}@{used[path]}" if used[path] else path))
             used[path] += 1
+        self.sites = sites
         self.blocks = tuple(places)  # the output of the block around each attention
         self._number = {place.where: number for number, place in enumerate(places)}
+        require_attention_in_every_layer(self.network, places, self._called)
         for path in used:
             block = self.network.get_submodule(path)
             block.forward = partial(self._block, path, block.forward)
         self._watched = set(used)
-        self.network.get_input_embeddings().register_forward_hook(self._embedded)
 
     @property
     def id(self) -> str:
@@ -140,11 +159,6 @@ class Transformer(nn.Module):
         if self.reads_last:
             return batch.valid.sum(1) - 1
         return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
-
-    @property
-    def reads_last(self) -> bool:
-        """Whether it is a decoder, whose classification head looks at the last token of a text."""
-        return hasattr(self.network, "score")
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
         """The keys of the read-out that may carry weight: every token, [CLS] and [SEP] too."""
@@ -190,26 +204,23 @@ class Transformer(nn.Module):
 
     def _block(self, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
-        now = ACTIVE.get()
-        if now is None or id(self.network.get_submodule(path)) not in now.names:
+        now, block = ACTIVE.get(), self.network.get_submodule(path)
+        state = first_tensor(given, named)
+        if now is None or id(block) not in now.names or state is None:
             return forward(*given, **named)
-        where = now.use(self.network.get_submodule(path))
+        where = now.use(block, "state")
         assert where is not None
-        state = given[0] if given else named["hidden_states"]
-        number = self._number[where]
+        number = self._number.get(where, len(self.blocks))
         if number <= now.taken_over:
-            now.used[self.sites[number].where.partition("@")[0]] += 1
+            now.used[self.sites[number].where.partition("@")[0], "weights"] += 1
             edit = now.tap.edits.get(self.blocks[number])
             if not isinstance(edit, Tensor):
                 return self._like(path, state)
             return self._like(path, now.send("state", where, edit))
-        state = now.send("input", where, state)
-        given, named = ((state, *given[1:]), named) if given else ((), {**named, "hidden_states": state})
+        given, named = with_first_tensor(given, named, now.send("input", where, state))
         found = forward(*given, **named)
         self._several.setdefault(path, len(found) if isinstance(found, tuple) else 0)
-        if not isinstance(found, tuple):
-            return now.send("state", where, found)
-        return (now.send("state", where, found[0]), *found[1:])
+        return _sent(now, where, found)
 
     def _like(self, path: str, state: Tensor) -> Any:
         """A state as the block at this path would hand it on."""
@@ -224,29 +235,28 @@ class Transformer(nn.Module):
                     module = self.network.get_submodule(path)
                 except AttributeError:
                     raise BadInput(f"{self.name} has no module {path!r}.") from None
-                module.register_forward_pre_hook(self._entered, with_kwargs=False)
+                module.register_forward_pre_hook(self._entered, with_kwargs=True)
                 module.register_forward_hook(self._left)
                 self._watched.add(path)
 
-    def _entered(self, module: nn.Module, given: tuple[Any, ...]) -> Any:
-        now = ACTIVE.get()
-        where = None if now is None or not given else now.peek(module)
-        if now is None or where is None:
+    def _entered(self, module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        now, own = ACTIVE.get(), first_tensor(given, named)
+        where = None if now is None or own is None else now.use(module, "input")
+        if now is None or where is None or own is None:
             return None
-        return (now.send("input", where, given[0]), *given[1:])
+        return with_first_tensor(given, named, now.send("input", where, own))
 
     def _left(self, module: nn.Module, given: Any, found: Any) -> Any:
         now = ACTIVE.get()
-        where = None if now is None else now.use(module)
-        if now is None or where is None:
-            return None
-        if isinstance(found, tuple):
-            return (now.send("state", where, found[0]), *found[1:])
-        return now.send("state", where, found)
+        where = None if now is None else now.use(module, "state")
+        return None if now is None or where is None else _sent(now, where, found)
 
     def _embedded(self, module: nn.Module, given: Any, found: Tensor) -> Tensor | None:
         now = ACTIVE.get()
-        return None if now is None or id(module) not in now.names else now.send("embedding", "", found)
+        if now is None or id(module) not in now.names or Site("embedding") not in now.wanted:
+            return None
+        # A copy: some families (CTRL) scale it in place, and what was taken out here must stay as it was.
+        return now.send("embedding", "", found).clone()
 
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
@@ -266,6 +276,15 @@ class Transformer(nn.Module):
             rows = [[int(number in chosen) for number in range(len(self.labels))] for chosen in sets]
             return torch.tensor(rows, device=self.device)
         return torch.tensor(labels, device=self.device)[:, None]
+
+
+def _sent(now: Pass, where: str, found: Any) -> Any:
+    """What a module gave, the first of several things, on its way through the tap."""
+    own = found[0] if isinstance(found, tuple) else found
+    if not isinstance(own, Tensor):
+        return found
+    used = now.send("state", where, own)
+    return (used, *found[1:]) if isinstance(found, tuple) else used
 
 
 def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
@@ -309,4 +328,4 @@ def _block_of(path: str) -> str:
     return found.group(1) if found else path.partition("@")[0]
 
 
-_WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}; for your own torch module use heatcheck.wrap."
+_WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}; heatcheck.wrap reads other torch modules."
