@@ -331,6 +331,24 @@ def test_layers_of_an_encoder_are_sites_in_order_and_states_can_be_put_in():
         subject.run(batch, want=[Site("state", "encoder.layers.7")])
 
 
+def test_what_a_module_is_given_by_keyword_is_its_input():
+    class ByKeyword(Additive):
+        def forward(self, ids):
+            states, _ = self.encoder(self.embed(input=ids))
+            weights = self.attention(states=states)
+            return self.out((weights * states).sum(1)), weights
+
+    torch.manual_seed(0)
+    subject = hc.wrap(ByKeyword(), VOCABULARY)
+    assert subject.settings.embedding == "embed"
+    batch = subject.encode(EXAMPLES[:1])
+    given, site = Site("input", "attention"), subject.sites[-1]
+    run = subject.run(batch, want=[given, site])
+    assert run.parts[given].shape == (1, 6, 12)
+    even = subject.run(batch, edits={given: lambda own: 0 * own}, want=[site]).parts[site]
+    assert close(even, torch.full_like(even, 1 / 6))
+
+
 def test_weights_are_those_that_torch_hands_out():
     subject = shared("multi_head")
     batch = subject.encode(EXAMPLES[:1])

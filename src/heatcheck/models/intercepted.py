@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
 from heatcheck.errors import NotSupported
+from heatcheck.models.arguments import first_tensor, with_first_tensor
 from heatcheck.models.subject import Part, Site, Tap
 from heatcheck.models.weight_axes import Axes
 
@@ -179,20 +180,22 @@ class Interception:
     def _hook(self) -> None:
         for path, module in self._module.named_modules():
             self._hooks += [
-                module.register_forward_pre_hook(_entering(path)),
+                module.register_forward_pre_hook(_entering(path), with_kwargs=True),
                 module.register_forward_hook(_leaving(path)),
             ]
 
 
 def _entering(path: str) -> Any:
-    def hook(_: nn.Module, given: tuple[Any, ...]) -> Any:
+    def hook(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         now = ACTIVE.get()
         if now is None:
             return None
         now.at_work.append(path)
-        if not given or not isinstance(given[0], Tensor):
+        own = first_tensor(given, named)
+        if own is None:
             return None
-        return (now.send("input", now.use(path, "inputs"), given[0]), *given[1:])
+        used = now.send("input", now.use(path, "inputs"), own)
+        return None if used is own else with_first_tensor(given, named, used)
 
     return hook
 
