@@ -9,17 +9,18 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.models.arguments import first_tensor, with_first_tensor
+from heatcheck.models.attention import visible
 from heatcheck.models.classifier import NOT_AN_OPTION
 from heatcheck.models.encoding import options_of
 from heatcheck.models.hf.passing import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.pieces import encode_pieces
-from heatcheck.models.hf.trial import MADE_UP, reads_last_token, require_attention_in_every_layer
+from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Logits, Response, Weights
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
@@ -93,7 +94,9 @@ class Transformer(nn.Module):
             with torch.no_grad(), passing(Pass(tap, self._names)):
                 self.network(**batch.inputs)
             self._place(tuple(tap.passed))
-            self.reads_last = reads_last_token(self.network, self._names, batch, self.sites, self.blocks, self._called)
+            self.reads_last, self._width = try_out(
+                self.network, self._names, batch, self.sites, self.blocks, self._called
+            )
         except HeatcheckError:
             raise
         except Exception as error:  # whatever a family raises
@@ -161,8 +164,17 @@ class Transformer(nn.Module):
         return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
-        """The keys of the read-out that may carry weight: every token, [CLS] and [SEP] too."""
-        return batch.valid
+        """The keys that the read-out's query sees, [CLS] and [SEP] too: no padding, nothing beyond a sliding window.
+
+        The mask alone decides, so the last block is asked on empty states, and none before it is computed.
+        """
+        look = _Look(self.rows(batch))
+        size = (*batch.valid.shape, self._width)
+        empty = {place: torch.zeros(size, dtype=self.network.dtype, device=self.device) for place in self.blocks[-2:-1]}
+        gpu = [] if self.device.type == "cpu" else [self.device]
+        with torch.no_grad(), torch.random.fork_rng(gpu):  # dropout in a training draws no other numbers for this
+            self.run(batch, edits={Site("score", self.sites[-1].where): look, **empty})
+        return look.seen & batch.valid
 
     def response(self, batch: Batch) -> Response:
         """Other weights in the read-out's row, in all heads of the last layer.
@@ -172,8 +184,9 @@ class Transformer(nn.Module):
         """
         site, values = self.sites[-1], Site("value", self.sites[-1].where)
         start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
-        run = self.run(batch, want=[site, values, start])
-        rows = run.row[:, 0]
+        rows = self.rows(batch)
+        look = _Look(rows)
+        run = self.run(batch, edits={Site("score", site.where): look}, want=[site, values, start])
         one = torch.arange(len(batch), device=rows.device)
         state, decisions = run.parts[start][one, rows][:, None], run.logits.shape[1]
         alone = _row_of(batch, rows)
@@ -200,7 +213,7 @@ class Transformer(nn.Module):
         attention = run.parts[site][one, :, rows][:, None].expand(-1, decisions, -1, -1)
         if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
             raise NotSupported(f"{self.id}: more than the attention of its last block looks at other tokens.")
-        return Response(attention, self.readable(batch), logits)
+        return Response(attention, look.seen & batch.valid, logits)
 
     def _block(self, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
@@ -276,6 +289,18 @@ class Transformer(nn.Module):
             rows = [[int(number in chosen) for number in range(len(self.labels))] for chosen in sets]
             return torch.tensor(rows, device=self.device)
         return torch.tensor(labels, device=self.device)[:, None]
+
+
+class _Look:
+    """An edit that changes no scores, and notes which keys one row of each example sees in any head."""
+
+    def __init__(self, rows: Int[Tensor, " example"]) -> None:
+        self.rows = rows
+
+    def __call__(self, scores: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+        one = torch.arange(len(self.rows), device=scores.device)
+        self.seen = visible(scores[one, :, self.rows]).any(1)
+        return scores
 
 
 def _sent(now: Pass, where: str, found: Any) -> Any:

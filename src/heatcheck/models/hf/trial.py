@@ -8,7 +8,7 @@ its gradient tell; a network of which it is not so is refused by name.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool
@@ -36,10 +36,17 @@ def require_attention_in_every_layer(network: nn.Module, blocks: Sequence[Site],
         )
 
 
-def reads_last_token(
+class Tried(NamedTuple):
+    """`last`: the answer is read from a text's last token, as in most decoders, and not from its first."""
+
+    last: bool
+    width: int  # of a state
+
+
+def try_out(
     network: Any, names: Mapping[int, str], batch: Batch, sites: Sequence[Site], blocks: Sequence[Site], called: str
-) -> bool:
-    """Whether the answer is read from a text's last token, as in most decoders, or from its first."""
+) -> Tried:
+    """Where the answer is read, on a batch of texts of different lengths."""
     entered: list[Tensor] = []
 
     def leaf(own: Tensor) -> Tensor:
@@ -62,7 +69,7 @@ def reads_last_token(
             f"{called} carries something from token to token beside its attention. Choose a model that reads by "
             "attention alone."
         )
-    return last
+    return Tried(last, at_end.shape[-1])
 
 
 def _require_one_map(now: Pass, blocks: Sequence[Site], called: str) -> None:
