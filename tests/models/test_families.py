@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification
 import heatcheck as hc
 from heatcheck.errors import NotSupported
 from heatcheck.explainers import explain_one
-from heatcheck.models import differentiate, response
+from heatcheck.models import Site, differentiate, response
 from heatcheck.models.hf import Transformer
 from tiny_transformers import EXAMPLES, SIZE, tokenizer
 
@@ -146,6 +146,10 @@ def test_the_row_that_is_read_is_found_out(family: str, other: dict[str, Any], l
     with torch.no_grad():
         assert torch.allclose(found.logits(found.attention[:, None])[:, 0], subject.run(batch).logits, atol=1e-5)
     assert explain_one(subject, EXAMPLES, "gradient").values.any(1).all()
+    embedding = Site("embedding")  # CTRL scales it in place afterwards
+    looked_up = subject.network.get_input_embeddings()(batch.inputs["input_ids"]).detach().requires_grad_()
+    assert torch.equal(subject.run(batch, want=[embedding]).parts[embedding], looked_up)
+    assert torch.equal(subject.run(batch, edits={embedding: looked_up}).logits, subject.run(batch).logits)
 
 
 def test_what_is_refused_is_refused_wherever_it_is_named(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Transformer(nn.Module):
         room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
         if config.model_type in _POSITIONS_AFTER_PADDING:
             room -= config.pad_token_id + 1
-        self.longest = min(room, tokenizer.model_max_length)
+        self.longest = min(room, tokenizer.model_max_length) if room > 0 else tokenizer.model_max_length  # XLNet: -1
 
     def _install(self) -> None:
         try:
