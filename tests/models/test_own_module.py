@@ -349,6 +349,19 @@ def test_what_a_module_is_given_by_keyword_is_its_input():
     assert close(even, torch.full_like(even, 1 / 6))
 
 
+@pytest.mark.parametrize("kind", ["multi_head", "dot_product", "encoder", "merged"])
+def test_scores_are_what_weights_are_made_of(kind):
+    """Texts of one length: between texts that are run apart there are zeros, which no softmax gives."""
+    subject = shared(kind)
+    batch = subject.encode(EXAMPLES[:1])
+    weights, scores = subject.sites[-1], Site("score", subject.sites[-1].where)
+    with torch.no_grad():
+        run = subject.run(batch, want=[weights, scores])
+        even = subject.run(batch, edits={scores: lambda own: 0 * own.clamp(min=0)}, want=[weights]).parts[weights]
+    assert close(run.parts[scores].softmax(-1), run.parts[weights])
+    assert close(even, torch.full_like(even, 1 / even.shape[3]))
+
+
 def test_weights_are_those_that_torch_hands_out():
     subject = shared("multi_head")
     batch = subject.encode(EXAMPLES[:1])

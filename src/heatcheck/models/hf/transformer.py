@@ -25,7 +25,7 @@ from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Logits, Response, Weights
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
 
-# Families that are tried in the tests; most of the 340 that dispatch through transformers' registry should do.
+# Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 AT_ONCE = 4096  # other weights that are tried together, each on one token
@@ -172,7 +172,8 @@ class Transformer(nn.Module):
         size = (*batch.valid.shape, self._width)
         empty = {place: torch.zeros(size, dtype=self.network.dtype, device=self.device) for place in self.blocks[-2:-1]}
         gpu = [] if self.device.type == "cpu" else [self.device]
-        with torch.no_grad(), torch.random.fork_rng(gpu):  # dropout in a training draws no other numbers for this
+        # In a training dropout draws random numbers here too: no other run may differ for that.
+        with torch.no_grad(), torch.random.fork_rng(gpu, enabled=self.training):
             self.run(batch, edits={Site("score", self.sites[-1].where): look, **empty})
         return look.seen & batch.valid
 
