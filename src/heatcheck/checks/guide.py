@@ -26,6 +26,7 @@ from heatcheck.training import batches_by_length
 
 Right = Bool[np.ndarray, " example"]
 Answers = Int[np.ndarray, " example"]
+MUCH = 0.25  # of the weight, on tokens that belong to no word
 LOG_ODDS, REFITTED = {"guide": "log_odds"}, {"guide": "refitted"}
 
 
@@ -78,8 +79,8 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
     require_words(case.subject, "guide")
     if isinstance(case.subject, HasLayers):
         raise NotSupported(
-            f"the guide reads words with their weights alone, and {case.subject.id} gives much of its weight to [CLS] "
-            "and [SEP], and the rest to tokens that know the whole text."
+            f"the guide reads words with their weights alone. {case.subject.id} is a transformer: the tokens that it "
+            f"weighs have already read the whole text{_beside_words(case)}."
         )
     gold = case.gold
     if case.own.log_probabilities.shape[1] > 1:
@@ -101,6 +102,13 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
         settings={**asdict(settings), "not_run": not_run, "words": len(odds.place), "texts": int(odds.texts.sum())},
         seed=case.seed,
     )
+
+
+def _beside_words(case: Case) -> str:
+    """How much of the weight lies on [CLS], [SEP] and the like, where that is much."""
+    scores = case.scores("attention")
+    share = 1 - float(np.where(scores.valid, scores.values, 0.0).sum(1).mean())
+    return f", and {share:.0%} of its weight lies on tokens that belong to no word" if share > MUCH else ""
 
 
 def odds_of(case: Case, smoothing: float) -> WordOdds:

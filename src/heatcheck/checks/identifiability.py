@@ -95,17 +95,15 @@ def measure(case: Case, settings: IdentifiabilitySettings) -> CheckResult:
 def read_rows(subject: HasLayers, examples: Sequence[Example]) -> list[Row]:
     """The last layer's read-out row of each text, in float64."""
     site = subject.sites[-1]
-    values, scores = Site("value", site.where), Site("score", site.where)
+    values = Site("value", site.where)
     found: dict[int, Row] = {}
     for indices in batches_by_length(examples, 64):
         batch = subject.encode([examples[i] for i in indices])
         with torch.no_grad():
-            run = subject.run(batch, want=[site, values, scores])
+            run = subject.run(batch, want=[site, values])
         one = torch.arange(len(batch), device=run.row.device)
         attention = run.parts[site][one, :, run.row[:, 0]].double().cpu().numpy()
-        score = run.parts[scores][one, :, run.row[:, 0]]
-        # A key that the mask hides has the lowest score there is: causal models hide the future, local ones far tokens.
-        open_keys = (score > torch.finfo(score.dtype).min / 2).any(1) & readable_keys(subject, batch)
+        open_keys = readable_keys(subject, batch)
         of_keys = run.parts[values].double().cpu().numpy()
         for place, weights, vectors, seen in zip(indices, attention, of_keys, open_keys.cpu().numpy(), strict=True):
             found[place] = Row(_normal(weights[:, seen]), vectors[:, seen], seen)

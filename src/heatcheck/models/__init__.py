@@ -1,6 +1,6 @@
 """Subjects: the contract, the classifiers, the models whose answer is known, and how they are saved."""
 
-from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights
+from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights, visible
 from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
 from heatcheck.models.encoder import Encoder
 from heatcheck.models.encoding import unknown_words
@@ -92,6 +92,7 @@ __all__ = [
     "uniform_edits",
     "uniform_weights",
     "unknown_words",
+    "visible",
     "with_labels",
     "word_log_odds",
     "wrap",

@@ -41,7 +41,8 @@ def load_transformer(
             f"`heatcheck train TASK --model hf:{name}`."
         )
     _check_choice(called or f"hf:{name}", read.network.config, labels)
-    subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
+    with quiet():  # a family that is refused is refused in one sentence
+        subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
     if labels is not None:
         name_outputs(subject, labels)
     return subject.eval()
@@ -141,7 +142,8 @@ def make_transformer(
         torch.manual_seed(seed)
         network = kinds.from_config(config, dtype=torch.float32)
     network.load_state_dict(start.weights, strict=False)
-    return Transformer(network, start.tokenizer, name=f"hf:{start.name}", recipe=recipe)
+    with quiet():
+        return Transformer(network, start.tokenizer, name=f"hf:{start.name}", recipe=recipe)
 
 
 class _Read(NamedTuple):
