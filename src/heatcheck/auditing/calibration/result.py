@@ -95,8 +95,8 @@ class Calibration:
             judged = [verdict.judged for verdict in of_line]
             decided = {verdict.cell for verdict in of_line if verdict.judged in ("right", "wrong")}
             wrong = {verdict.cell for verdict in of_line if verdict.judged == "wrong"}
-            counts = [judged.count(kind) for kind in kinds]
-            found.append(Count(line, *counts, len(decided), len(decided - wrong)))
+            counts = [judged.count(kind) for kind in kinds] + [len(decided), len(decided - wrong)]
+            found.append(Count(line, *counts))
         return tuple(found)
 
     @property
