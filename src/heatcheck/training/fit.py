@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from heatcheck.data import Corpus, Vocabulary, build_vocabulary, load_task, read_vectors, texts_of
+from heatcheck.data import Corpus, Vocabulary, build_vocabulary, load_task, read_vectors, seen_in, texts_of
 from heatcheck.engine import Facts, FolderExists, read_json, whole_folder, write_json, write_whole
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
@@ -213,6 +213,7 @@ def fit_into(
     done = train_loop(subject, corpus, recipe, scratch, parents=parents, watch=watch)
     given_by = parents.get((recipe.impose or {}).get("parent", ""))
     test = evaluate(subject, corpus["test"].examples, impose=recipe.impose, parent=given_by)
+    subject.seen = seen_in(corpus)
     save(subject, scratch)
     write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
     write_json(

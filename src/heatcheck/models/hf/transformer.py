@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from heatcheck.data import Batch, Example
+from heatcheck.data import Batch, Example, Seen
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.classifier import NOT_AN_OPTION
 from heatcheck.models.encoding import options_of
@@ -44,6 +44,7 @@ class Transformer(nn.Module):
         self.tokenizer = tokenizer
         self.name = name
         self.recipe = recipe
+        self.seen: Seen | None = None
         config = network.config
         self.labels = tuple(str(config.id2label[number]) for number in range(config.num_labels))
         if config.num_labels == 1:
