@@ -62,6 +62,8 @@ def fit_in_words(fit: "Fit") -> None:
         rows.append([f"F1 ({fit.subject.labels[-1]})", f"{test.f1:.3f}", "", "", of_bag("f1")])
     columns = ["", "test", "95% interval", "always the commonest label", "bag of words"]
     table(columns, rows, f"{test.n:,} test examples")
+    if "not_fitted" in bag:
+        typer.echo(f"No bag of words beside it: {str(bag['not_fitted']).rstrip('.')}.")
     recipe = fit.subject.recipe
     if recipe and recipe.training["select_split"] == "test":
         typer.echo("The kept epoch is the best on test, as was published: these scores are optimistic.")
