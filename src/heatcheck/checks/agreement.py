@@ -16,6 +16,7 @@ from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
@@ -212,10 +213,7 @@ def _mean_tau(
 
 
 def _cost(case: Case, settings: AgreementSettings) -> int:
-    """Forward passes of one text: one for most explainers, one a word for leave-one-out, 50 steps for integration."""
-    words = sum(len(example.words) for example in case.examples)
-    each = {"leave_one_out": words, "integrated_gradients": 2 * 50 * len(case.examples), "random": 0}
-    return sum(each.get(name, 2 * len(case.examples)) for name in settings.explainers)
+    return to_explain(case, settings.explainers)
 
 
 agreement = Check(

@@ -255,7 +255,7 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
     facts = []
     for one in planned:
         costs = one.costs()
-        fits = plan_fits(one, max((cost.seconds / cost.passes for cost in costs if cost.passes), default=0.0))
+        fits = plan_fits(one, one.seconds_a_pass)
         checked = [cost._asdict() for cost in costs]
         n, fitted = len(one.case.examples), [fit._asdict() for fit in fits]
         rows_of = {"split": one.split, "available": one.available, "left_out": dict(one.rows.left_out)}
