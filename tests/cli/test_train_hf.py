@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from heatcheck.data import load_task
+from heatcheck.models import load
 from pretrained import as_rows, film_corpus, keep
 
 
@@ -21,10 +23,12 @@ def test_trained_explained_and_audited(heatcheck, mine, tmp_path):
     assert "bag of words" in out
     assert sorted(p.name for p in (tmp_path / "fit").iterdir()) == [
         "config.json",
+        "seen.safetensors",
         "training.json",
         "training.jsonl",
         "transformer",
     ]
+    assert load("fit").seen.split_of(load_task("films.jsonl")["train"].examples) == ["train"] * 48
     code, out, _ = heatcheck("explain", "fit", "a very good film", "--by", "attention,gradient", "--json")
     assert code == 0
     assert json.loads(out)["predicted"] in ("negative", "positive")

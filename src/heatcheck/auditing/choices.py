@@ -6,6 +6,7 @@ from typing import Any, get_args, get_type_hints
 
 from heatcheck.auditing.verdict import CardSettings
 from heatcheck.checks import CHECKS, Check
+from heatcheck.checks.result import explainers_of
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Subject
 
@@ -63,12 +64,7 @@ def _like(settings: Any, field: str, key: str, value: Any) -> Any:
 
 
 def explainers_in(chosen: Mapping[str, Any]) -> list[str]:
-    found = []
-    for settings in chosen.values():
-        for name in ("explainers", "rivals", "explainer"):
-            value = getattr(settings, name, ())
-            found += [value] if isinstance(value, str) else list(value)
-    return found
+    return [name for settings in chosen.values() for name in explainers_of(settings)]
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.passes import searches
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
@@ -169,5 +170,5 @@ counterfactual = Check(
     baseline="a floor that depends on the heatmap alone, and the relevances shuffled among the words",
     settings=CounterfactualSettings,
     measure=measure,
-    cost=lambda case, _: len(case.examples),
+    cost=lambda case, settings: len(case.examples) + searches(case, len(settings.epsilons) + 1),
 )

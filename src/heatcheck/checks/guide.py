@@ -280,6 +280,6 @@ guide = Check(
     baseline="uniform weights",
     settings=GuideSettings,
     measure=measure,
-    cost=lambda case, _: len(case.tested),
+    cost=lambda case, _: 0 if isinstance(case.subject, HasLayers) else len(case.tested),  # it is not for those
     plan=plan,
 )

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.other_weights import SWAPS, swapped_logits
+from heatcheck.checks.passes import to_try
 from heatcheck.checks.refitting import fits_of, imposing, said, seed_recipes, total_variation
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import Facts, stream
@@ -282,6 +283,6 @@ necessity = Check(
     baseline="the commonest label; the same model trained without learned attention",
     settings=NecessitySettings,
     measure=measure,
-    cost=lambda case, _: 2 * len(case.tested),
+    cost=lambda case, settings: 2 * len(case.tested) + to_try(case, 2 * settings.shuffles, len(case.tested)),
     plan=plan,
 )

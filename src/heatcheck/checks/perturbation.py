@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.checks.word_removals import Order, Wanted, losses, orders_of, random_order, read_without
 from heatcheck.engine import Facts, stream
@@ -214,10 +215,11 @@ def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, na
 
 def _cost(case: Case, settings: PerturbationSettings) -> int:
     """At most: what rankings share is read once."""
-    rankings = 2 * len(settings.explainers or RANKED) + settings.random_orders
+    explainers = settings.explainers or RANKED
+    rankings = 2 * len(explainers) + settings.random_orders
     lengths = [len(example.words) for example in case.examples[: settings.texts]]
     sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths if words > 1)
-    return 2 * len(settings.operators) * rankings * sizes
+    return 2 * len(settings.operators) * rankings * sizes + to_explain(case, explainers)
 
 
 perturbation = Check(
@@ -229,6 +231,7 @@ perturbation = Check(
     settings=PerturbationSettings,
     measure=measure,
     cost=_cost,
+    explains=lambda settings: settings.explainers or RANKED,
     default=False,  # hundreds of readings a text
     default_on=has_layers,
 )

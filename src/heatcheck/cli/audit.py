@@ -38,8 +38,8 @@ def audit(
     split: Annotated[
         str | None,
         typer.Option(
-            help="train, dev, test or all.",
-            show_default="test; all rows of a file without splits that the model was not trained on",
+            help="train, dev, test or all; all but test keep rows that the model was trained on.",
+            show_default="test, or all rows of other data without splits, less those it was trained on",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
@@ -237,6 +237,8 @@ def write(
         found.about["card"],
         made_with or {},
     ]
+    if found.left_out:
+        decides.append(found.left_out)
     folder = out or STORE / "audits" / content_id({"audit": decides})
     if out is None and folder.is_dir():
         shutil.rmtree(folder)  # the same audit, made again

@@ -13,7 +13,7 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
     facts = [
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
-        ("texts", f"{audit.n:,} of {audit.available:,}", f"split “{audit.split}”"),
+        ("texts", f"{audit.n:,} of {audit.available:,}", which_texts(audit)),
         (
             "accuracy on these texts",
             number(audit.accuracy),
@@ -23,6 +23,12 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
     ]
     units = audit.about.get("units", "words")  # audits of an older heatcheck do not say
     return facts if units == "words" else [*facts, ("scores are of", units, "")]
+
+
+def which_texts(audit: Audit) -> str:
+    """The split, and what is to be said of rows that the model was trained on."""
+    said = audit.about.get("training rows")
+    return f"split “{audit.split}”" + (f". {said}" if said else "")
 
 
 def commonest(audit: Audit) -> tuple[str, float] | None:

@@ -1,5 +1,6 @@
 """One training loop, its settings and presets, and how good a model is."""
 
+from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, steps_of, train
 from heatcheck.training.fits import Fits, fingerprint
@@ -32,6 +33,7 @@ __all__ = [
     "OF_TOKENS",
     "PRESETS",
     "STORE",
+    "BagOfWords",
     "Fit",
     "Fits",
     "LogisticRegression",
@@ -50,6 +52,7 @@ __all__ = [
     "epoch_batches",
     "evaluate",
     "fingerprint",
+    "fit_bag_of_words",
     "fit_job",
     "fit_jobs",
     "fit_logistic_regression",

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heatcheck.data import Batch, Example
+from heatcheck.data import Batch, Example, Seen
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.models.arguments import first_tensor, with_first_tensor
 from heatcheck.models.attention import visible
@@ -47,6 +47,7 @@ class Transformer(nn.Module):
         self.tokenizer = tokenizer
         self.name = name
         self.recipe = recipe
+        self.seen: Seen | None = None
         config = network.config
         self.labels = tuple(str(config.id2label[number]) for number in range(config.num_labels))
         if config.num_labels == 1:
