@@ -30,6 +30,10 @@ TRUTH = {
     "shifted@planted_contrast": ("no", "no", "unclear", "no", ANY),
     "gauge_twin@planted_keyword": ("no", "no", "unclear", "moot", "no"),
     "leaker@planted_contrast": ("no", "no", "no", "no", "no"),
+    # The heatmap's layer may as well be uniform, and the first layer does the lookup.
+    "two_layers@planted_lookup": ("yes", "yes", "no", "moot", "no"),
+    # Whoever knows what words say can count them without weights.
+    "majority_reader@planted_majority": ("no", ANY, ANY, "moot", ANY),
 }
 CHECKS = ["necessity", "gauge", "guide", "erasure", "permutation", "counterfactual", "adversarial_model"]
 QUICK = {
@@ -44,7 +48,7 @@ QUICK = {
 }
 
 # On planted_contrast unweighted words are right two times in three, and so much must be seen to lie above a half.
-TESTED = {"planted_keyword": 40, "planted_contrast": 400, "planted_lookup": 30}
+TESTED = {"planted_keyword": 40, "planted_contrast": 400, "planted_lookup": 30, "planted_majority": 400}
 
 
 @pytest.fixture(scope="module")

@@ -345,6 +345,53 @@ class Dial(Reader):
         return {}  # none is known
 
 
+class MajorityReader(Reader):
+    """Reads every cue alike.
+
+    The seven cues have ≥ .95 of the weight, in equal parts but for a twentieth of the jitter. Its answer is the
+    majority's: with a jitter of .5 at most, four cues have 4 e^{−.025} = 3.9 parts and three have at most 3.1. So the
+    attended words decide. Yet no weights are needed, in the model or outside of it: fillers say nothing, so under
+    uniform weights the sum of the cues has the same sign, and whoever knows what words say counts them without weights.
+    """
+
+    name = "majority_reader"
+    tasks = ("planted_majority",)
+
+    @cached_property
+    def noise(self) -> Float[Tensor, " word"]:
+        return torch.where(self.table[:, PLAIN.index("opinion")] != 0, 0.05, 1.0) * super().noise
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {}  # its gauge twin is found by the check of that name
+
+
+class TwoLayers(Reader):
+    """A lookup in two layers, the first of which does all the work.
+
+    In the first every token attends to the asked key (≥ .95), so every state says the asked value. The second, whose
+    weights are the heatmap, sits on that key too, over states that are all alike: like a bystander's output, this one's
+    is constant in the heatmap, and yet the task needs attention. Under uniform weights in *both* layers the output does
+    not depend on the question, so it is right one time in six; and so is any model whose weights ignore the question.
+    """
+
+    name = "two_layers"
+    tasks = ("planted_lookup",)
+    first = Site("attention", "first")
+    sites = (first, Site("attention"))
+
+    def attention_free(self) -> KnownAnswer:
+        return Uniform(self.like(Reader))  # a mean of means is the mean
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {WrongBystander.name: self.like(WrongBystander)}
+
+    def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
+        scores, votes = super()._look(batch, tap)
+        tokens = batch.scored.shape[1]
+        first = tap(self.first, masked_softmax(scores.expand(-1, -1, tokens, -1), batch.scored))
+        return scores, torch.einsum("eqk,ekl->eql", first[:, 0], votes)
+
+
 class Uniform(KnownAnswer):
     """Another subject's votes under uniform weights; its fillers say nothing, for the best of a family is meant."""
 
@@ -384,5 +431,16 @@ def _left(scored: Bool[Tensor, "example token"]) -> Int[Tensor, "example token"]
 
 
 KNOWN_ANSWERS: dict[str, type[KnownAnswer]] = {
-    kind.name: kind for kind in (Bystander, Dial, GaugeTwin, Leaker, Reader, Shifted, WrongBystander)
+    kind.name: kind
+    for kind in (
+        Bystander,
+        Dial,
+        GaugeTwin,
+        Leaker,
+        MajorityReader,
+        Reader,
+        Shifted,
+        TwoLayers,
+        WrongBystander,
+    )
 }
