@@ -9,6 +9,7 @@ from heatcheck.auditing import (
     STATES,
     CardSettings,
     judge_across,
+    judge_hard,
     judge_necessary,
     judge_out_of_context,
     judge_plausible,
@@ -180,6 +181,41 @@ def test_fits_that_failed_are_counted():
     assert few.reason.endswith("(1 fit could not be made)")
     none = judge_necessary(necessity(not_run={"seed 3": "killed", "seed 4": "killed"}), None, SETTINGS)
     assert none.reason == f"{REFIT} (2 of its fits could not be made)"
+
+
+# hard to manipulate ----------------------------------------------------------------------------------------------
+
+BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
+
+
+def permutation(q=(0.6, 0.8), evenness=0.5, texts=200):
+    return result("permutation", row("q", q, texts), row("evenness", evenness, texts), epsilon=0.05)
+
+
+def counterfactual(share=(0.3, 0.4)):
+    return result("counterfactual", row("U", share), row("U_upper", share))
+
+
+@pytest.mark.parametrize(
+    ("shuffles", "search", "state", "reason"),
+    [
+        (permutation((0.6, 0.8)), None, "no", ""),  # shuffles alone are enough for a no
+        (permutation((0.6, 0.8), evenness=0.99), None, "unclear", "moot here"),
+        (permutation((0.6, 0.8), texts=29), None, "unclear", f"{MORE}: at least 30 texts"),
+        (permutation((0.1, 0.2)), None, "not run", BOTH),  # and for nothing else
+        (None, counterfactual(), "not run", BOTH),
+        (None, None, "not run", BOTH),
+        (permutation((0.1, 0.2)), counterfactual((0.3, 0.4)), "yes", ""),
+        (permutation((0.6, 0.8)), counterfactual((0.8, 0.9)), "no", ""),
+    ],
+)
+def test_what_shuffles_decide_without_a_search(shuffles, search, state, reason):
+    line = judge_hard(shuffles, search, SETTINGS)
+    assert line.state == state
+    assert line.reason.startswith(reason) if reason else line.reason == ""
+    assert [m.name for m in line.evidence if m.name in ("q", "U")] == ["q"] * bool(shuffles) + ["U"] * bool(search)
+    if line.state == "not run" and line.evidence:
+        assert f"{line.evidence[0].value:.0%}" in line.sentence, "a number that is there is said"
 
 
 # works out of context --------------------------------------------------------------------------------------------
@@ -359,6 +395,23 @@ def test_a_check_that_was_refused_is_no_advice():
     assert card["necessary"].reason == REFIT
     decided = make_card({"guide": guide()}, 1.0, SETTINGS, {"guide": "refused"})
     assert decided["works out of context"].reason == ""
+
+
+def test_a_model_without_a_recipe_is_not_told_to_be_fitted_again():
+    why = "own cannot be retrained: it has no training recipe."
+    results = {"necessity": necessity(), "gauge": gauge(0.9)}
+    card = make_card(results, 1.0, SETTINGS, cannot_refit=why)
+    assert card["necessary"].reason == card["across models"].reason == why
+    assert card["works out of context"].reason == "heatcheck audit MODEL --checks guide"
+    refused = make_card(results, 1.0, SETTINGS, {"adversarial_model": "no."}, cannot_refit=why)
+    assert refused["across models"].reason == "adversarial_model was refused: no."
+
+
+def test_an_interval_without_ends_is_not_printed():
+    """Where some resamples have no headroom, N has no ends: with five labels and a weak model, say."""
+    line = judge_necessary(necessity(retrained=(-math.inf, math.inf)), None, SETTINGS)
+    assert "inf" not in line.reason
+    assert "(no interval)" in line.reason
 
 
 def test_thresholds_are_settings():

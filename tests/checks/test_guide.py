@@ -144,7 +144,7 @@ def share_of_first(corpus, share, seed):
     return replace(corpus, splits=splits)
 
 
-@pytest.mark.parametrize("seed", [2, 4])
+@pytest.mark.parametrize("seed", [3, 4])
 def test_leaving_out_badly_counted_words_is_no_gain(seed):
     """The rarer label has fewer than fifty texts to count words in: the noise of fillers drowns the one opinion.
 

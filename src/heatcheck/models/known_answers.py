@@ -80,7 +80,7 @@ class KnownAnswer:
         self.labels = VALUES if task == "planted_lookup" else LABELS
 
     id = property(lambda self: f"{self.name}@{self.task}")
-    sites = (Site("attention"),)
+    sites: tuple[Site, ...] = (Site("attention"),)
     recipe = None
 
     # What a subject is: two functions of the features ---------------------------------------------------------
