@@ -1,5 +1,7 @@
 """Uniform weights at every attention site: against masks by hand, in the check, and in recipes of retrained models."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 import torch
@@ -102,7 +104,7 @@ def test_a_maximum_has_no_interval():
 def test_retrained_models_have_no_attention_left(name, imposes, monkeypatch):
     subject, examples = (SUBJECTS | HIERARCHICAL)[name]
     seeds = [Recipe("task@0", {"encoder": "gru"}, {}, seed, {"name": "likelihood"}) for seed in range(FEW.seeds)]
-    monkeypatch.setitem(plan.__globals__, "seed_recipes", lambda *_: seeds)
+    monkeypatch.setattr(import_module("heatcheck.checks.necessity"), "seed_recipes", lambda *_: seeds)
     case = Case(subject, examples, labels=subject.labels)
     case.fits = "some"
     planned = [recipe.impose for recipe in plan(case, FEW) if recipe.impose is not None]
