@@ -301,9 +301,9 @@ def _family(case: Case) -> str:
     else:
         encoder = f"{model['encoder']} encoder ({model['hidden']} hidden)"
         kind = f"{encoder}, {model['attention']} attention, {model['decoder']} decoder"
-    if (sites := len(case.subject.sites)) > 1:
-        kind = f"{kind}, without attention at all {sites} sites"
-    return f"{kind}; at most {recipe.training['epochs']} epochs over {texts:,} texts"
+    sites = len(case.subject.sites)
+    free = f"; without attention: uniform weights at all {sites} sites" if sites > 1 else ""
+    return f"{kind}; at most {recipe.training['epochs']} epochs over {texts:,} texts{free}"
 
 
 necessity = Check(

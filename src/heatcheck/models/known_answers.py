@@ -201,12 +201,16 @@ class KnownAnswer:
         return Response.linear(weights, batch.scored, votes[:, None], torch.zeros(1, len(self.labels)))
 
     def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
+        """Scores and votes behind the heatmap."""
+        text, scores = self._read(batch, tap)
+        return scores, tap(Site("state"), self.votes(text))
+
+    def _read(self, batch: Batch, tap: Tap) -> tuple[View, Float[Tensor, "example 1 1 token"]]:
         tokens = batch.inputs["tokens"]
         features = tap(Site("embedding"), self.table[tokens])
         question = self.table[batch.inputs["question"]] if "question" in batch.inputs else None
         text = View(features, question, batch.scored)
-        votes = tap(Site("state"), self.votes(text))
-        return (self.scores(text) + self.noise[tokens])[:, None, None, :], votes
+        return text, (self.scores(text) + self.noise[tokens])[:, None, None, :]
 
 
 class Reader(KnownAnswer):
@@ -386,10 +390,12 @@ class TwoLayers(Reader):
         return {WrongBystander.name: self.like(WrongBystander)}
 
     def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
-        scores, votes = super()._look(batch, tap)
-        tokens = batch.scored.shape[1]
-        first = tap(self.first, masked_softmax(scores.expand(-1, -1, tokens, -1), batch.scored))
-        return scores, torch.einsum("eqk,ekl->eql", first[:, 0], votes)
+        text, scores = self._read(batch, tap)
+        said = tap(Site("state", "first"), self.votes(text))
+        of_each = tap(Site("score", "first"), scores.expand(-1, -1, batch.scored.shape[1], -1))
+        weights = tap(self.first, masked_softmax(of_each, batch.scored))
+        looked_up = tap(Site("context", "first"), torch.einsum("eqk,ekl->eql", weights[:, 0], said))
+        return scores, tap(Site("state"), looked_up)
 
 
 class Uniform(KnownAnswer):
