@@ -78,9 +78,11 @@ def test_no_guide_can_be_judged_where_words_say_everything_or_nothing():
 def test_all_right_passes():
     found = made()
     by_line = {count.line: count for count in found.counts}
-    assert [by_line[line].decided for line in LINES] == [13 * 16, 13 * 16, 13 * 11, 13 * 5, 13 * 9]
-    assert sum(count.moot for count in found.counts) == 13 * (3 + 9)
-    assert by_line[ACROSS].not_asserted == 13 * 5
+    known = {line: [known[line] for known in TRUTH.values() if line in known] for line in LINES}
+    for line, count in by_line.items():
+        assert count.decided == 13 * sum(truth in ("yes", "no") for truth in known[line])
+        assert count.moot == 13 * known[line].count("moot")
+        assert count.not_asserted == 13 * known[line].count("not no")
     assert not found.faults
     assert found.passed
 
@@ -234,6 +236,8 @@ def test_nuisance_leaves_the_truth_alone(cell):
         assert evaluate(subject, examples).accuracy == 1.0
         batch = subject.encode(examples)
         weights = subject.run(batch, want=[Site("attention")]).parts[Site("attention")][:, 0, 0]
+        if cell.subject == "majority_reader":  # on all cues together
+            weights = (weights * batch.marks["rationale"]).sum(1, keepdim=True)
         assert cell.subject == "gauge_twin" or weights.max(1).values.min() >= 0.95
     assert len(scales) > 1
     assert len(lengths) > 3
@@ -256,7 +260,7 @@ def test_the_least_weight_is_the_one_promised():
 
 def test_jobs_are_named_by_what_decides_them(monkeypatch):
     jobs = plan_jobs(CalibrationSettings(seeds=3, first_seed=4))
-    assert len({job.id for job in jobs}) == len(jobs) == 2 * 2 + 3 * 3 + 3  # decoys of two corpora; tasks; dials
+    assert len({job.id for job in jobs}) == len(jobs) == 2 * 2 + 3 * 4 + 3  # decoys of two corpora; tasks; dials
     again = plan_jobs(CalibrationSettings(seeds=3, first_seed=4))
     assert [job.id for job in again] == [job.id for job in jobs]
     more = plan_jobs(CalibrationSettings(seeds=4, first_seed=4))

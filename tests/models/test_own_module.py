@@ -595,3 +595,20 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     exec(code, {})
     assert "softmax: example key 1" in capsys.readouterr().out
     assert (tmp_path / "report.html").is_file()
+
+
+# What cannot be followed is no advice -----------------------------------------------------------------------------
+
+
+def test_a_wrapped_module_is_not_told_to_be_retrained():
+    """It has no recipe: neither its card nor a check that compares with other fits may send its owner to --refit."""
+    subject = shared("additive")
+    data = ([example.text for example in EXAMPLES], [subject.labels[0]] * len(EXAMPLES))
+    settings = {"necessity.draws": 50, "necessity.shuffles": 2}
+    found = hc.audit(subject, data, checks=["necessity"], settings=settings)
+    why = f"{subject.id} has no training recipe, so heatcheck cannot retrain it."
+    assert {line.reason for line in found.card.every_line if "retrain" in line.reason} == {why}
+    assert found.card.across.reason == why
+    assert not [line for line in found.card.every_line if "--refit" in line.reason]
+    with pytest.raises(BadInput, match=r"no training recipe, so heatcheck cannot retrain it: leave it out\."):
+        hc.audit(subject, data, checks=["seed_variance"])

@@ -14,7 +14,7 @@ import torch
 
 from heatcheck import __version__
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
-from heatcheck.auditing.fitting_again import fits_for, made_up, numbered
+from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.auditing.verdict import Card, CardSettings, make_card
 from heatcheck.checks import CHECKS, Case, CheckResult
@@ -347,7 +347,7 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         n=len(case.examples),
         available=plan.available,
         seed=case.seed,
-        card=make_card(results, case.logit_scale, plan.card, not_run),
+        card=make_card(results, case.logit_scale, plan.card, not_run, cannot_refit=cannot_refit(case.subject)),
         results=results,
         examples=_looked(case),
         not_run={**not_run, **parts_not_run},

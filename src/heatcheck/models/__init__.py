@@ -25,6 +25,7 @@ from heatcheck.models.parts import (
     require_words,
     token_weights,
     uniform_edits,
+    uniform_everywhere,
 )
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
@@ -90,6 +91,7 @@ __all__ = [
     "token_log_odds",
     "token_weights",
     "uniform_edits",
+    "uniform_everywhere",
     "uniform_weights",
     "unknown_words",
     "visible",

@@ -128,3 +128,24 @@ def uniform_edits(subject: Subject, batch: Batch) -> Edits:
         allowed = subject.allowed(site, batch)
         found[site] = impose((allowed / allowed.sum(-1, keepdim=True).clamp(min=1))[:, None])
     return found
+
+
+def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
+    """The same weight for each key that may carry some, at every attention site: no attention of its own is left.
+
+    >>> from heatcheck.data import load_task
+    >>> from heatcheck.models import load
+    >>> subject = load("known:two_layers@planted_lookup")
+    >>> edits = uniform_everywhere(subject, subject.encode(load_task("planted_lookup")["test"].examples[:2]))
+    >>> [str(site) for site in edits]
+    ['attention:first', 'attention']
+    """
+    if isinstance(subject, AttendsToParts) or len(subject.sites) == 1:
+        return uniform_edits(subject, batch)
+    return dict.fromkeys(subject.sites, _even)
+
+
+def _even(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+    """The same weight for what any head sees: a masked key has exactly none, in every head."""
+    visible = (own > 0).any(1, keepdim=True)
+    return (visible / visible.sum(-1, keepdim=True).clamp(min=1)).to(own.dtype).expand_as(own)

@@ -14,6 +14,7 @@ Truth: TypeAlias = Literal["yes", "no", "moot", "not no"]
 
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 KEYWORD, CONTRAST, LOOKUP = "planted_keyword", "planted_contrast", "planted_lookup"
+MAJORITY = "planted_majority"
 DECOY = "decoy"
 
 
@@ -50,6 +51,11 @@ TRUTH: dict[Cell, Mapping[str, Truth]] = {
     Cell("shifted", LOOKUP): _known("no", "no", "yes", "moot", "not no"),
     Cell("gauge_twin", KEYWORD): _known("no", "no", "moot", "moot", "no"),
     Cell("leaker", CONTRAST): _known("no", "no", "no", "no", "no"),
+    # The first layer looks the answer up, and the heatmap is the second's: needed, and not by the heatmap's layer.
+    Cell("two_layers", LOOKUP): _known("yes", "yes", "no", "moot", "no"),
+    # A heatmap has no sign, so it cannot tell cues for the answer from cues against it: whether another method's words
+    # matter more is not asserted, nor how far the weights of seven cues can move.
+    Cell("majority_reader", MAJORITY): {NECESSARY: "no", OUT_OF_CONTEXT: "moot"},
 }
 # A decoy's training decides where its weights go, so two of its lines are anybody's guess. So is the third: that its
 # honest twin has another heatmap is a witness only beyond what seeds do, and seeds of a recurrent model, whose every
