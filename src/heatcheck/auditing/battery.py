@@ -144,9 +144,10 @@ class Plan:
         for name, chosen in self.checks.items():
             check = CHECKS[name]
             wanted = set(check.explains(chosen))
-            passes = max(0, check.cost(self.case, chosen) - to_explain(self.case, wanted & explained))
-            explained |= wanted if passes else set()
-            seconds = self.seconds_a_pass * passes + (STATISTICS + check.beside(self.case, chosen) if passes else 0.0)
+            alone = check.cost(self.case, chosen)
+            passes = max(0, alone - to_explain(self.case, wanted & explained))
+            explained |= wanted if alone else set()
+            seconds = self.seconds_a_pass * passes + (STATISTICS + check.beside(self.case, chosen) if alone else 0.0)
             found.append(Planned(name, check.question, plain_settings(chosen), passes, seconds))
         return found
 
