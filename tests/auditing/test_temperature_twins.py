@@ -54,7 +54,9 @@ def assert_same(one, other):
     assert [line.state for line in one.every_line] == [line.state for line in other.every_line]
     mine, theirs = numbers(one), numbers(other)
     assert mine.keys() == theirs.keys()
-    off = {name: (mine[name], theirs[name]) for name in mine if not np.isclose(mine[name], theirs[name], rtol=0, atol=1e-6)}
+    off = {
+        name: (mine[name], theirs[name]) for name in mine if not np.isclose(mine[name], theirs[name], rtol=0, atol=1e-6)
+    }
     assert not off
 
 

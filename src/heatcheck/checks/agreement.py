@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float
 from scipy.special import softmax
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Scores, of_words
@@ -32,15 +32,17 @@ class AgreementSettings:
     top_k: int = 3
     level: float = 0.05  # a correlation counts as significant at p <= level
     shuffles: int = 10  # of the mechanical floor
+    logits: str = STANDARDISED  # that explainers of a probability read; or "published", the model's own
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
         at_least_one(self, "agreement", "top_k", "shuffles", "draws")
+        known_logits(self, "agreement")
 
 
 def measure(case: Case, settings: AgreementSettings) -> CheckResult:
     """Every explainer against every other, τ-b and p an example; sizes only, as a heatmap shows."""
-    scores, not_run = case.available(settings.explainers)
+    scores, not_run = case.available(settings.explainers, settings.logits)
     names = list(scores)
     if len(names) < 2:
         raise BadInput(f"agreement compares explainers, and only {names} could be run.")
@@ -154,7 +156,11 @@ def _mechanical_floors(
         factor = np.divide(scores["gradient"].values, weights, out=np.zeros_like(weights), where=weights > 0)
         rivals = [weights * np.take_along_axis(factor, order, 1) for order in shuffled]
         yield ("attention", "gradient"), "relevances shuffled", _mean_tau(weights, rivals, valid)
-    if "leave_one_out" in scores and "relevance" in scores and _is_context_free(case, scores["leave_one_out"]):
+    if (
+        "leave_one_out" in scores
+        and "relevance" in scores
+        and _is_context_free(case, settings, scores["leave_one_out"])
+    ):
         # Without context a deleted word changes the logit by α_t (r_t − s) / (1 − α_t), s = Σ α_t r_t.
         total = weights.sum(1, keepdims=True)
         share = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
@@ -168,7 +174,7 @@ def _mechanical_floors(
         yield ("attention", "leave_one_out"), "relevances shuffled", _mean_tau(weights, rivals, valid)
 
 
-def _is_context_free(case: Case, found: Scores) -> bool:
+def _is_context_free(case: Case, settings: AgreementSettings, found: Scores) -> bool:
     """Whether deleting a word only takes its term out of the weighted sum: if not, that sum has no floor to give."""
     readout = case.readout
     if readout is None:
@@ -178,8 +184,9 @@ def _is_context_free(case: Case, found: Scores) -> bool:
     terms = weights[..., None] * votes
     without = (terms.sum(1, keepdims=True) - terms) / rest + readout.bias[:, 0][:, None]
     label = case.predicted[:, None, None]
-    p = np.take_along_axis(softmax(without, -1), label, 2)[..., 0]
-    loss = np.take_along_axis(softmax(readout.logits[:, 0], -1), label[:, 0], 1) - p
+    scale = case.scale_of(settings.logits)
+    p = np.take_along_axis(softmax(scale * without, -1), label, 2)[..., 0]
+    loss = np.take_along_axis(softmax(scale * readout.logits[:, 0], -1), label[:, 0], 1) - p
     expected, tokens = (
         np.concatenate(
             [row[found.valid[at, : len(row)]] for at, row in enumerate(of_words(each, readout.word, case.examples))]

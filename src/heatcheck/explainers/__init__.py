@@ -99,10 +99,14 @@ def find_explainer(name: str) -> Explainer:
     return EXPLAINERS[name]
 
 
-def explain_one(subject: Subject, examples: Sequence[Example], name: str, *, seed: int = 0) -> Scores:
-    """Scores over the words of each example."""
+def explain_one(
+    subject: Subject, examples: Sequence[Example], name: str, *, seed: int = 0, scale: float = 1.0
+) -> Scores:
+    """Scores over the words of each example; `scale` multiplies the logits, for those explainers that depend on it."""
     explainer = find_explainer(name)
-    return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+    if explainer.at_scale is None or scale == 1.0:
+        return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+    return pad_scores(explainer, examples, explainer.at_scale(subject, examples, seed, scale))
 
 
 def explain(
@@ -114,6 +118,9 @@ def explain(
     seed: int = 0,
 ) -> Explanation:
     """Each explainer's score for each word of one text; None where it gives a word none.
+
+    Explainers of a probability (leave-one-out, gradients and others) show the model's own. An audit ranks by a
+    standardised one (docs/card.md), so that a model and a more confident twin of it are judged alike.
 
     >>> from heatcheck.models import load
     >>> explain(load("known:reader@planted_contrast"), "but dull", by=["attention"])["attention"][1][0]

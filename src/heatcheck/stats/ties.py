@@ -48,11 +48,14 @@ def average_ranks(
 
 
 def level_ties(
-    values: Float[np.ndarray, "example item"], valid: Bool[np.ndarray, "example item"] | None = None
+    values: Float[np.ndarray, "example item"],
+    valid: Bool[np.ndarray, "example item"] | None = None,
+    noise: Float[np.ndarray, " example"] | None = None,
 ) -> Float[np.ndarray, "example item"]:
     """The values, those whose sizes differ by rounding only made equal: each run takes its smallest size.
 
-    No size moves by more than the tolerance, however long the run. Signs stay, but what is nothing is 0.
+    No size moves by more than the tolerance, however long the run. Signs stay, but what is nothing is 0. `noise` is how
+    far rounding goes in a row whose values are differences of larger numbers.
 
     >>> level_ties(np.array([[0.5, -0.3, 0.3 + 1e-12, 1e-15]]))
     array([[ 0.5, -0.3,  0.3,  0. ]])
@@ -62,12 +65,14 @@ def level_ties(
     order = np.argsort(sizes, axis=1)
     ordered = np.take_along_axis(sizes, order, axis=1)
     nothing = OF_LARGEST * np.where(valid, sizes, 0.0).max(axis=1, initial=0.0, keepdims=True)
+    if noise is not None:
+        nothing = np.maximum(nothing, noise[:, None])
     ordered = np.where(ordered <= nothing, 0.0, ordered)
     with np.errstate(invalid="ignore"):  # infinite padding less infinite padding
         apart = np.diff(ordered, axis=1)
     near = (apart > 0) & (apart <= np.maximum(nothing, OF_ITSELF * ordered[:, :-1]))
     for row in np.flatnonzero(near.any(axis=1)):
-        _level_run(ordered[row], float(nothing[row, 0]))
+        _level_run(ordered[row, : valid[row].sum()], float(nothing[row, 0]))
     levelled = np.empty_like(sizes)
     np.put_along_axis(levelled, order, ordered, axis=1)
     return np.where(valid, np.copysign(levelled, values) + 0.0, values)
