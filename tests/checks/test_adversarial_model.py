@@ -11,10 +11,10 @@ from heatcheck.checks.adversarial_model import (
     AdversarialModelSettings,
     Point,
     _as_close_as_seeds,
+    _cost_of_divergence,
     _excess,
     _instances,
     _reach,
-    _slope,
 )
 from heatcheck.data import Corpus, Example, Split, load_task
 from heatcheck.errors import BadInput, NotSupported, UnknownName
@@ -178,11 +178,16 @@ def test_excess_by_hand():
     assert (alone.low, alone.high) == (-np.inf, np.inf), "one other seed shows no spread"
 
 
-def test_slope_is_least_squares_through_the_origin():
-    generator = np.random.default_rng(0)
-    jsd, tvd = generator.uniform(0, 1, size=(2, 7))
-    expected = np.linalg.lstsq(jsd[:, None], tvd, rcond=None)[0]
-    np.testing.assert_allclose(_slope(np.concatenate([jsd, tvd])[None]), expected)
+def test_cost_is_what_the_farthest_model_s_answers_differ_more_than_an_imitator_s():
+    case = Case(*SUBJECTS["average"], labels=("no", "yes"))
+    base = np.array([0.9, 0.7, 0.2, 0.6])
+    star, imitator = point([0.5] * 4, base[::-1], base), point([0.1] * 4, base, base, model="imitator")
+    (found,) = _cost_of_divergence(case, AdversarialModelSettings(), [star, imitator], [imitator, star])
+    assert found.value == pytest.approx(star.mean("tvd_tempered") - imitator.mean("tvd_tempered"))
+    assert found.value > 0.05
+    assert found.n == 4
+    assert not list(_cost_of_divergence(case, AdversarialModelSettings(), [imitator], [imitator])), "no cost of itself"
+    assert not list(_cost_of_divergence(case, AdversarialModelSettings(), [star], [star])), "no imitator, no cost"
 
 
 def test_reach_is_the_farthest_mixture_of_models_that_keeps_the_answers():
@@ -219,16 +224,17 @@ def test_the_plan_and_what_is_measured_agree_and_a_missing_fit_loses_nothing_els
         strengths=(1e-3, 1.0), epochs=1, seeds=3, starts=("fresh", "parent"), scorer_only=True, epsilons=(0.05,)
     )
     recipes = check.plan(trained, settings)
-    assert len({recipe.id for recipe in recipes}) == len(recipes) == settings.fits == 2 + 1 + 2 * 3
+    assert len({recipe.id for recipe in recipes}) == len(recipes) == settings.fits == 2 + 1 + 1 + 2 * 3
     assert check.cost(trained, settings) == 60 * (1 + len(recipes))
     assert trained.fits.recipe not in recipes, "the subject is not fitted again"
     kinds = [
         (r.loss["start"], r.loss["trains"], r.loss["strength"]) for r in recipes if r.loss["name"] == "adversarial"
     ]
-    assert kinds == [
+    assert kinds[0] == ("fresh", "all", 0.0), "the imitator"
+    assert kinds[1:] == [
         (*kind, s) for kind in (("fresh", "all"), ("parent", "all"), ("parent", "attention")) for s in (1e-3, 1.0)
     ]
-    lost = recipes[3]
+    lost = recipes[4]
     outcomes = trained.fits.make([recipe for recipe in recipes if recipe != lost])
     assert {outcome.state for outcome in outcomes} == {"done"}
     result = check.measure(trained, settings)
@@ -240,7 +246,7 @@ def test_the_plan_and_what_is_measured_agree_and_a_missing_fit_loses_nothing_els
     assert [m.by["seed"] for m in result.measurements if m.name == "jsd" and m.by["model"] == "seed"] == [1, 2]
     assert result.find("jsd", model="instance", epsilon=0.05).n == 30
     assert not [m for m in result.measurements if m.by.get("model") == "gauge"], "a recurrent model has none"
-    assert result.find("rise").value >= 0
+    assert result.find("tvd_tempered", model="imitator").n == 60
     assert result.find("reach").value >= 0
     assert all(np.isfinite(m[1]) for m in result.measurements)
     again = check.measure(trained, settings)
@@ -252,7 +258,8 @@ def test_restarts_and_the_published_loss_are_other_fits(trained):
     assert len(two) == len(one) + 1
     published = check.plan(trained, AdversarialModelSettings(strengths=(1e-3,), as_published=True))
     assert [r.loss.get("as_published") for r in published][-1] is True
-    assert {r.id for r in published} & {r.id for r in one} == {r.id for r in one[:-1]}, "honest fits are the same ones"
+    honest = {r.id for r in one if r.loss["name"] != "adversarial"}
+    assert {r.id for r in published} & {r.id for r in one} == honest, "honest fits are the same ones"
 
 
 def test_without_any_other_seed_it_says_so(trained, tmp_path):
@@ -268,8 +275,9 @@ def test_without_any_other_seed_it_says_so(trained, tmp_path):
     ("settings", "error", "sentence"),
     [
         ({"seeds": 1}, BadInput, "counts the audited model too, so at least 2"),
-        ({"strengths": ()}, BadInput, "strengths must be numbers of at least 0"),
-        ({"strengths": (-1.0,)}, BadInput, "strengths must be numbers of at least 0"),
+        ({"strengths": ()}, BadInput, "strengths must be numbers above 0"),
+        ({"strengths": (0.0, 1e-3)}, BadInput, "the imitator, which has strength 0, is always trained"),
+        ({"strengths": (-1.0,)}, BadInput, "strengths must be numbers above 0"),
         ({"strengths": (1e-3, 1e-3)}, BadInput, "strengths names one twice"),
         ({"starts": ("here",)}, UnknownName, "value for adversarial_model.starts 'here'"),
         ({"slack": 1.5}, BadInput, "changes of probability"),

@@ -10,7 +10,7 @@ from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.agreement import AgreementSettings
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput
-from heatcheck.explainers import Scores
+from heatcheck.explainers import Scores, gradient_contains_weight
 from heatcheck.models import load
 from subjects import SINGLE, SUBJECTS
 
@@ -108,12 +108,34 @@ def test_the_floor_of_leave_one_out_follows_the_renormalisation():
 
 
 @pytest.mark.parametrize(("name", "floor"), [("average", True), ("lstm", False), ("cnn", False), ("pair merge", False)])
-def test_only_a_context_free_model_has_a_floor_of_leave_one_out(name, floor):
-    """Elsewhere a deleted word changes other states too, and the formula of the floor is not about that model."""
+def test_only_a_context_free_model_has_a_mechanical_floor(name, floor):
+    """Elsewhere a word acts through other states too, and the formulas of the floors are not about that model."""
     subject, examples = SUBJECTS[name]
     found = measure(Case(subject, examples, labels=subject.labels), QUICK)
-    assert ("floor:attention|leave_one_out" in found.per_example) == floor
-    assert "floor:attention|gradient" in found.per_example
+    for rival in ("gradient", "leave_one_out"):
+        assert (f"floor:attention|{rival}" in found.per_example) == floor
+        assert (rival in found.settings["without_floor"]) == (not floor), "said, and why"
+    named = {m.by["pair"][1] for m in found.measurements if m.name == "tau_mechanical_floor"}
+    assert named == ({"gradient", "leave_one_out"} if floor else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("none linear", True),
+        ("average three labels", True),
+        ("pair average", True),  # its decoder is not linear, its states have no context
+        ("gru", False),
+        ("conv", False),
+        ("pair dot", False),  # a CNN
+        ("seq2seq", False),
+        ("reader@planted_keyword", True),
+    ],
+)
+def test_whether_a_gradient_contains_the_weight_is_seen_and_not_read_off_a_name(name, expected):
+    subject, examples = SUBJECTS[name]
+    assert gradient_contains_weight(subject, examples) is expected
+    assert gradient_contains_weight(subject, examples, seed=1) is expected, "whichever words lose their weight"
 
 
 def test_count_in_is_count_out_and_exclusions():

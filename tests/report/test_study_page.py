@@ -72,6 +72,11 @@ def test_the_floor_of_a_jsd_is_shown_only_where_it_holds(page):
     assert page.text.count("a lower bound. Its floor and its null") == 1
 
 
+def test_only_models_without_context_have_a_mechanical_floor(page):
+    assert page.text.count("There is none for BiLSTM, tanh: it needs a model in which each word acts through its") == 1
+    assert page.text.count("There is none for average, tanh; BiLSTM, tanh: it needs") == 1, "leave-one-out: for neither"
+
+
 def test_all_models_are_columns_of_their_task(page):
     heads = re.findall(r'<table class="models">\s*<thead>(.*?)</thead>', page.source, re.DOTALL)
     assert [re.findall(r'class="number">([^<]*)<', head) for head in heads] == [["average, tanh", "BiLSTM, tanh"]] * 2
@@ -82,7 +87,7 @@ def test_all_models_are_columns_of_their_task(page):
 
 def test_the_summary_counts_the_statements(page):
     assert "Of 6 numbers of the paper that are about these models, 3 lie inside" in page.text
-    assert cells(page, "all")[0][:5] == ["all", "6", "3", "1", "2"]
+    assert cells(page, "all")[0][:6] == ["all", "6", "3", "1", "2", "0.050"], "4.303 · 0.01 · √(4/3)"
     assert cells(page, "all")[1][:5] == ["all", "2", "1", "1", "0"]
 
 

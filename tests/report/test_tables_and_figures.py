@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from dataclasses import replace
 
 import audits
 import duckdb
@@ -11,8 +12,10 @@ import pytest
 
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report import write_figures, write_report, write_tables
+from heatcheck.report.check_tables import tables_of
 from heatcheck.report.examples import browse
 from heatcheck.report.figures import draw, script
+from heatcheck.report.figures.agreement import tau_histogram
 
 
 def read(path):
@@ -103,6 +106,18 @@ def test_the_numbers_behind_each_figure(tmp_path):
     rows = list(csv.DictReader(histogram.read_text(encoding="utf-8").splitlines()))
     counted = sum(int(row["texts"]) for row in rows if row.get("texts"))
     assert counted == 20  # every text stands in one bar of one class
+
+
+def test_where_there_is_no_mechanical_floor_table_and_figure_say_so():
+    with_floor = audits.agreement(audits.many(6))
+    measurements = tuple(m for m in with_floor.measurements if m.name != "tau_mechanical_floor")
+    settings = {**with_floor.settings, "without_floor": {"gradient": "it has context"}}
+    without = replace(with_floor, measurements=measurements, settings=settings)
+    said = [tables_of(result)[0].caption for result in (with_floor, without)]
+    assert said[0].endswith("a mean τ no higher than its mechanical floor says nothing about the words")
+    assert said[1].startswith("Attention and each rival; no mechanical floor for gradient")
+    captions = [tau_histogram(result, {}).caption for result in (with_floor, without)]
+    assert ["There is no mechanical floor" in caption for caption in captions] == [False, True]
 
 
 def test_unknown_formats_are_named(tmp_path):

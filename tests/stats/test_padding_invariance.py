@@ -176,6 +176,7 @@ UNPADDED = {
     "top_agreement_floor",
     "bracket_weights",
     "freedom",
+    "further_half_width",
     "margin_bounds",
     "null_space",
     "pairs_interval",

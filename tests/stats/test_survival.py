@@ -42,6 +42,31 @@ def test_where_all_have_fallen_the_interval_is_not_nothing():
     assert curve.high[0] == share_interval(0, 20).high > 0.16
 
 
+def test_where_all_have_fallen_it_does_not_matter_when():
+    curve = kaplan_meier(np.arange(1.0, 21), np.ones(20, bool))
+    assert curve.high[-1] == pytest.approx(share_interval(0, 20).high)
+
+
+def test_the_last_band_counts_those_at_risk():
+    """Seventeen of twenty were not watched to the end: three that fell say as little as three of three."""
+    times = np.array([1.0] * 17 + [5.0] * 3)
+    curve = kaplan_meier(times, times == 5)
+    assert (curve.surviving, curve.at_risk) == (0, 3)
+    assert curve.high[0] == pytest.approx(share_interval(0, 3).high)
+    assert (1 - curve.high[0]) ** 3 == pytest.approx(0.025), "a larger share would let all three fall more rarely"
+
+
+def test_the_last_band_is_the_product_of_betas_by_brute_force():
+    """6 of 20 fall, 8 are lost, 4 of 6 fall, 1 is lost, the last falls."""
+    times = np.array([1.0] * 6 + [2.0] * 8 + [3.0] * 4 + [4.0] + [5.0])
+    curve = kaplan_meier(times, np.isin(times, (1, 3, 5)))
+    assert (curve.at_risk.tolist(), curve.surviving[-1]) == ([20, 6, 1], 0)
+    draw = np.random.default_rng(0)
+    product = draw.beta(15, 6, 200_000) * draw.beta(3, 4, 200_000) * draw.beta(1, 1, 200_000)
+    assert curve.high[-1] == pytest.approx(np.quantile(product, 0.975), abs=0.02)
+    assert curve.high[-1] < curve.high[-2]
+
+
 def test_nothing_happened():
     curve = kaplan_meier(np.full(3, 9.0), np.zeros(3, bool))
     assert len(curve.times) == 0

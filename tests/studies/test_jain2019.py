@@ -10,7 +10,7 @@ import pytest
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.studies import STUDIES, compare, read_published
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.jain2019 import QUICK, Settings, quantities, run
+from heatcheck.studies.jain2019 import QUICK, Settings, quantities, run, shares_of_effect, with_valid_floors
 
 SMALL = replace(QUICK, tasks=("sst",), encoders=("average",), attentions=("tanh",), texts=60, examples=20)
 
@@ -57,10 +57,29 @@ def test_every_algorithm_has_its_numbers(quick):
         "null",
         "most",
         "U",
+        "room:deletion",
+        "room:masking",
     ):
         assert quantity in names, quantity
     assert all(np.isfinite(row.value) for row in found.rows)
     assert not found.failed
+
+
+def test_kept_floors_of_encoders_with_context_are_not_used():
+    values = {name: np.zeros(2) for name in ("tau:attention|gradient", "floor:attention|gradient", "floor")}
+    assert set(with_valid_floors({"encoder": "average"}, values)) == set(values)
+    for encoder in ("lstm", "cnn"):
+        assert set(with_valid_floors({"encoder": encoder}, values)) == {"tau:attention|gradient", "floor"}
+
+
+def test_k_is_a_share_of_means_and_needs_room():
+    effects = {"attention": [0.3, 0.1], "random": [0.1, 0.1], "best rival": [0.4, 0.2]}
+    values = {f"effect:{name}:deletion": np.array(of) for name, of in effects.items()}
+    found = dict(shares_of_effect(values, "deletion"))
+    assert found == pytest.approx({"room:deletion": 0.2, "K:deletion": 0.5})
+    values["effect:best rival:deletion"] = np.array([0.11, 0.11])
+    assert list(dict(shares_of_effect(values, "deletion"))) == ["room:deletion"]
+    assert not list(shares_of_effect(values, "masking"))
 
 
 def test_published_numbers_stand_beside_ours(quick):

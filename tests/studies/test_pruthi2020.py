@@ -298,6 +298,7 @@ def test_small_weights_are_not_said_to_be_equal():
     row = study.row_from(
         ("sst_wiki", "lstm", "linear", "mass_at:1", "", ""),
         Interval(0.0002, 0.00015, 0.00025, 5),
+        0.00005,
         {"paper": "0.0007", "rerun": "0.3"},
         "",
     )

@@ -161,6 +161,12 @@ def measured(kind, seed, texts=6, published="sst", **changes):
         Measurement("accuracy", 0.1 * n, 0.0, 0.9, 3, "prior", {"fit": "retrained", "weights": weights})
         for n, weights in enumerate(("learned", *SWAPS))
     ]
+    fits += [
+        Measurement(
+            "fit_accuracy", 0.1 + 0.1 * at, 0.0, 0.9, 6, "", {"fit": "retrained", "weights": "uniform", "seed": at}
+        )
+        for at in range(3)
+    ]
     fits += [Measurement("accuracy", 0.99, 0.9, 1.0, texts, "prior", {"fit": "swapped", "weights": "uniform"})]
     fits += [Measurement("difference", 0.2, 0.1, 0.3, 3, "0", {"free": weights}) for weights in SWAPS]
     fits += [Measurement("N", 0.5, 0.4, 0.6, 3, "0", {"against": "retrained", "free": "last"})]
@@ -190,6 +196,7 @@ def test_what_is_put_in_is_over_seeds_and_texts():
     for weights, values in right.items():
         row = rows[f"put_in:{weights}"]
         assert (row.value, row.low, row.high, row.seeds) == pytest.approx(stats.two_way_interval(values))
+        assert row.spread == pytest.approx(values.mean(1).std(ddof=1)), "of seeds alone"
         if weights != "own":
             lost = rows[f"lost_put_in:{weights}"]
             assert (lost.value, lost.low) == pytest.approx(stats.two_way_interval(right["own"] - values)[:2])
@@ -205,6 +212,8 @@ def test_what_was_trained_is_as_the_check_has_it():
     assert (rows["N:retrained"].value, rows["N:retrained"].low, rows["N:retrained"].seeds) == (0.5, 0.4, 3)
     assert (rows["index"].value, rows["commonest"].value, rows["commonest"].seeds) == (0.3, 0.5, 1)
     assert rows["lost_trained:first"].value == 0.2
+    assert rows["trained:uniform"].spread == pytest.approx(0.1)
+    assert np.isnan(rows["trained:learned"].spread), "earlier runs kept no number of each model"
 
 
 def test_numbers_of_the_reproduction_stand_beside_models_like_its_own():

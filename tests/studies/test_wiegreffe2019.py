@@ -16,13 +16,12 @@ from heatcheck.checks import CheckResult, Measurement
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
-from heatcheck.stats import Interval, t_interval
-from heatcheck.studies import STUDIES, cells, compare, read_published
+from heatcheck.stats import t_interval
+from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.kept import EXAMPLES, keep_results, read_results
-from heatcheck.studies.study import statement
-from heatcheck.studies.wiegreffe2019_numbers import FAR, best_of, gather
+from heatcheck.studies.wiegreffe2019_numbers import FAR, _spread, best_of, gather
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.wiegreffe2019")  # the package's name of it is the Study
@@ -50,7 +49,14 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
     names = {row["quantity"] for row in said["rows"]}
     assert names >= {f"f1:{weights}" for weights in ("learned", "uniform", "last")}
     assert names >= {f"guide_f1:{weights}" for weights in ("uniform", "learned", "base", "adversary")}
-    assert names >= {"jsd:seeds", "tvd:seeds", "J_seed", "rise", "log_odds_guide:own", "swapped:uniform"}
+    assert names >= {
+        "jsd:seeds",
+        "tvd:seeds",
+        "J_seed",
+        "tvd_tempered:imitator",
+        "log_odds_guide:own",
+        "swapped:uniform",
+    }
     assert said["notes"][0].startswith("This is a smoke run")
     assert any("from memory" in note for note in said["notes"])
     assert "gauge" in said["tasks"]["sst"]["not_run"], "a BiLSTM has no twin in closed form"
@@ -136,7 +142,7 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, share
     assert (bases, checks) == (["sst: lstm, seed 0"], ["sst: checks"])
     kinds = [name.split()[1] for name in fits]
     assert kinds == sorted(kinds, key=["lstm,", "average,"].index), "the longest first"
-    assert len(fits) == 1 + 2 * 2 + 2 + 4 * 2, "another seed, uniform and last, adversaries, guides"
+    assert len(fits) == 1 + 2 * 2 + 1 + 2 + 4 * 2, "another seed, uniform and last, imitator, adversaries, guides"
 
 
 def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, shared_data, monkeypatch):
@@ -194,7 +200,7 @@ def test_a_folder_is_named_by_what_decides_its_numbers():
 
 
 def adversary(strength, jsd, f1, **more):
-    facts = {"model": "adversary", "start": "fresh", "trains": "all", "restart": 0, "tvd": 0.05}
+    facts = {"model": "adversary", "start": "fresh", "trains": "all", "restart": 0, "tvd": 0.05, "tvd_tempered": 0.04}
     return {**facts, "strength": strength, "jsd": jsd, "f1": f1, **more}
 
 
@@ -222,7 +228,7 @@ def cell_of(points, published="sst"):
     measured = tuple(
         Measurement(name, p[name], p[name] - 0.01, p[name] + 0.01, 60, "seeds", of)
         for p, of in zip(points, by, strict=True)
-        for name in ("jsd", "tvd")
+        for name in ("jsd", "tvd", "tvd_tempered")
     )
     result = CheckResult("adversarial_model", "x", "retrained", measured, (), {}, {}, {"seeds": 5}, 0)
     return Measured(cell, about, 0.8, {}, {"adversarial_model": result}, {"f1": f1}, "sst-0")
@@ -254,15 +260,12 @@ def test_answers_stand_beside_the_values_of_the_same_texts():
     assert found.models[0].examples["predicted"].tolist() == [1.0, 0.0, 0.0]
 
 
-def test_a_statement_needs_the_interval_only():
-    for values in ([0.4, 0.42, 0.38], [0.81, 0.80, 0.83, 0.82, 0.79]):
-        for published in (0.30, 0.401, 0.498, 0.501, 0.85):
-            assert compare(values, published, "") == statement(t_interval(np.array(values)), published, "")
-    # 0.40 ± 4.303 · 0.02 · √(1 + 1/3) = ± 0.0994, from the interval of the mean, ± 0.0497.
-    half = 4.302653 * 0.02 / 3**0.5
-    found = Interval(0.4, 0.4 - half, 0.4 + half, 3)
-    assert statement(found, 0.499, "") == "inside the seed interval"
-    assert statement(found, 0.500, "").startswith("outside")
+def test_the_spread_of_an_f1_is_that_behind_its_t_interval():
+    values = [0.81, 0.80, 0.83, 0.82, 0.79]
+    f1 = Measurement("f1", *t_interval(np.array(values)), "", {})
+    assert _spread(f1) == pytest.approx(np.std(values, ddof=1))
+    assert np.isnan(_spread(f1._replace(name="accuracy"))), "its interval holds the spread of the texts too"
+    assert np.isnan(_spread(f1._replace(n=1)))
 
 
 def test_results_come_back_as_they_were(tmp_path):

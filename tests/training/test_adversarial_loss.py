@@ -16,14 +16,18 @@ from heatcheck.explainers import read_out
 from heatcheck.models import Run, Site, load_folder
 from heatcheck.models.known_answers import GaugeTwin, Reader
 from heatcheck.training import LOSSES, Fits, Recorded, fit_recipe, plan_recipe, record
+from heatcheck.training.losses import FROM_ADVERSARY, FROM_BASE, plan_loss
 
 SCORE = Site("score")
 ANY = Reader("planted_keyword")  # the loss looks at runs, not at who made them
 HALF = np.array([[[0.5, 0.5]]], np.float32)  # [head query token]
+# KL(adversary‖base) of weights ¼, ¾ against ½, ½, and the other way round
+TO_HALF = 0.25 * np.log(0.5) + 0.75 * np.log(1.5)
+FROM_HALF = 0.5 * np.log(4 / 3)
 
 
 def facts(strength, **changes):
-    return {"strength": strength, "as_published": False, **changes}
+    return {"strength": strength, "as_published": False, "divergence": FROM_BASE, **changes}
 
 
 def batch_of(scored, gold=None):
@@ -52,12 +56,34 @@ def loss_of(scores, logits, batch, parent, **settings):
 
 
 def test_two_labels_by_hand():
-    """Weights ¼, ¾ against ½, ½ and p = .8 against .5: TVD .3, KL(parent‖own) = ½ ln(4/3)."""
+    """Weights ¼, ¾ against ½, ½ and p = .8 against .5: TVD .3, KL(adversary‖base) = ¼ ln ½ + ¾ ln 3/2."""
     parent = parent_of([[0.5, 0.5]], [HALF])
-    found = loss_of(np.log([[1.0, 3.0]]), np.log([[0.2, 0.8]]), batch_of([[True, True]]), parent, strength=0.1)
-    assert found.item() == pytest.approx(0.3 - 0.1 * 0.5 * np.log(4 / 3), abs=1e-7)
-    the_other_way = 0.25 * np.log(0.5) + 0.75 * np.log(1.5)
-    assert abs(found.item() - (0.3 - 0.1 * the_other_way)) > 1e-3, "the direction matters here"
+    asked = np.log([[1.0, 3.0]]), np.log([[0.2, 0.8]]), batch_of([[True, True]]), parent
+    assert loss_of(*asked, strength=0.1).item() == pytest.approx(0.3 - 0.1 * TO_HALF, abs=1e-7)
+    assert abs(TO_HALF - FROM_HALF) > 0.01, "the direction matters here"
+    turned = loss_of(*asked, strength=0.1, divergence=FROM_ADVERSARY)
+    assert turned.item() == pytest.approx(0.3 - 0.1 * FROM_HALF, abs=1e-7)
+
+
+def test_the_divergence_is_the_one_of_torch_as_the_released_code_calls_it():
+    """`KLDivLoss()(log α_base, α_adversary)`, summed, is Σ α_a (log α_a − log α_b), the paper's formula."""
+    generator = np.random.default_rng(1)
+    base, scores = generator.dirichlet(np.ones(5)), generator.normal(size=5)
+    adversary = torch.softmax(torch.from_numpy(scores), -1)
+    theirs = torch.nn.functional.kl_div(torch.from_numpy(base).log(), adversary, reduction="sum").item()
+    parent = parent_of([[0.5, 0.5]], [base[None, None].astype(np.float32)])
+    found = loss_of(scores[None], np.zeros((1, 2)), batch_of([[True] * 5]), parent, strength=1.0)
+    assert found.item() == pytest.approx(-theirs, abs=1e-6)
+
+
+def test_the_direction_is_part_of_the_recipe_and_an_older_one_keeps_its_own():
+    """No adversary of the reversed loss is taken for one of the published loss."""
+    assert plan_loss({"name": "adversarial", "parent": "x"})["divergence"] == FROM_BASE
+    parent = parent_of([[0.5, 0.5]], [HALF])
+    run = run_of(torch.log(torch.tensor([[[[1.0, 3.0]]]])), torch.zeros(1, 1, 2))
+    older = {"strength": 1.0, "as_published": False}
+    found = LOSSES["adversarial"].of(ANY, run, batch_of([[True, True]]), older, parent)
+    assert found.item() == pytest.approx(-FROM_HALF, abs=1e-6)
 
 
 def test_three_labels_by_hand():
@@ -73,8 +99,7 @@ def test_each_example_by_itself_and_tokens_that_are_not_scored_do_not_count():
     batch = batch_of([[False, True, True, False], [True, False, False, True]])
     scores = np.array([[80.0, 0.0, np.log(3.0), 7.0], [0.0, 80.0, -80.0, 0.0]])
     found = loss_of(scores, np.log([[0.2, 0.8], [0.6, 0.4]]), batch, parent, strength=0.1)
-    second = 0.25 * np.log(0.25 / 0.5) + 0.75 * np.log(0.75 / 0.5)
-    expected = [0.3 - 0.1 * 0.5 * np.log(4 / 3), 0.3 - 0.1 * second]
+    expected = [0.3 - 0.1 * TO_HALF, 0.3 - 0.1 * FROM_HALF]  # the second the other way round: ½, ½ against ¼, ¾
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-7)
 
 
@@ -87,7 +112,7 @@ def test_several_decisions_with_an_attention_each_are_averaged():
     run = Run(logits, torch.tensor([[0, 1]]), {SCORE: scores})
     parent = Recorded(("e0",), logs, (rows,))
     found = LOSSES["adversarial"].of(ANY, run, batch_of([[True, True]]), facts(0.1), parent)
-    assert found.item() == pytest.approx((0.3 + 0.0) / 2 - 0.1 * (0.5 * np.log(4 / 3) + 0.0) / 2, abs=1e-6)
+    assert found.item() == pytest.approx((0.3 + 0.0) / 2 - 0.1 * (TO_HALF + 0.0) / 2, abs=1e-6)
 
 
 def test_gradient_is_that_of_finite_differences():
@@ -106,16 +131,18 @@ def test_gradient_is_that_of_finite_differences():
     slope = torch.autograd.grad(loss(scores, logits).sum(), scores)[0]
     assert (slope[~batch.scored] == 0).all()
     assert (slope[batch.scored] != 0).all()
-    # −λ KL falls as a score moves away from the parent's: −λ (α_own − α_parent) for a token of weight α.
+    # ∂KL/∂score = α_own (log α_own/α_parent − KL): towards where the adversary has more than the parent.
     own = torch.softmax(scores.detach().masked_fill(~batch.scored, -torch.inf), -1)
-    np.testing.assert_allclose(slope, -0.3 * (own - parent.weights_for(batch)[:, 0, 0]), atol=1e-7)
+    ratio = torch.where(batch.scored, (own / parent.weights_for(batch)[:, 0, 0]).log(), 0.0)
+    divergence = (own * ratio).sum(-1, keepdim=True)
+    np.testing.assert_allclose(slope, -0.3 * own * (ratio - divergence), atol=1e-7)
 
 
 def test_as_published_halves_the_variation_and_weighs_the_batch_by_its_gold_labels():
     parent = parent_of([[0.5, 0.5]] * 3, [HALF] * 3)
     batch = batch_of([[True, True]] * 3, gold=[0, 1, 1])
     scores, logits = np.log([[1.0, 3.0]] * 3), np.log([[0.2, 0.8]] * 3)
-    each = 0.3 / 2 - 0.1 * 0.5 * np.log(4 / 3)
+    each = 0.3 / 2 - 0.1 * TO_HALF
     published = {"strength": 0.1, "as_published": True}
     found = loss_of(scores, logits, batch, parent, **published, label_weight=[1.0, 2.5])
     np.testing.assert_allclose(found.numpy(), [6.0 * each] * 3, atol=1e-6)
@@ -126,24 +153,27 @@ def test_as_published_halves_the_variation_and_weighs_the_batch_by_its_gold_labe
 
 
 def test_weights_that_underflow_stay_finite():
-    """At 200 nats below the other a weight is 0 in float32, but its logarithm is not −∞: KL = 100 − ln 2."""
+    """At 200 nats below the other a weight is 0 in float32, but its logarithm is not −∞: KL = ln 2, at its flat end."""
     parent = parent_of([[0.5, 0.5]], [HALF])
     scores = torch.tensor([[-200.0, 0.0]], requires_grad=True)
     assert torch.softmax(scores, -1)[0, 0] == 0
     run = run_of(scores[:, None, None, :], torch.zeros(1, 1, 2))
     found = LOSSES["adversarial"].of(ANY, run, batch_of([[True, True]]), facts(1e-3), parent)
-    assert found.item() == pytest.approx(-1e-3 * (100 - np.log(2)), rel=1e-5)
+    assert found.item() == pytest.approx(-1e-3 * np.log(2), rel=1e-5)
     (slope,) = torch.autograd.grad(found.sum(), scores)
-    np.testing.assert_allclose(slope, [[0.5e-3, -0.5e-3]], rtol=1e-5)
+    np.testing.assert_allclose(slope, [[0.0, 0.0]], atol=1e-12)
 
 
-def test_a_parent_s_weight_of_zero_adds_nothing():
+def test_a_parent_s_weight_of_zero_counts_as_the_least_float():
+    """Weight ½ there is worth ½ of the 87 nats down to the least float, and no more: the divergence has an end."""
     parent = parent_of([[0.5, 0.5]], [np.array([[[0.0, 1.0]]], np.float32)])
-    scores = torch.tensor([[5.0, 0.0]], requires_grad=True)
+    scores = torch.tensor([[0.0, 0.0]], requires_grad=True)
     run = run_of(scores[:, None, None, :], torch.zeros(1, 1, 2))
     found = LOSSES["adversarial"].of(ANY, run, batch_of([[True, True]]), facts(1.0), parent)
-    assert found.item() == pytest.approx(-np.log1p(np.exp(5.0)), rel=1e-6)
-    assert torch.isfinite(torch.autograd.grad(found.sum(), scores)[0]).all()
+    assert found.item() == pytest.approx(-(0.5 * -np.log(np.finfo(np.float32).tiny) - np.log(2)), rel=1e-6)
+    slope = torch.autograd.grad(found.sum(), scores)[0]
+    assert torch.isfinite(slope).all()
+    assert slope[0, 0] < 0, "more weight where the parent has none"
 
 
 def test_an_adversary_without_a_parent():
@@ -152,7 +182,7 @@ def test_an_adversary_without_a_parent():
 
 
 def test_the_gauge_twin_s_loss_is_its_closed_form():
-    """Scores −a for a: KL = Σ α (a − lse(a) + a + lse(−a)); and each model's answer is its deciding word's vote."""
+    """Scores −a for a: KL = Σ α' (−a − lse(−a) − a + lse(a)); and each model's answer is its deciding word's vote."""
     examples = [e for e in load_task("planted_keyword")["test"].examples if len(e.words) == 15]
     assert len(examples) > 30
     reader, twin = (kind("planted_keyword", sharpness=3.0, jitter=0.0) for kind in (Reader, GaugeTwin))
@@ -165,11 +195,12 @@ def test_the_gauge_twin_s_loss_is_its_closed_form():
     a = np.zeros(15)
     a[0] = 3.0  # the deciding word, wherever it stands
     alpha = np.exp(a - logsumexp(a))
-    divergence = (alpha * (a - logsumexp(a) + a + logsumexp(-a))).sum()
+    reversed_alpha = np.exp(-a - logsumexp(-a))
+    divergence = (reversed_alpha * (-a - logsumexp(-a) - a + logsumexp(a))).sum()
     heard = reader.response(batch).relevance.abs().max().item() * alpha[0]
     louder = twin.response(batch).relevance.abs().max().item() * np.exp(-3.0 - logsumexp(-a))
     apart = expit(louder) - expit(heard)
-    assert divergence > 1
+    assert divergence > 0.5
     assert abs(apart) > 0.01
     np.testing.assert_allclose(found, abs(apart) - 0.01 * divergence, atol=1e-6)
 

@@ -25,6 +25,7 @@ from heatcheck.training import (
     train_loop,
 )
 from heatcheck.training.finetune import build_transformer
+from heatcheck.training.losses import FROM_BASE
 from pretrained import LABELS, film_corpus, keep
 from tiny_transformers import EXAMPLES, tiny
 
@@ -239,7 +240,7 @@ def test_an_adversary_moves_the_row_that_decides(fitted, corpus):
     batch = subject.encode(examples[:3])
     site = subject.sites[-1]
     (score,) = LOSSES["adversarial"].wants(subject)
-    facts = {"strength": 1.0, "as_published": False}
+    facts = {"strength": 1.0, "as_published": False, "divergence": FROM_BASE}
     run = subject.run(batch, want=[score, site])
 
     def loss(parent):
@@ -248,9 +249,9 @@ def test_an_adversary_moves_the_row_that_decides(fitted, corpus):
     own = record(subject, examples)
     assert torch.allclose(loss(own), torch.zeros(3), atol=1e-5), "it is its own parent"
     uniform = replace(own, each=tuple(np.full_like(weights, 1 / weights.shape[-1]) for weights in own.each))
-    # KL(uniform ‖ own) = −log n − mean of log own, a mean over heads
+    # KL(own ‖ uniform) = log n − entropy of own, a mean over heads
     row, tokens = run.parts[site].detach()[:, :, 0], batch.valid.sum(1).tolist()
-    divergence = [-np.log(n) - row[i, :, :n].log().mean().item() for i, n in enumerate(tokens)]
+    divergence = [np.log(n) + (row[i, :, :n] * row[i, :, :n].log()).sum(-1).mean().item() for i, n in enumerate(tokens)]
     assert np.allclose(loss(uniform).detach().numpy(), -np.array(divergence), atol=1e-4)
     (slope,) = torch.autograd.grad(loss(uniform).sum(), run.parts[score])
     assert slope[:, :, 0].abs().max() > 1e-3

@@ -27,7 +27,7 @@ def judge_across(adversarial: CheckResult | None, gauge: CheckResult | None, set
     excess = lookup(adversarial, "J_excess")
     found = _not_run(gauge) if adversarial is None else _decide(adversarial, excess, settings)
     reversed_twin = [lookup(gauge, name, twin="reversed") for name in ("jsd", "agreement", "tvd")]
-    numbers = [lookup(adversarial, name) for name in ("J_star", "J_seed", "rise", "rise_seed", "reach")]
+    numbers = [lookup(adversarial, name) for name in ("J_star", "J_seed", "cost", "reach")]
     return Line(
         ACROSS,
         QUESTION,
@@ -80,7 +80,12 @@ def _of_seeds(adversarial: CheckResult) -> str:
 
 
 def _described(star: Measurement) -> str:
-    kinds = {"adversary": "A model trained to differ", "gauge": "A twin in closed form", "uniform": "A uniform model"}
+    kinds = {
+        "adversary": "A model trained to differ",
+        "imitator": "A model trained on this one's answers alone",
+        "gauge": "A twin in closed form",
+        "uniform": "A uniform model",
+    }
     return kinds.get(str(star.by.get("model")), "Another model")
 
 

@@ -2,12 +2,14 @@
 
 Adversaries are trained to match the subject's answers and to move away from its weights; the strength λ says how much
 the second is worth. Each is a point: how far its weights are (mean JSD), how far its answers (mean TVD). Other seeds of
-the subject stand on the same axes, for they differ too; so do the subject fitted under uniform weights, the closed-form
-twins where there are some, and for each text alone the farthest weights that keep the answer. That an adversary was
-found proves something; that none was found does not.
+the subject stand on the same axes, for they differ too. So does an imitator, trained as the adversaries are but at
+λ = 0: it learned the subject's answers and nothing else, and how close it comes is how close such a training can come.
+Beside them are the subject fitted under uniform weights, the closed-form twins where there are some, and for each text
+alone the farthest weights that keep the answer. That an adversary was found proves something; that none was found does
+not.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -38,10 +40,10 @@ from heatcheck.training import Recorded, record
 
 STARTS = ("fresh", "parent")
 BRACKETED = 50  # texts with more than two labels: each ε costs several linear programs for each
+IMITATOR = "imitator"
 SEEDS = "the same of other seeds (model=seed)"
 Values = Float[np.ndarray, " example"]
 Logs = Float[np.ndarray, "example label"]  # log-probabilities
-Statistic = Callable[[Float[np.ndarray, "draw column"]], Float[np.ndarray, " draw"]]
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,11 @@ class AdversarialModelSettings:
         at_least_one(self, "adversarial_model", "epochs", "restarts", "draws")
         if self.seeds < 2:
             raise BadInput(f"adversarial_model.seeds counts the audited model too, so at least 2, not {self.seeds}.")
-        if not self.strengths or not all(0 <= strength < np.inf for strength in self.strengths):
-            raise BadInput(f"adversarial_model.strengths must be numbers of at least 0, not {self.strengths}.")
+        if not self.strengths or not all(0 < strength < np.inf for strength in self.strengths):
+            raise BadInput(
+                f"adversarial_model.strengths must be numbers above 0, not {self.strengths}; the imitator, which has "
+                "strength 0, is always trained."
+            )
         if not all(0 <= value < 1 for value in (*self.epsilons, self.slack)):
             raise BadInput("adversarial_model.epsilons and slack are changes of probability, from 0 to 1.")
         for start in self.starts:
@@ -80,7 +85,8 @@ class AdversarialModelSettings:
     def fits(self) -> int:
         """How many models are fitted beside the audited one."""
         kinds = len(self.starts) + self.scorer_only
-        return self.seeds + len(self.strengths) * self.restarts * kinds
+        uniform_and_imitator = 2
+        return self.seeds - 1 + uniform_and_imitator + len(self.strengths) * self.restarts * kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +97,7 @@ class Point:
     jsd: Values  # between its weights and the subject's
     said: Logs
     base: Logs  # what the subject said
+    scale: float = 1.0  # that standardises the subject's logits
 
     @property
     def name(self) -> str:
@@ -102,11 +109,13 @@ class Point:
     def values(self) -> dict[str, Values]:
         """Each example's number behind each measurement."""
         theirs, own = np.exp(self.said), np.exp(self.base)
+        # What decides does not depend on how confident the subject is; the plain one is as published.
+        standard, said = (log_softmax(self.scale * logs, axis=-1) for logs in (self.base, self.said))
         same = self.said.argmax(-1) == self.base.argmax(-1)
         return {
             "jsd": self.jsd,
             "tvd": total_variation(theirs, own),
-            "tvd_tempered": total_variation(tempered(self.said, own), own),
+            "tvd_tempered": total_variation(tempered(said, np.exp(standard)), np.exp(standard)),
             "agreement": same.astype(float),
         }
 
@@ -115,7 +124,7 @@ class Point:
 
 
 def plan(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
-    """The other fits: honest seeds, one under uniform weights, and the adversaries."""
+    """The other fits: honest seeds, one under uniform weights, the imitator, and the adversaries."""
     return [recipe for _, recipe in _planned(case, settings)]
 
 
@@ -125,6 +134,8 @@ def _planned(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[F
     for recipe in others:
         yield {"model": "seed", "seed": recipe.seed}, recipe
     yield {"model": "uniform"}, imposing(own, weights="uniform")
+    how: dict[str, Any] = {"epochs": settings.epochs, "as_published": settings.as_published}
+    yield {"model": IMITATOR}, adversary_recipe(case, 0.0, **how)
     kinds = [(start, "all", restart) for start in settings.starts for restart in range(settings.restarts)]
     # Everything but the attention is the subject's own, so these start from it.
     kinds += [("parent", "attention", restart) for restart in range(settings.restarts) if settings.scorer_only]
@@ -133,18 +144,19 @@ def _planned(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[F
             facts: dict[str, Any] = {"start": start, "trains": trains, "restart": restart}
             yield (
                 {"model": "adversary", "strength": strength, **facts},
-                adversary_recipe(case, strength, epochs=settings.epochs, as_published=settings.as_published, **facts),
+                adversary_recipe(case, strength, **how, **facts),
             )
 
 
 def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
-    """Every model on the frontier, the farthest that is as close as honest seeds are, and how fast the curve rises."""
+    """Every model on the frontier, the farthest that is as close as honest seeds are, and what it costs."""
     points, not_run = _points(case, settings)
     seeds = [point for point in points if point.by["model"] == "seed"]
     if not seeds:
         why = next(iter(not_run.values()), "none was asked for.")
         raise NotSupported(f"no other seed of the model is there to set its adversaries against: {why}")
-    # The fit under uniform weights shows where no heatmap at all would be: necessity is about that one.
+    # The fit under uniform weights shows where no heatmap at all would be: necessity is about that one. The imitator
+    # counts: it was not asked for another heatmap, but may have one.
     candidates = [point for point in points if point.by["model"] not in ("seed", "uniform")]
     qualified = _as_close_as_seeds(candidates, seeds, settings)
     instances: list[Measurement] = []
@@ -160,6 +172,7 @@ def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
             *(m for point in points for m in _of_point(case, settings, point)),
             *instances,
             *_excess(case, settings, qualified, seeds),
+            *_cost_of_divergence(case, settings, qualified, points),
             *_curve(case, settings, points, seeds),
         ),
         examples=tuple(example.id for example in case.tested),
@@ -178,7 +191,7 @@ def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point]
     def point(by: Facts, fit: Recorded) -> Point:
         if not np.array_equal(fit.allowed, own.allowed):
             raise BadInput(f"{by['model']} cuts words otherwise than {case.subject.id}: their weights do not compare.")
-        return Point(by, jensen_shannon(own.weights, fit.weights), fit.log_probabilities[:, 0], base)
+        return Point(by, jensen_shannon(own.weights, fit.weights), fit.log_probabilities[:, 0], base, case.logit_scale)
 
     found: list[Point] = []
     not_run: dict[str, str] = {}
@@ -199,7 +212,7 @@ def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point]
         return found, not_run  # it has none: the check named gauge says why
     for name, twin in gauged.twins.items():
         jsd = jensen_shannon(gauged.own.weights, twin.weights)
-        found.append(Point({"model": "gauge", "twin": name}, jsd, twin.log_probabilities, base))
+        found.append(Point({"model": "gauge", "twin": name}, jsd, twin.log_probabilities, base, case.logit_scale))
     return found, not_run
 
 
@@ -247,7 +260,7 @@ def _instances(case: Case, settings: AdversarialModelSettings) -> Iterator[Measu
         found = of_readout(readout, [example.id for example in examples], epsilon=epsilon, seed=case.seed)
         logits = np.einsum("et,etl->el", found.weights[:, 0], readout.relevance[:, 0]) + readout.bias[:, 0]
         base = log_softmax(readout.logits[:, 0], axis=-1)
-        point = Point(by, found.jsd[:, 0], log_softmax(logits, axis=-1), base)
+        point = Point(by, found.jsd[:, 0], log_softmax(logits, axis=-1), base, case.logit_scale)
         yield from _measured(case, settings, point.values, by)
 
 
@@ -264,33 +277,34 @@ def _excess(
         yield Measurement("J_excess", *excess, "0: no farther than another seed", star.by)
 
 
+def _cost_of_divergence(
+    case: Case, settings: AdversarialModelSettings, qualified: Sequence[Point], points: Sequence[Point]
+) -> Iterator[Measurement]:
+    """What the farthest model's answers differ more than an imitator's do, which had nothing but answers to learn."""
+    imitators = [point for point in points if point.by["model"] == IMITATOR]
+    if qualified and imitators and qualified[0] is not imitators[0]:
+        star, imitator = qualified[0], imitators[0]
+        more = star.values["tvd_tempered"] - imitator.values["tvd_tempered"]
+        baseline = "0: as close as a model that was trained on the answers alone"
+        yield from measured(case, "cost", more, np.isfinite(more), baseline, star.by, settings.draws)
+
+
 def _curve(
     case: Case, settings: AdversarialModelSettings, points: Sequence[Point], seeds: Sequence[Point]
 ) -> Iterator[Measurement]:
-    """How fast answers drift as trained adversaries move the weights, beside what seeds do."""
+    """How far mixtures of trained adversaries get at the total variation of seeds, both after tempering."""
     trained = [p for p in points if p.by["model"] == "adversary" and p.by["trains"] == "all"]
-    jsd, tvd = ([point.values[name] for point in trained] for name in ("jsd", "tvd"))
-    of_seeds = [np.mean([seed.values[name] for seed in seeds], axis=0) for name in ("jsd", "tvd")]
-
-    def bootstrapped(
-        name: str, columns: Sequence[Values], statistic: Statistic, baseline: str
-    ) -> Iterator[Measurement]:
-        found = stats.bootstrap_interval(
-            np.stack(columns, axis=1), statistic, generator=stream(case.seed, "bootstrap", name), draws=settings.draws
-        )
-        if not np.isnan(found).any():  # a slope over weights that never moved is no slope
-            yield Measurement(name, *found, baseline, {})
-
-    yield from bootstrapped("rise_seed", of_seeds, _slope, "none: seeds are what others are set against")
-    if trained:
-        yield from bootstrapped("rise", [*jsd, *tvd], _slope, "rise_seed")
-        yield from bootstrapped("reach", [*jsd, *tvd, of_seeds[1]], _reach, "J_seed")
-
-
-def _slope(means: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
-    """Of the line through the origin nearest to the points; the first half of the columns are JSDs, the second TVDs."""
-    jsd, tvd = np.split(means, 2, axis=1)
-    return np.asarray((jsd * tvd).sum(1) / (jsd**2).sum(1))
+    if not trained:
+        return
+    jsd, tvd = ([point.values[name] for point in trained] for name in ("jsd", "tvd_tempered"))
+    of_seeds = np.mean([seed.values["tvd_tempered"] for seed in seeds], axis=0)
+    found = stats.bootstrap_interval(
+        np.stack([*jsd, *tvd, of_seeds], axis=1),
+        _reach,
+        generator=stream(case.seed, "bootstrap", "reach"),
+        draws=settings.draws,
+    )
+    yield Measurement("reach", *found, "J_seed", {})
 
 
 def _reach(means: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:

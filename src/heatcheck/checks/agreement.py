@@ -1,11 +1,13 @@
 """Does attention rank words as gradients and leave-one-out do, and how much of that is mechanical?
 
-τ decides nothing: with attention held fixed a gradient contains α_t as a factor, and so does leave-one-out of a
-context-free model, so agreement can be bought with temperature. The mechanical floor is the τ that remains when the
-other factor is shuffled among the words; the ceiling is how well the rivals agree with each other.
+τ decides nothing: in a context-free model the gradient (attention held fixed) and leave-one-out contain α_t as a
+factor, so agreement can be bought with temperature. The mechanical floor is the τ that remains when the other factor is
+shuffled among the words. In a model with context there is no such factor to divide by, and no floor: dividing by α all
+the same would put α into a gradient that may have nothing to do with it. There, what is left without the factor is τ
+with the gradient under uniform weights. The ceiling is how well the rivals agree with each other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -19,7 +21,7 @@ from heatcheck.checks.case import STANDARDISED, Case
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
-from heatcheck.explainers import Scores, of_words
+from heatcheck.explainers import Scores, gradient_contains_weight, of_words
 
 Pair = tuple[str, str]
 
@@ -70,10 +72,11 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
         per_example[key] = difference[kept]
         baseline = "0: attention agrees with a rival as well as the rivals with each other"
         measurements += measured(case, "tau_difference", difference, kept, baseline, compared, settings.draws)
-    for pair, kind, floor in _mechanical_floors(case, settings, scores, valid):
-        per_example[f"floor:{pair[0]}|{pair[1]}"] = floor[kept]
+    without_floor = _without_floor(case, settings, scores)
+    for rival, floor in _mechanical_floors(case, settings, scores, valid, without_floor):
+        per_example[f"floor:attention|{rival}"] = floor[kept]
         baseline = "tau of the same pair: what it adds to this is not mechanical"
-        by = {"pair": list(pair), "kind": kind}
+        by = {"pair": ["attention", rival], "kind": "relevances shuffled"}
         measurements += measured(case, "tau_mechanical_floor", floor, kept, baseline, by, settings.draws)
     return CheckResult(
         check="agreement",
@@ -83,7 +86,7 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "explainers": names, "not_run": not_run},
+        settings={**asdict(settings), "explainers": names, "not_run": not_run, "without_floor": without_floor},
         seed=case.seed,
     )
 
@@ -143,24 +146,34 @@ def _differences(
             yield name, {"of": list(of), "minus": list(minus)}, taus[of] - taus[minus]
 
 
+def _without_floor(case: Case, settings: AgreementSettings, scores: dict[str, Scores]) -> dict[str, str]:
+    """Rivals that do not contain the weight as a factor on these texts, each with what was seen there."""
+    found = {}
+    if "gradient" in scores and not gradient_contains_weight(case.subject, case.examples, seed=case.seed):
+        found["gradient"] = "words keep a gradient when their weight is taken away, so it is no multiple of the weight"
+    if "leave_one_out" in scores and not _is_context_free(case, settings, scores["leave_one_out"]):
+        found["leave_one_out"] = "deleting a word does more than take its term out of the weighted sum"
+    return found
+
+
 def _mechanical_floors(
-    case: Case, settings: AgreementSettings, scores: dict[str, Scores], valid: Bool[np.ndarray, "example word"]
-) -> Iterator[tuple[Pair, str, Float[np.ndarray, " example"]]]:
+    case: Case,
+    settings: AgreementSettings,
+    scores: dict[str, Scores],
+    valid: Bool[np.ndarray, "example word"],
+    without_floor: Mapping[str, str],
+) -> Iterator[tuple[str, Float[np.ndarray, " example"]]]:
     """What τ remains between attention and a rival once the rival's own part is shuffled among the words."""
     if "attention" not in scores:
         return
     weights = np.where(valid, scores["attention"].values, 0.0)
     shuffled = [_shuffled(case, valid, number) for number in range(settings.shuffles)]
-    if "gradient" in scores:
+    if "gradient" in scores and "gradient" not in without_floor:
         # g_t = α_t u_t with the attention held fixed: u goes to another word, α stays.
         factor = np.divide(scores["gradient"].values, weights, out=np.zeros_like(weights), where=weights > 0)
         rivals = [weights * np.take_along_axis(factor, order, 1) for order in shuffled]
-        yield ("attention", "gradient"), "relevances shuffled", _mean_tau(weights, rivals, valid)
-    if (
-        "leave_one_out" in scores
-        and "relevance" in scores
-        and _is_context_free(case, settings, scores["leave_one_out"])
-    ):
+        yield "gradient", _mean_tau(weights, rivals, valid)
+    if "leave_one_out" in scores and "relevance" in scores and "leave_one_out" not in without_floor:
         # Without context a deleted word changes the logit by α_t (r_t − s) / (1 − α_t), s = Σ α_t r_t.
         total = weights.sum(1, keepdims=True)
         share = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
@@ -171,7 +184,7 @@ def _mechanical_floors(
             offset = votes - (share * votes).sum(1, keepdims=True)
             offset[np.abs(offset) < 1e-6 * np.abs(votes).max(1, keepdims=True)] = 0.0  # equal votes are ties
             rivals.append(np.abs(share * offset / room))
-        yield ("attention", "leave_one_out"), "relevances shuffled", _mean_tau(weights, rivals, valid)
+        yield "leave_one_out", _mean_tau(weights, rivals, valid)
 
 
 def _is_context_free(case: Case, settings: AgreementSettings, found: Scores) -> bool:
@@ -222,6 +235,7 @@ def _cost(case: Case, settings: AgreementSettings) -> int:
     """Forward passes of one text: one for most explainers, one a word for leave-one-out, 50 steps for integration."""
     words = sum(len(example.words) for example in case.examples)
     each = {"leave_one_out": words, "integrated_gradients": 2 * 50 * len(case.examples), "random": 0}
+    each["gradient"] = 4 * len(case.examples)  # once more, to see whether it contains the weights
     return sum(each.get(name, 2 * len(case.examples)) for name in settings.explainers)
 
 

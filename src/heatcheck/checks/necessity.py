@@ -229,6 +229,9 @@ def _scores(case: Case, kind: str, fits: Mapping[int, Recorded], right: BySeed) 
         return
     by = {"fit": "retrained", "weights": kind}
     yield Measurement("accuracy", *stats.two_way_interval(np.stack([*right.values()])), PRIOR, by)
+    for place, answers in right.items():
+        share = stats.share_interval(int(answers.sum()), len(answers))
+        yield Measurement("fit_accuracy", *share, PRIOR, {**by, "seed": place})
     if case.own.log_probabilities.shape[2] == 2:
         f1 = np.array([stats.f1(fit.predicted, case.gold, 1) for fit in fits.values()])
         defined: Bool[np.ndarray, " draw"] = np.isfinite(f1)

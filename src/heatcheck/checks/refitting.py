@@ -18,6 +18,7 @@ from heatcheck.data import Example
 from heatcheck.errors import NotSupported
 from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.training import Fits, Recorded, describe, record
+from heatcheck.training.losses import FROM_BASE
 
 ADVERSARY_SEED = 1000  # added to the subject's own, so that no adversary starts where its parent did
 
@@ -90,7 +91,7 @@ def adversary_recipe(
     trains: str = "all",
     as_published: bool = False,
 ) -> Recipe:
-    """A model trained to give the subject's answers with other weights.
+    """A model trained to give the subject's answers with other weights; at strength 0 it only imitates the answers.
 
     No dropout: its answers are matched to the parent's, not to labels it could overfit. The kept epoch is the best at
     its own objective on train, as published.
@@ -102,6 +103,7 @@ def adversary_recipe(
         "parent": fits.base,
         "strength": float(strength),
         "as_published": as_published,
+        "divergence": FROM_BASE,
         "start": start,
         "trains": trains,
     }

@@ -109,11 +109,9 @@ def _across(measurements: Sequence[Measurement]) -> Iterator[Said]:
     jsd = {name: f"{words} {interval(found[name])}" for name, words in sizes.items() if name in found}
     if jsd:
         yield found[next(iter(jsd))], f"JSD of the heatmaps in nats: {', '.join(jsd.values())}"
-    rise = {"rise": "adversaries", "rise_seed": "seeds"}
-    rises = {name: f"{words} {interval(found[name])}" for name, words in rise.items() if name in found}
-    if rises:
-        told = ", ".join(rises.values())
-        yield found[next(iter(rises))], f"change of the output for each nat that the heatmap moves: {told}"
+    if "cost" in found:
+        cost = found["cost"]
+        yield cost, f"TVD of its answers beyond an imitator's = {interval(cost)}, n = {cost.n:,} ({cost.baseline})"
     twin = {m.name: m for m in measurements if m.by.get("twin") == "reversed"}
     if "jsd" in twin and "agreement" in twin:
         equal = f"{twin['agreement'].value:.0%} of {twin['agreement'].n:,} decisions equal"

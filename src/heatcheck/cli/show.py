@@ -171,9 +171,15 @@ def _agreement(audit: "Audit") -> None:
         floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
         rows.append([rival, interval(measurement), interval(floors[0]) if floors else ""])
     typer.echo("")
-    title = "Kendall τ of attention with … (shown, decides nothing: part of it is mechanical)"
-    table(["", "τ, mean over examples", "mechanical floor: relevances shuffled"], rows, title)
-    typer.echo("A τ no higher than its floor says nothing about the words.")
+    columns = ["", "τ, mean over examples", "mechanical floor: relevances shuffled"]
+    title = "Kendall τ of attention with … (shown, decides nothing)"
+    if any(floor for *_, floor in rows):
+        table(columns, rows, title)
+        typer.echo("A τ no higher than its floor says nothing about the words.")
+    else:
+        table(columns[:2], [row[:2] for row in rows], title)
+    for rival, why in found.settings.get("without_floor", {}).items():
+        typer.echo(f"No mechanical floor for {rival}: {why}.")
 
 
 def across(audits: Sequence["Audit"]) -> None:

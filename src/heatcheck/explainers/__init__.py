@@ -29,6 +29,7 @@ from heatcheck.explainers.removal import REMOVALS
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
+from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.models import Seq2Seq, Subject, load
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "explain_one",
     "find_explainer",
     "from_file",
+    "gradient_contains_weight",
     "of_readout",
     "of_words",
     "pad_scores",

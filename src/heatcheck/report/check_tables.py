@@ -103,7 +103,7 @@ def _agreement(result: CheckResult) -> list[Table]:
         }
     )
     overall = Table(
-        "Attention and each rival: a mean τ no higher than its mechanical floor says nothing about the words",
+        f"Attention and each rival{_about_floors(result)}",
         ("rival", "mean τ", "95% interval", *extra, "n"),
         [
             (_other(pair), number(tau.value), interval(tau), *(cells[pair] for cells in extra.values()), f"{tau.n:,}")
@@ -126,6 +126,15 @@ def _agreement(result: CheckResult) -> list[Table]:
         ],
     )
     return [overall, by_class, differences]
+
+
+def _about_floors(result: CheckResult) -> str:
+    """How to read the mechanical floors that are here, and which rivals have none."""
+    floors = any(m.name == "tau_mechanical_floor" for m in result.measurements)
+    read = ": a mean τ no higher than its mechanical floor says nothing about the words" if floors else ""
+    without = [spaced(rival) for rival in result.settings.get("without_floor", {})]
+    none = f"; no mechanical floor for {' and '.join(without)}: here a word also acts through other words’ states"
+    return read + (none if without else "")
 
 
 def _erasure(result: CheckResult) -> list[Table]:

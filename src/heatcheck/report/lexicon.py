@@ -127,8 +127,7 @@ QUANTITIES = {
     "J_star": "mean JSD of the most different model that answers as an honest seed does (J*)",
     "J_seed": "mean JSD of honest seeds",
     "J_excess": "how much farther than honest seeds (J* minus theirs, nats)",
-    "rise": "TVD paid for each nat of JSD along the adversaries",
-    "rise_seed": "TVD paid for each nat of JSD by honest seeds",
+    "cost": "TVD of J*'s answers beyond that of an imitator, which learned the answers alone",
     "reach": "JSD that adversaries reach at the TVD of honest seeds",
     "A": "share of texts in which the first’s highest word is among the second’s top (A)",
     "A_floor": "the same with the second shuffled",
@@ -361,6 +360,7 @@ WEIGHTS = {
 # Models on the axes of TVD and JSD.
 MODELS = {
     "adversary": "trained adversary",
+    "imitator": "imitator (λ = 0)",
     "seed": "honest seed",
     "uniform": "uniform weights",
     "instance": "one text at a time",

@@ -103,7 +103,7 @@ def adversarial_model_tables(result: CheckResult) -> list[Table]:
         "agreement": "same decision",
         "accuracy": "accuracy",
     }
-    summed = _named(result.measurements, "J_excess", "J_star", "J_seed", "rise", "rise_seed", "reach")
+    summed = _named(result.measurements, "J_excess", "J_star", "J_seed", "cost", "reach")
     return [
         Table(
             "What it comes to: how far a model can be that answers as an honest seed does",

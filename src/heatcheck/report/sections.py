@@ -70,7 +70,7 @@ class Section(NamedTuple):
     everything: Table
 
 
-_ELSEWHERE = {"family", "not_run", "witness"}  # settings that the section says in words
+_ELSEWHERE = {"family", "not_run", "without_floor", "witness"}  # settings that the section says in words
 _CHECKS = {
     "necessary": "necessity",
     "across models": "adversarial_model",

@@ -31,6 +31,7 @@ from heatcheck.report.study_wording import (
 from heatcheck.report.study_writing import writing_in_short
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
+from heatcheck.stats import further_half_width
 from heatcheck.studies import STUDIES, Model, Row, StudyResult, read_published
 
 EPSILONS = ("0.05", "0.01", "0.001")
@@ -69,6 +70,9 @@ LINES: tuple[tuple[str, str], ...] = (
     ("– its mechanical floor", "floor:attention|leave_one_out"),
     ("gradient, leave one out", "tau:gradient|leave_one_out"),
     ("attention, gradient at uniform weights", "tau:attention|gradient_uniform"),
+    ("Attended words removed: 0 random words, 1 the best other ranking's words", ""),
+    ("K, words deleted", "K:deletion"),
+    ("K, words masked", "K:masking"),
     ("Weights shuffled", ""),
     ("share of shuffles that keep the answer (q)", "q"),
     ("median change of the output", "permutation"),
@@ -211,7 +215,8 @@ _METHODS = {
     "bracket": "More than two labels: weights that reach the JSD shown were found, and there may be a little more; the "
     "floor holds for two labels only and is left out.",
     "search": "The read-out of these models is not linear: the largest JSD is only what a search found, a lower bound. "
-    "Its floor and its null hold for linear read-outs only and are left out, as is the floor of leave-one-out.",
+    "Its floor and its null hold for linear read-outs only and are left out, as is the mechanical floor of "
+    "leave-one-out.",
 }
 _SAID = {
     STATES[0]: "lie inside the interval of one further seed of ours",
@@ -226,8 +231,8 @@ def _summary(caption: str, published: Sequence[tuple[Row, float | None, str]]) -
         states = Counter(state_of(statement) for _, _, statement in of)
         apart = [abs(row.value - value) for row, value, _ in of if value is not None]
         runs = [abs(row.paper - row.rerun) for row, _, _ in of if row.paper is not None and row.rerun is not None]
-        # The interval of one further seed is √(n + 1) times as wide as that of the mean of n.
-        half = [(row.high - row.value) * (row.seeds + 1) ** 0.5 for row, _, _ in of if row.seeds > 1]
+        half = [further_half_width(row.spread, row.seeds) for row, _, _ in of if row.seeds > 1]
+        half = [width for width in half if np.isfinite(width)]
         middles = (number(float(np.median(values))) if values else NOTHING for values in (half, apart, runs))
         return (name, str(len(of)), *(str(states[state]) for state in used), *middles)[: len(columns)]
 

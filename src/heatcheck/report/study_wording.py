@@ -63,7 +63,7 @@ _AT_SCALE = {
     "mass": "weight on {} words",
     "mean_a": "mean attention score, {} words",
 }
-_BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "jsd": "JSD"}
+_BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "tvd_tempered": "TVD after one temperature", "jsd": "JSD"}
 
 
 class Rerun(NamedTuple):
@@ -98,7 +98,11 @@ ABOUT_PUBLISHED = (
         "The statements say whether the published number is inside the interval of one further seed, and how far ours "
         "is from it.",
     ),
-    ("tau:", "The floor of a τ is mechanical: what is left when the relevances stand at other words."),
+    (
+        "tau:",
+        "The floor of a τ is mechanical: what is left when the relevances stand at other words. Only a model in which "
+        "each word acts through its own state alone has one.",
+    ),
     (
         "searched:",
         "The floor of a JSD is what any model with a linear read-out reaches on these heatmaps. A published JSD is "

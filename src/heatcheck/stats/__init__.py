@@ -29,7 +29,7 @@ from heatcheck.stats.farthest import (
     spread_out,
     two_item_floor,
 )
-from heatcheck.stats.interval import Interval, bootstrap_interval, t_interval
+from heatcheck.stats.interval import Interval, bootstrap_interval, further_half_width, t_interval
 from heatcheck.stats.median import median_interval
 from heatcheck.stats.multiplicity import benjamini_hochberg, holm
 from heatcheck.stats.null_space import Freedom, freedom, null_space
@@ -80,6 +80,7 @@ __all__ = [
     "farthest_weights",
     "first_change",
     "freedom",
+    "further_half_width",
     "has_ties",
     "highest",
     "holm",

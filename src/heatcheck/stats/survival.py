@@ -44,7 +44,9 @@ def kaplan_meier(
 
     `times` are those at which it happened, or up to which it was watched and had not. The interval is Greenwood's on
     the scale log(−log S), which stays within 0 and 1. It has no width where S is 0, though a share of few runs is never
-    known for sure: there the exact interval of none of those at risk stands in its place.
+    known for sure: its upper end there is that of the beta product (Fay, Brittain & Proschan 2013), which counts at
+    each time the runs that were still watched. Where all were watched throughout, that is Clopper and Pearson's
+    interval of none of them.
 
     >>> curve = kaplan_meier(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, False]))
     >>> curve.times.tolist(), curve.surviving.tolist(), curve.at_risk.tolist()
@@ -64,8 +66,23 @@ def kaplan_meier(
     spread = np.cumsum(events[some] / (at_risk[some] * (at_risk[some] - events[some]))) ** 0.5
     shift = special.ndtri((1 + level) / 2) * spread / np.log(surviving[some])
     low[some], high[some] = surviving[some] ** np.exp(-shift), surviving[some] ** np.exp(shift)
-    high[~some] = [share_interval(0, len(times), level).high] * int((~some).sum())
+    if not some.all():
+        high[~some] = _most_surviving(at_risk, events, level)
     return SurvivalCurve(at.astype(np.float64), surviving, low, high, at_risk)
+
+
+def _most_surviving(at_risk: Int[np.ndarray, " item"], events: Int[np.ndarray, " item"], level: float) -> float:
+    """The upper end after the last time, by the beta product.
+
+    Of n runs at risk, d fall: the share that does not is at most as a beta variable of n − d + 1 and d. The product of
+    these over all times is taken for the beta variable of the same mean and mean square, which is exact where no run
+    was lost in between.
+    """
+    n, d = at_risk.astype(np.float64), events.astype(np.float64)
+    mean = float(np.prod((n - d + 1) / (n + 1)))
+    square = float(np.prod((n - d + 1) * (n - d + 2) / ((n + 1) * (n + 2))))
+    size = (mean - square) / (square - mean**2)  # a + b of the beta variable
+    return float(special.betaincinv(size * mean, size * (1 - mean), (1 + level) / 2))
 
 
 def median_time(curve: SurvivalCurve, runs: int) -> Interval | None:

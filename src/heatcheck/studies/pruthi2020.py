@@ -4,6 +4,7 @@ One honest model a task and encoder with the check `deception`, which has it tra
 λ; and beside it models of a control task, in which the marked words are not there at all.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from heatcheck.checks import CheckResult
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
-from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, read_published, row_from
+from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, read_published, row_from, spread_of
 
 VERSION = 1  # raised by hand when a cell's results change
 CONTROLS = {
@@ -149,12 +150,15 @@ def gather(
             continue
         result, about = base.results["deception"], base.about
         tasks[kind.task] = about
-        numbers = [*of_controls([one for one in controls if one is not None]), *of_check(result)]
+        there = [one for one in controls if one is not None]
+        numbers = [*of_controls(there), *of_check(result)]
+        spreads = {**spreads_of(result), "accuracy_at:removed": spread_of([one.accuracy for one in there])}
         rows += [
             _said_finely(
                 row_from(
                     (kind.task, kind.encoder, ATTENTION, quantity, "", ""),
                     value,
+                    spreads.get(quantity, np.nan),
                     published.get((kind.task, kind.encoder, quantity)),
                     about["not_comparable"],
                 )
@@ -197,6 +201,15 @@ def of_check(result: CheckResult) -> Iterator[tuple[str, stats.Interval]]:
         elif m.name in TAKEN or m.name in PROBES:
             at = f":{m.by['distance']}" if "distance" in m.by else ""
             yield f"{m.name}:{strength_of(m.by)}{at}", value
+
+
+def spreads_of(result: CheckResult) -> dict[str, float]:
+    """How much accuracy and weight differ from seed to seed, by quantity: from the number of each model."""
+    each: dict[str, list[float]] = defaultdict(list)
+    for m in result.measurements:
+        if m.name in ("fit_accuracy", "fit_mass"):
+            each[f"{m.name.removeprefix('fit_')}_at:{strength_of(m.by)}"].append(m.value)
+    return {quantity: spread_of(values) for quantity, values in each.items()}
 
 
 def strength_of(by: Facts) -> str:

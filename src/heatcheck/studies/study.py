@@ -35,6 +35,7 @@ class Row(NamedTuple):
     rerun: float | None  # by the authors, with the code they released
     statement: str  # about the paper's number; "" where none was published
     rerun_statement: str
+    spread: float = np.nan  # standard deviation over seeds, each over the same texts; nan where it was not kept
 
 
 class Model(NamedTuple):
@@ -110,11 +111,25 @@ def compare(values: Sequence[float], published: float | None, not_comparable: st
     >>> compare([0.40, 0.42, 0.38], 0.60, "a tenth of the data")
     'not comparable (a tenth of the data): ours is lower by 0.20'
     """
-    return statement(stats.t_interval(np.array(values, dtype=float)), published, not_comparable)
+    found = stats.t_interval(np.array(values, dtype=float))
+    return statement(found, spread_of(values), published, not_comparable)
 
 
-def statement(found: stats.Interval, published: float | None, not_comparable: str) -> str:
-    """The same, given the mean over seeds with its t interval."""
+def spread_of(values: Sequence[float]) -> float:
+    """The standard deviation over seeds; nan for one.
+
+    >>> round(spread_of([0.40, 0.42, 0.38]), 3)
+    0.02
+    """
+    return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+
+
+def statement(found: stats.Interval, spread: float, published: float | None, not_comparable: str) -> str:
+    """The same, given the mean over seeds and their spread.
+
+    The interval of the mean does not tell where one further seed falls: it may hold what the choice of texts adds,
+    which all seeds share.
+    """
     if published is None:
         return ""
     gap = found.value - published
@@ -123,8 +138,8 @@ def statement(found: stats.Interval, published: float | None, not_comparable: st
         return f"not comparable ({not_comparable}): {how}"
     if found.n < 2:
         return f"one seed only: {how}"
-    half = (found.high - found.low) / 2 * (found.n + 1) ** 0.5  # t s / √n, times √(n + 1)
-    return INSIDE if abs(gap) <= half else f"{OUTSIDE}: {how}"
+    assert np.isfinite(spread), "a published number is set against the spread of the seeds"
+    return INSIDE if abs(gap) <= stats.further_half_width(spread, found.n) else f"{OUTSIDE}: {how}"
 
 
 def row_of(
@@ -134,16 +149,18 @@ def row_of(
     not_comparable: str,
 ) -> Row:
     """The row of one number, given its value for each seed."""
-    return row_from(where, stats.t_interval(np.array(values, dtype=float)), published, not_comparable)
+    found = stats.t_interval(np.array(values, dtype=float))
+    return row_from(where, found, spread_of(values), published, not_comparable)
 
 
 def row_from(
     where: tuple[str, str, str, str, str, str],
     found: stats.Interval,
+    spread: float,
     published: Mapping[str, Any] | None,
     not_comparable: str,
 ) -> Row:
-    """The row of one number, given its mean over seeds with its t interval."""
+    """The row of one number, given its mean with its interval, and the standard deviation over seeds."""
     paper, rerun = (float(published[run]) if published and published[run] else None for run in ("paper", "rerun"))
-    statements = (statement(found, number, not_comparable) for number in (paper, rerun))
-    return Row(*where, found.value, found.low, found.high, found.n, paper, rerun, *statements)
+    statements = (statement(found, spread, number, not_comparable) for number in (paper, rerun))
+    return Row(*where, found.value, found.low, found.high, found.n, paper, rerun, *statements, spread)

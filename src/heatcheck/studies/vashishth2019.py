@@ -21,7 +21,17 @@ from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
 from heatcheck.studies.corpora import as_released, shown_settings
-from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, check_place, read_published, row_from
+from heatcheck.studies.study import (
+    Model,
+    Row,
+    Study,
+    StudyResult,
+    check_names,
+    check_place,
+    read_published,
+    row_from,
+    spread_of,
+)
 from heatcheck.studies.vashishth2019_writing import PRESET, WRITING, WritingPart, run_writing
 
 VERSION = 1  # raised by hand when a cell's results change
@@ -161,10 +171,11 @@ def gather(
                 row_from(
                     (kind.name, "lstm", "tanh", quantity, "", ""),
                     value,
+                    spread,
                     beside.get(quantity),
                     other,
                 )
-                for quantity, value in (*put_in(of_kind), *trained(found.get(kind.name)))
+                for quantity, value, spread in (*put_in(of_kind), *trained(found.get(kind.name)))
             ]
             models.append(Model(kind.name, "lstm", "tanh", tuple(about["labels"]), len(of_kind), {}, ()))
     here = [
@@ -185,27 +196,28 @@ def gather(
     )
 
 
-def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[str, stats.Interval]]:
+def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[str, stats.Interval, float]]:
     """What other weights do to the models as they are: over their seeds and all texts of test."""
     results = [one.results["necessity"] for one in of_kind if "necessity" in one.results]
     if not results:
         return
     prior = results[0].find("prior")
-    yield "commonest", stats.Interval(prior.value, prior.low, prior.high, 1)  # one, whatever the seeds
+    yield "commonest", stats.Interval(prior.value, prior.low, prior.high, 1), np.nan  # one, whatever the seeds
     own = _by_seed(results, "accuracy:swapped:own")
-    yield "put_in:own", stats.two_way_interval(own)
+    values = {"put_in:own": own}
     for weights in SWAPS:
         right = _by_seed(results, f"accuracy:swapped:{weights}")
-        yield f"put_in:{weights}", stats.two_way_interval(right)
-        yield f"lost_put_in:{weights}", stats.two_way_interval(own - right)
-        yield f"change:{weights}", stats.two_way_interval(_by_seed(results, f"change:{weights}"))
+        values |= {f"put_in:{weights}": right, f"lost_put_in:{weights}": own - right}
+        values[f"change:{weights}"] = _by_seed(results, f"change:{weights}")
     even = _by_seed(results, "evenness")
     several = np.isfinite(even).all(axis=0)  # a text of one token has no evenness, whatever the seed
     if several.any():
-        yield "evenness", stats.two_way_interval(even[:, several])
+        values["evenness"] = even[:, several]
+    for quantity, of_seeds in values.items():
+        yield quantity, stats.two_way_interval(of_seeds), spread_of(of_seeds.mean(axis=1).tolist())
 
 
-def trained(base: Measured | None) -> Iterator[tuple[str, stats.Interval]]:
+def trained(base: Measured | None) -> Iterator[tuple[str, stats.Interval, float]]:
     """What models do that were trained with other weights, paired by seed."""
     if base is None or "necessity" not in base.results:
         return
@@ -217,10 +229,14 @@ def trained(base: Measured | None) -> Iterator[tuple[str, stats.Interval]]:
     for name in ("N", "headroom"):
         wanted[f"{name}:retrained"] = (name, {"against": "retrained"})
     wanted["index"] = ("index", {"against": "retrained"})
+    measurements = base.results["necessity"].measurements
     for quantity, (name, by) in wanted.items():
-        for m in base.results["necessity"].measurements:
+        # The accuracy of each model is kept beside their mean, and of nothing else.
+        single = "fit_accuracy" if name == "accuracy" else ""
+        each = [m.value for m in measurements if m.name == single and by.items() <= m.by.items()]
+        for m in measurements:
             if m.name == name and all(m.by.get(key) == value for key, value in by.items()):
-                yield quantity, stats.Interval(m.value, m.low, m.high, m.n)
+                yield quantity, stats.Interval(m.value, m.low, m.high, m.n), spread_of(each)
 
 
 def _by_seed(results: Sequence[CheckResult], name: str) -> Float[np.ndarray, "seed example"]:

@@ -21,7 +21,7 @@ from heatcheck.studies.cells import Cell, measure_cell, measure_cells
 from heatcheck.studies.corpora import as_released, shown_settings
 from heatcheck.studies.study import Study, StudyResult, check_names
 
-VERSION = 1  # raised by hand when a task's results change
+VERSION = 2  # raised by hand when a task's results change
 STATES = ("wp", "jw-release")  # the kept epoch is the best on test, as published, or on dev
 CHECKED = ("necessity", "seed_variance", "adversarial_model", "guide", "gauge")
 STORIES = "babi_1"  # more than two labels and a question: necessity only

@@ -8,7 +8,7 @@ import numpy as np
 
 from heatcheck.checks import Measurement
 from heatcheck.engine import Facts
-from heatcheck.stats import Interval
+from heatcheck.stats import Interval, further_half_width
 from heatcheck.studies.cells import Measured, not_fitted
 from heatcheck.studies.study import Model, Row, StudyResult, read_published, row_from
 
@@ -48,8 +48,10 @@ def _taken() -> dict[str, Taken]:
     for name in ("jsd", "tvd", "agreement"):
         found[f"{name}:pairs"] = Taken("seed_variance", f"{name}_pairs", {}, "seeds")
     found["tvd_tempered:pairs"] = Taken("seed_variance", "tvd_pairs_tempered", {}, "seeds")
-    for name in ("J_star", "J_seed", "J_excess", "rise", "rise_seed", "reach"):
+    for name in ("J_star", "J_seed", "J_excess", "cost", "reach"):
         found[name] = Taken("adversarial_model", name, {}, "fits")
+    for name in ("jsd", "tvd", "tvd_tempered", "agreement"):
+        found[f"{name}:imitator"] = Taken("adversarial_model", name, {"model": "imitator"}, "one")
     for weights in ("uniform", "learned", "base", "adversary"):
         by = {"guide": "refitted", "weights": weights}
         found[f"guide_f1:{weights}"] = Taken("guide", "f1", by, "seeds")
@@ -137,17 +139,17 @@ def _rows(
             place = (_class_name(measured.about["labels"], m.by.get("class", "")), str(m.by.get("bin", "")))
             wanted = published.get((beside, quantity)) if place == ("", "") else None
             found = Interval(m.value, m.low, m.high, _fits(measured, taken, m))
-            yield row_from((*model, quantity, *place), found, wanted, not_comparable)
+            yield row_from((*model, quantity, *place), found, _spread(m), wanted, not_comparable)
     best = best_of(points)
     if best is not None:
         strength = best["strength"] / HALVED
-        row = row_from((*model, "best:lambda", "", ""), _once(strength), published.get((beside, "best:lambda")), "")
+        wanted = published.get((beside, "best:lambda"))
+        row = row_from((*model, "best:lambda", "", ""), _once(strength), np.nan, wanted, "")
         yield row._replace(statement="chosen among those tried" if row.paper is not None else "")
-        for name in ("f1", "tvd", "jsd"):
+        for name in ("f1", "tvd", "tvd_tempered", "jsd"):
             found = _once(best[name], best.get(f"{name}_low"), best.get(f"{name}_high"))
-            yield row_from(
-                (*model, f"best:{name}", "", ""), found, published.get((beside, f"best:{name}")), not_comparable
-            )
+            wanted = published.get((beside, f"best:{name}"))
+            yield row_from((*model, f"best:{name}", "", ""), found, np.nan, wanted, not_comparable)
 
 
 def _measurements(measured: Measured, taken: Taken) -> Iterator[Measurement]:
@@ -169,6 +171,13 @@ def _fits(measured: Measured, taken: Taken, m: Measurement) -> int:
     if taken.over == "seeds":
         return m.n
     return 1 if taken.over == "one" else int(measured.results[taken.check].settings["seeds"])
+
+
+def _spread(m: Measurement) -> float:
+    """The standard deviation over seeds, where the interval is of nothing else: F1 has a t interval over them."""
+    if m.name != "f1" or m.n < 2:
+        return np.nan
+    return (m.high - m.low) / 2 * (m.n + 1) ** 0.5 / further_half_width(1.0, m.n)
 
 
 def _once(value: float, low: float | None = None, high: float | None = None) -> Interval:

@@ -89,7 +89,8 @@ def describe(recipe: Recipe) -> str:
     """
     words = [kind_of_model(recipe)]
     if recipe.loss["name"] == "adversarial":
-        words.append(f"adversary at λ = {recipe.loss['strength']:g}")
+        strength = recipe.loss["strength"]
+        words.append(f"adversary at λ = {strength:g}" if strength else "imitator")
         words += ["from its parent"] if recipe.loss.get("start") == "parent" else []
         words += ["attention only"] if recipe.loss.get("trains") == "attention" else []
     elif recipe.loss["name"] == "deceptive":

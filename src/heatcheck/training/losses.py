@@ -19,6 +19,13 @@ ALIGNMENT = "alignment"  # the mark of a deceptive loss that keeps weight off wh
 # The least share of weight that is left elsewhere whose logarithm is taken: at 0 the penalty would be infinite. As the
 # published one would be; theirs has no such number.
 LEAST_LEFT = 1e-12
+# The least weight of a parent whose logarithm is taken: one that is too small for a float is not known any better.
+LEAST_WEIGHT = torch.finfo(torch.float32).tiny
+
+
+# Which way an adversary's divergence goes: part of the recipe, so that no adversary of one is taken for the other.
+FROM_BASE = "KL(adversary‖base)"  # as published
+FROM_ADVERSARY = "KL(base‖adversary)"
 
 
 class Loss(NamedTuple):
@@ -62,11 +69,15 @@ def log_odds_regularised(
 def adversarial(
     subject: Subject, run: Run, batch: Batch, facts: Facts, parent: Recorded | None
 ) -> Float[Tensor, " example"]:
-    """TVD(ŷ_a, ŷ_b) − strength · KL(α_a ‖ α_b): the parent's answers (a) with other weights than its own.
+    """TVD(ŷ_a, ŷ_b) − strength · KL(α_a ‖ α_b): an adversary (a) with the answers of its parent (b) and other weights.
 
-    Gold labels are not used. The weights are taken from the scores, so that a weight too small for a float still has
-    a logarithm. `as_published` is Wiegreffe & Pinter's code: half the total variation of two labels, and every batch
-    multiplied by the sum of its examples' class weights, which lets the gold labels in by accident.
+    Gold labels are not used. The adversary's weights are taken from the scores, so that one too small for a float still
+    has a logarithm. `as_published` is Wiegreffe & Pinter's code: half the total variation of two labels, and every
+    batch multiplied by the sum of its examples' class weights, which lets the gold labels in by accident.
+
+    The divergence asks for weight where the parent has little, and it has a largest value: −log of the parent's least
+    weight. `divergence="KL(base‖adversary)"` is the other direction, which heatcheck 0.1 used by mistake: it asks for
+    no weight where the parent has much, and grows without end.
     """
     if parent is None:
         raise BadInput("an adversary is trained against a parent, and none is here.")
@@ -74,10 +85,14 @@ def adversarial(
     keys = readable_keys(subject, batch)
     theirs = parent.weights_for(batch, keys)  # [example head query key]
     hidden = ~keys[:, None, None, :]
+    log_theirs = theirs.clamp(min=LEAST_WEIGHT).log().masked_fill(hidden, 0.0)
     scores = read_rows(run.parts[scores_of(subject)], run.row)
-    own = scores.masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
-    log_ratio = theirs.masked_fill(theirs == 0, 1.0).log() - own
-    divergence = (theirs * log_ratio).sum(-1).mean((1, 2))
+    log_own = scores.masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
+    if facts.get("divergence", FROM_ADVERSARY) == FROM_BASE:  # a recipe that does not say is one of heatcheck 0.1
+        own = log_own.exp().masked_fill(hidden, 0.0)
+        divergence = (own * (log_own - log_theirs)).sum(-1).mean((1, 2))
+    else:
+        divergence = (theirs * (log_theirs - log_own)).sum(-1).mean((1, 2))
     strength: float = facts["strength"]
     if not facts["as_published"]:
         return apart - strength * divergence
@@ -139,13 +154,26 @@ LOSSES: dict[str, Loss] = {
     "adversarial": Loss(
         adversarial,
         lambda subject: (scores_of(subject),),
-        MappingProxyType({"parent": "", "strength": 1e-3, "as_published": False, "start": "fresh", "trains": "all"}),
+        MappingProxyType(
+            {
+                "parent": "",
+                "strength": 1e-3,
+                "as_published": False,
+                "divergence": FROM_BASE,
+                "start": "fresh",
+                "trains": "all",
+            }
+        ),
     ),
     "deceptive": Loss(deceptive, read_out, MappingProxyType({"strength": 1.0, "mark": "rationale"})),
     "likelihood": Loss(likelihood),
     "log_odds_regularised": Loss(log_odds_regularised, read_out, MappingProxyType({"strength": 5.0})),
 }
-CHOICES = {"start": ("fresh", "parent"), "trains": ("all", "attention")}  # of settings that are one of a few words
+CHOICES = {  # of settings that are one of a few words
+    "start": ("fresh", "parent"),
+    "trains": ("all", "attention"),
+    "divergence": (FROM_BASE, FROM_ADVERSARY),
+}
 
 
 def plan_loss(loss: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -65,6 +65,11 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
         "How far attention and gradient rank the words of each text alike: 1 is the same order, 0 is no relation. "
         f"Mean {number(float(known.mean()))} over {len(known):,} texts{'; ' + reads if reads else ''}."
     )
+    if "gradient" in result.settings.get("without_floor", {}):
+        caption += (
+            " There is no mechanical floor: here a word also acts through the states of other words, so its gradient "
+            "is not its weight times something."
+        )
     return declare("agreement-histogram", result.check, caption, altair().vconcat(*panels, spacing=14))
 
 
@@ -96,7 +101,8 @@ def tau_differences(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     ]
     caption = (
         "How much better gradient and leave-one-out agree with each other than attention agrees with either: right of "
-        "the zero line they agree better. Part of it is mechanical: both contain the weights as a factor."
+        "the zero line they agree better. In a model without context part of it is mechanical: there both contain the "
+        "weights as a factor."
     )
     return declare("agreement-differences", result.check, caption, altair().vconcat(*panels, spacing=14))
 

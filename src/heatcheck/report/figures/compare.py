@@ -103,7 +103,8 @@ def tau_distributions(results: Results, names: Sequence[str]) -> Figure | None:
         panels[f"attention and {spaced(rival)}"] = {name: of for name, of in values.items() if of is not None}
     caption = (
         "How far attention and each rival rank the words of each text alike: 1 is the same order, 0 is no relation. "
-        f"Marks on the axis are means. {_means(panels)} Part of any τ is mechanical; each model's report has its floor."
+        f"Marks on the axis are means. {_means(panels)} Where a "
+        "model has no context, part of its τ is mechanical: its report has the floor."
     )
     return _outlines(
         panels, names, "compare-agreement", "agreement", caption, span=(-1.0, 1.0), axis="Kendall τ, text by text"

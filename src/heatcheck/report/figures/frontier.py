@@ -39,6 +39,7 @@ class Look(NamedTuple):
 LOOKS = {
     MODELS["adversary"]: Look(ATTENTION, "circle"),
     MODELS["seed"]: Look(RIVAL, "triangle-up"),
+    MODELS["imitator"]: Look("#8a6d3b", "triangle-right"),
     MODELS["uniform"]: Look(FLOOR, "square"),
     MODELS["instance"]: Look(MECHANICAL, "diamond"),
     MODELS["gauge"]: Look(MOST, "cross"),

@@ -87,11 +87,9 @@ def tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
     number_of = "Figure 2" if rival == "gradient" else "Figure 2 for leave-one-out"
     caption = (
         f"{number_of}: how far attention and {spaced(rival)} rank the words of each text alike, by the class the "
-        "model predicts; 1 is the same order, 0 no relation. The dotted line is what is left when the relevances stand "
-        "at other words: only what lies to the right of it is agreement about the words. With a CNN or a BiLSTM the "
-        "mean can lie left of it: words also act through the states of their neighbours. Bars are shares of the texts. "
-        f"{_floorless(panels)}"
-    ).strip()
+        "model predicts; 1 is the same order, 0 no relation. Bars are shares of the texts. "
+        f"{_about_floors(panels, rival)}"
+    )
     return declare(f"tau-attention-{rival.replace('_', '-')}", "agreement", caption, chart)
 
 
@@ -251,10 +249,24 @@ def _beside(model: Model, values: Float[np.ndarray, " example"]) -> Mapping[str,
     return {"mean": values} | {line: model.examples[name] for line, name in wanted.items() if name in model.examples}
 
 
-def _floorless(panels: Sequence[Panel]) -> str:
-    without = [panel for panel in panels if not np.isfinite(panel.lines[MECHANICAL_FLOOR])]
-    tasks = dict.fromkeys(panel.row.partition(":")[0] for panel in without)
-    return f"There is none for {', '.join(tasks)}, whose read-outs are not linear." if tasks else ""
+def _about_floors(panels: Sequence[Panel], rival: str) -> str:
+    """What the dotted line says, and which models have none."""
+    known = [panel for panel in panels if np.isfinite(panel.lines[MECHANICAL_FLOOR])]
+    line = (
+        "The dotted line is what is left when the relevances stand at other words: only what lies to the right of it "
+        "is agreement about the words."
+    )
+    lacking = [panel for panel in panels if not np.isfinite(panel.lines[MECHANICAL_FLOOR])]
+    without = []
+    for name in dict.fromkeys(panel.column for panel in lacking):
+        tasks = dict.fromkeys(panel.row.partition(":")[0] for panel in lacking if panel.column == name)
+        everywhere = all(panel.column != name for panel in known)
+        without.append(name if everywhere else f"{name} ({', '.join(tasks)})")
+    linear = " and the read-out is linear" if rival == "leave_one_out" else ""
+    none = (
+        f"There is none for {'; '.join(without)}: it needs a model in which each word acts through its own state alone"
+    )
+    return " ".join([line] * bool(known) + [f"{none}{linear}."] * bool(without))
 
 
 def _search_only(models: Sequence[Model]) -> str:
