@@ -10,18 +10,31 @@ import torch
 from scipy.stats import binom
 
 from heatcheck.auditing import calibration
-from heatcheck.auditing.calibration import QUICK, CalibrationSettings, calibrate, dial, plan_jobs
+from heatcheck.auditing.calibration import QUICK, CalibrationSettings, _twins, calibrate, dial, plan_jobs
 from heatcheck.auditing.calibration import audit as audits
 from heatcheck.auditing.calibration import decoy as decoys
 from heatcheck.auditing.calibration.draws import OF_ONE_LENGTH, draw_lengths, draw_nuisance, draw_subject, draw_texts
-from heatcheck.auditing.calibration.result import Calibration, Decoy, Verdict, share_at_least
-from heatcheck.auditing.calibration.truth import CONTRAST, DECOY, KEYWORD, LINES, LOOKUP, TRUTH, Cell, judge
-from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS
+from heatcheck.auditing.calibration.result import Calibration, Decoy, Twin, Verdict, share_at_least
+from heatcheck.auditing.calibration.truth import (
+    CONTRAST,
+    DECOY,
+    FIRST,
+    KEYWORD,
+    LINES,
+    LOOKUP,
+    SECOND,
+    TRUTH,
+    Cell,
+    judge,
+)
+from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, CardSettings
+from heatcheck.auditing.verdict import make_card
+from heatcheck.checks import Measurement
 from heatcheck.errors import BadInput
 from heatcheck.models import KNOWN_ANSWERS, Site
 from heatcheck.training import evaluate
 
-FEW = replace(QUICK, dials=0, cells=(Cell("reader", KEYWORD), Cell("bystander_wrong", KEYWORD)))
+FEW = replace(QUICK, dials=0, twins=0, cells=(Cell("reader", KEYWORD), Cell("bystander_wrong", KEYWORD)))
 
 
 def verdict(cell, line, seed=0, state=None):
@@ -68,7 +81,7 @@ def test_the_table_is_about_every_control():
 
 def test_no_guide_can_be_judged_where_words_say_everything_or_nothing():
     for cell, known in TRUTH.items():
-        if cell.subject != DECOY and cell.task in (KEYWORD, LOOKUP):
+        if cell.subject != DECOY and cell.task in (KEYWORD, FIRST, SECOND, LOOKUP):
             assert known[OUT_OF_CONTEXT] == "moot"
 
 
@@ -162,6 +175,37 @@ def test_the_bound_is_clopper_and_pearsons():
     assert share_at_least(0, 5) == share_at_least(0, 0) == 0.0
 
 
+# Temperature twins --------------------------------------------------------------------------------------------------
+
+
+def test_a_twin_with_another_card_fails():
+    cell = Cell("reader", KEYWORD)
+    assert made(twins=(Twin(cell, 0, 40.0, (), 9e-7),)).passed
+    assert not made(twins=(Twin(cell, 0, 40.0, (), 2e-6),)).passed
+    assert not made(twins=(Twin(cell, 0, 40.0, ("points at what matters: yes and no",), 0.0),)).passed
+
+
+def test_a_control_is_audited_beside_its_twin(tmp_path, monkeypatch):
+    """All of them: test_truth_table.py."""
+    monkeypatch.setattr(audits, "TESTED", 40)
+    (job,) = _twins(replace(QUICK, cells=(Cell("flat", FIRST),), examples=30, draws=20))
+    audits.audit_twins(job.argument, tmp_path)
+    found = json.loads((tmp_path / "flat.json").read_text())
+    assert (found["states"], found["factor"]) == ([], 40.0)
+    assert found["most"] <= 1e-9
+
+
+def test_how_two_cards_differ():
+    number = Measurement("K", 0.6, 0.5, np.inf, 40, "", {})
+    card = make_card({}, 1.0, CardSettings())
+    first, *rest = card.lines
+    said = replace(card, lines=(first._replace(state="yes", evidence=(number,)), *rest))
+    moved = replace(card, lines=(first._replace(state="no", evidence=(number._replace(low=0.25),)), *rest))
+    assert audits._apart(card, card) == {"states": [], "most": 0.0}
+    assert audits._apart(said, moved) == {"states": ["necessary: yes and no"], "most": 0.25}
+    assert "has not" in audits._apart(card, said)["states"][-1]
+
+
 # The dial ---------------------------------------------------------------------------------------------------------
 
 
@@ -238,7 +282,7 @@ def test_nuisance_leaves_the_truth_alone(cell):
         weights = subject.run(batch, want=[Site("attention")]).parts[Site("attention")][:, 0, 0]
         if cell.subject == "majority_reader":  # on all cues together
             weights = (weights * batch.marks["rationale"]).sum(1, keepdim=True)
-        assert cell.subject == "gauge_twin" or weights.max(1).values.min() >= 0.95
+        assert cell.subject in ("gauge_twin", "flat") or weights.max(1).values.min() >= 0.95
     assert len(scales) > 1
     assert len(lengths) > 3
     if cell in OF_ONE_LENGTH:
@@ -260,7 +304,9 @@ def test_the_least_weight_is_the_one_promised():
 
 def test_jobs_are_named_by_what_decides_them(monkeypatch):
     jobs = plan_jobs(CalibrationSettings(seeds=3, first_seed=4))
-    assert len({job.id for job in jobs}) == len(jobs) == 2 * 2 + 3 * 4 + 3  # decoys of two corpora; tasks; dials
+    tasks = len({cell.task for cell in TRUTH})
+    assert len({job.id for job in jobs}) == len(jobs)
+    assert len(jobs) == 2 * 2 + 3 * tasks + tasks + 3  # decoys of two corpora; controls; twins; dials
     again = plan_jobs(CalibrationSettings(seeds=3, first_seed=4))
     assert [job.id for job in again] == [job.id for job in jobs]
     more = plan_jobs(CalibrationSettings(seeds=4, first_seed=4))

@@ -9,7 +9,7 @@ from heatcheck import checks
 from heatcheck.auditing import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, make_card, plan_audit
 from heatcheck.data import Split, load_task
 from heatcheck.errors import NotSupported
-from heatcheck.models import load
+from heatcheck.models import KNOWN_ANSWERS, load
 
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 ANY = "any"  # nothing is asserted
@@ -34,6 +34,10 @@ TRUTH = {
     "two_layers@planted_lookup": ("yes", "yes", "no", "moot", "no"),
     # Whoever knows what words say can count them without weights.
     "majority_reader@planted_majority": ("no", ANY, ANY, "moot", ANY),
+    # Words that tie go in random orders: by position each of these would point at what matters.
+    "one_hot@planted_first": ("no", "no", "no", "moot", "no"),
+    "flat@planted_first": ("no", "no", "moot", "moot", "no"),
+    "sink@planted_second": ("no", "no", "no", "moot", "no"),
 }
 CHECKS = ["necessity", "gauge", "guide", "erasure", "permutation", "counterfactual", "adversarial_model"]
 QUICK = {
@@ -48,7 +52,14 @@ QUICK = {
 }
 
 # On planted_contrast unweighted words are right two times in three, and so much must be seen to lie above a half.
-TESTED = {"planted_keyword": 40, "planted_contrast": 400, "planted_lookup": 30, "planted_majority": 400}
+TESTED = {
+    "planted_keyword": 40,
+    "planted_first": 40,
+    "planted_second": 40,
+    "planted_contrast": 400,
+    "planted_lookup": 30,
+    "planted_majority": 400,
+}
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +77,11 @@ def small():
     return of
 
 
+def card_of(subject, corpus, examples=20):
+    plan = plan_audit(subject, corpus, examples=examples, checks=CHECKS, settings=QUICK)
+    return make_card(measured(plan), plan.case.logit_scale, plan.card)
+
+
 def measured(plan):
     """The results of the checks that are not refused."""
     results = {}
@@ -77,9 +93,7 @@ def measured(plan):
 
 @pytest.mark.parametrize("name", TRUTH)
 def test_the_card_is_right_where_the_answer_is_known(name, small):
-    subject, corpus = load(f"known:{name}"), small(name.partition("@")[2])
-    plan = plan_audit(subject, corpus, examples=20, checks=CHECKS, settings=QUICK)
-    card = make_card(measured(plan), plan.case.logit_scale, plan.card)
+    card = card_of(load(f"known:{name}"), small(name.partition("@")[2]))
     said = {line: "moot" if card[line].moot else card[line].state for line in LINES}
     known = dict(zip(LINES, TRUTH[name], strict=True))
     assert {line: state for line, state in said.items() if known[line] != ANY} == {
@@ -100,6 +114,20 @@ def test_a_model_that_is_never_right_cannot_need_anything(name, labels, small):
     line = make_card(measured(plan), 1.0, plan.card)[NECESSARY]
     assert line.moot
     assert line.evidence[0].name == "headroom"
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_a_temperature_twin_gets_the_same_card(name, small):
+    """Logits 40 times as large, so that every probability is 0 or 1 in float32."""
+    kind, _, task = name.partition("@")
+    corpus = small(task)
+    few = replace(corpus, splits={**corpus.splits, "test": Split("test", corpus["test"].examples[:20])})
+    own, twin = (card_of(KNOWN_ANSWERS[kind](task, filler=0.05, scale=scale), few, 8) for scale in (1.5, 60.0))
+    for mine, theirs in zip(own.every_line, twin.every_line, strict=True):
+        assert (mine.name, mine.state, len(mine.evidence)) == (theirs.name, theirs.state, len(theirs.evidence))
+        for one, other in zip(mine.evidence, theirs.evidence, strict=True):
+            assert (one.name, one.by, one.n) == (other.name, other.by, other.n)
+            assert [one.value, one.low, one.high] == pytest.approx([other.value, other.low, other.high], abs=1e-6)
 
 
 def test_every_line_has_a_yes_and_a_no_and_every_two_differ_somewhere():

@@ -29,7 +29,9 @@ def planted_case(scores, words=30, n=400, seed=0):
     case = Case(load("known:reader@planted_keyword"), examples, labels=("negative", "positive"), seed=seed)
     valid = np.ones((n, words), dtype=bool)
     ids = tuple(e.id for e in examples)
-    case._scores = {name: Scores(name, False, ids, values, valid, {}) for name, values in scores.items()}
+    case._scores = {
+        (name, "standardised"): Scores(name, False, ids, values, valid, {}) for name, values in scores.items()
+    }
     return case
 
 

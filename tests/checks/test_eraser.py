@@ -39,7 +39,7 @@ class ByHand(KnownAnswer):
 
     def __init__(self):
         super().__init__("planted_keyword", jitter=0.0)
-        self.odds = {"A": 3, "B": 1, "C": 1, "D": 1}
+        self.odds = {"A": 3, "B": 1.00002, "C": 1.00001, "D": 1}  # all but 1, and in this order
         self.votes_for = {"A": 2, "B": -2, "C": 1, "D": 1}
 
     @cached_property
@@ -83,7 +83,7 @@ def p(votes):
 def test_by_hand():
     """Attention: A has odds 3, the others 1, so ⅙ of A's 3 · 2 and of −2, 1 and 1: 1 ln 3, p(x) = ¾ for "yes".
 
-    Ranked A B C D (ties in order of the text); of 4 words 1, 5, 10 and 20% are one word, 50% two.
+    Ranked A B C D; of 4 words 1, 5, 10 and 20% are one word, 50% two.
 
     deletion, A gone:     B C D  (−2 + 1 + 1) / 3 = 0, ½     comprehensiveness ¾ − ½ = .25
               A B gone:     C D  (1 + 1) / 2 = 1, ¾          comprehensiveness ¾ − ¾ = 0
@@ -113,10 +113,12 @@ def test_by_hand():
     for (operator, side), (curve, code, paper) in wanted.items():
         of = {"ranking": "attention", "operator": operator, "logits": "published"}
         at = [found.find(side, share=share, **of).value for share in (0.01, 0.05, 0.1, 0.2, 0.5)]
-        assert at == pytest.approx(curve, abs=1e-6), (operator, side)
-        assert found.find(f"aopc_{side}", definition="code", **of).value == pytest.approx(code, abs=1e-6)
-        assert found.find(f"aopc_{side}", definition="paper", **of).value == pytest.approx(paper, abs=1e-6)
-        assert found.find("null_difference", operator=operator, logits="published").value == pytest.approx(0.25)
+        assert at == pytest.approx(curve, abs=1e-4), (operator, side)
+        assert found.find(f"aopc_{side}", definition="code", **of).value == pytest.approx(code, abs=1e-4)
+        assert found.find(f"aopc_{side}", definition="paper", **of).value == pytest.approx(paper, abs=1e-4)
+        assert found.find("null_difference", operator=operator, logits="published").value == pytest.approx(
+            0.25, abs=1e-4
+        )
 
 
 def test_standardised_by_hand():
@@ -128,8 +130,8 @@ def test_standardised_by_hand():
         return 1 / (1 + math.exp(-z))
 
     comprehensive = 4 * (sigmoid(2) - sigmoid(0)) / 5
-    assert found.find("aopc_comprehensiveness", **of).value == pytest.approx(comprehensive, abs=1e-6)
-    assert found.find("aopc_sufficiency", **of).value == pytest.approx(4 * (sigmoid(2) - sigmoid(4)) / 5, abs=1e-6)
+    assert found.find("aopc_comprehensiveness", **of).value == pytest.approx(comprehensive, abs=1e-4)
+    assert found.find("aopc_sufficiency", **of).value == pytest.approx(4 * (sigmoid(2) - sigmoid(4)) / 5, abs=1e-4)
 
 
 def test_the_human_rationale_by_hand():
@@ -140,17 +142,17 @@ def test_the_human_rationale_by_hand():
     found = measure(by_hand(rationale=(False, True, False, True)), ALONE)
     assert found.settings["rationale_share"] == 0.5
     of = {"operator": "deletion", "share": "rationale"}
-    assert found.find("comprehensiveness", ranking="human", **of).value == pytest.approx(0.75 - p(7 / 4), abs=1e-6)
-    assert found.find("sufficiency", ranking="human", **of).value == pytest.approx(0.75 - p(-1 / 2), abs=1e-6)
-    assert found.find("sufficiency", ranking="attention", **of).value == pytest.approx(0, abs=1e-6)
+    assert found.find("comprehensiveness", ranking="human", **of).value == pytest.approx(0.75 - p(7 / 4), abs=1e-4)
+    assert found.find("sufficiency", ranking="human", **of).value == pytest.approx(0.75 - p(-1 / 2), abs=1e-4)
+    assert found.find("sufficiency", ranking="attention", **of).value == pytest.approx(0, abs=1e-4)
 
 
 def test_a_rationale_of_every_word():
     """Without it the input is empty; with it the text is whole."""
     found = measure(by_hand(rationale=(True,) * 4), ALONE)
     of = {"operator": "deletion", "share": "rationale", "ranking": "human"}
-    assert found.find("comprehensiveness", **of).value == pytest.approx(0.25, abs=1e-6)
-    assert found.find("sufficiency", **of).value == pytest.approx(0, abs=1e-6)
+    assert found.find("comprehensiveness", **of).value == pytest.approx(0.25, abs=1e-4)
+    assert found.find("sufficiency", **of).value == pytest.approx(0, abs=1e-4)
 
 
 def test_only_texts_that_people_marked_count_for_their_rationale():
@@ -202,6 +204,8 @@ def test_by_brute_force(name, monkeypatch):
         label = int(logs.argmax())
         for ranking in ("attention", "leave_one_out", "leave_one_out (signed)"):
             values = case.scores(ranking.removesuffix(" (signed)")).values[row, :words]
+            if len(set(np.abs(values))) < words:
+                continue  # ties, which go in random orders
             order = np.argsort(-(values if "signed" in ranking else np.abs(values)), kind="stable").tolist()
             for share in settings.shares:
                 top = set(order[: math.ceil(share * words)])
@@ -212,6 +216,7 @@ def test_by_brute_force(name, monkeypatch):
                         key = f"{side}:{ranking}:{share:g}:{operator}:published"
                         assert found.per_example[key][place] == pytest.approx(lost, abs=1e-6), key
                         seen.append(lost)
+    assert len(seen) > 40
     assert np.std(seen) > 1e-3, "otherwise nothing was compared"
 
 
@@ -338,7 +343,7 @@ def test_a_score_for_a_word_that_is_not_read(tmp_path):
     found = measure(Case(ByHand(), examples, labels=("no", "yes")), settings)
     assert found.excluded == {"one": "fewer than two words to rank"}
     of = {"operator": "deletion", "share": 0.01, "ranking": settings.explainer}
-    assert found.find("sufficiency", **of).value == pytest.approx(-0.15, abs=1e-6)  # only A, as by hand
+    assert found.find("sufficiency", **of).value == pytest.approx(-0.15, abs=1e-4)  # only A, as by hand
 
 
 def test_words_without_a_score_come_last():

@@ -34,7 +34,7 @@ def scored(rows, marks, tested=None):
     values = np.array([[*row, *[0.0] * (longest - len(row))] for row in rows])
     valid = np.array([[place < len(row) for place in range(longest)] for row in rows])
     ids = tuple(example.id for example in examples)
-    case._scores["attention"] = Scores("attention", False, ids, values, valid, {})
+    case._scores["attention", "standardised"] = Scores("attention", False, ids, values, valid, {})
     return case
 
 
@@ -126,7 +126,7 @@ def test_chance_is_no_better_than_chance():
     """Random scores as an explanation: nothing is gained over either control, and the intervals are not vacuous."""
     case = case_of("reader@planted_contrast", n=300)
     noise = case.scores("random")
-    case._scores["attention"] = replace(noise, explainer="attention")
+    case._scores["attention", "standardised"] = replace(noise, explainer="attention")
     found = check.measure(case, replace(QUICK, repeats=10))
     for against in ("random", "random spans"):
         gain = found.find("auprc_gain", explainer="attention", against=against)
@@ -180,7 +180,7 @@ def test_texts_without_two_kinds_of_words_are_left_out_by_name():
 def test_a_word_without_a_score_is_no_word():
     """Padding in the middle: the same as the text without it."""
     with_gap = scored([[0.6, 9.0, 0.3, 0.1]], [marked("1110")])
-    with_gap._scores["attention"].valid[0, 1] = False
+    with_gap._scores["attention", "standardised"].valid[0, 1] = False
     without = scored([[0.6, 0.3, 0.1]], [marked("110")])
     one, other = (check.measure(case, replace(QUICK, share="0.7")) for case in (with_gap, without))
     for name in ("auprc:attention", "token_f1:attention:window", "iou_f1:attention:window", "marked"):

@@ -11,7 +11,8 @@ from heatcheck.data import TASKS, load_task
 from heatcheck.data.planted import OPINIONS, SIZES, VALUES, WRITERS, planted
 from heatcheck.errors import BadInput, UnknownName
 
-OPINION_TASKS = ["planted_keyword", "planted_majority", "planted_contrast", "planted_twins", "reviews"]
+FIRST = ["planted_first", "planted_second"]
+OPINION_TASKS = [*FIRST, "planted_keyword", "planted_majority", "planted_contrast", "planted_twins", "reviews"]
 
 
 def bag_of_words_score(train, test):
@@ -41,7 +42,7 @@ def test_without_its_rationale_a_text_says_nothing(name):
     assert abs(stats.roc_auc(score, gold) - 0.5) < spread
 
 
-@pytest.mark.parametrize("name", ["planted_keyword", "planted_majority", "planted_twins"])
+@pytest.mark.parametrize("name", [*FIRST, "planted_keyword", "planted_majority", "planted_twins"])
 def test_with_it_a_bag_is_enough(name):
     corpus = load_task(name)
     test = texts(corpus["test"], with_rationale=True)
@@ -92,9 +93,11 @@ def test_the_same_examples_every_time():
     "reference",
     [
         "planted_contrast@19acb78bb1cb",
+        "planted_first@28e38f488e12",
         "planted_keyword@aeca95d54fbb",
         "planted_lookup@489e31826e8d",
         "planted_majority@57cdab946491",
+        "planted_second@5460670cd598",
         "planted_twins@1608da83568e",
     ],
 )
@@ -113,8 +116,8 @@ def test_other_texts_of_the_same_task(name):
     assert {split: len(examples) for split, examples in other.splits.items()} == {"train": 60, "dev": 20, "test": 40}
     texts_of = [{e.text for split in corpus.splits.values() for e in split} for corpus in (usual, other)]
     assert not texts_of[0] & texts_of[1]
-    beside = {"planted_contrast": 8, "planted_keyword": 1, "planted_lookup": 6, "planted_majority": 7}.get(name, 2)
-    assert {len(e.words) - beside for split in other.splits.values() for e in split} == {9, 10, 11}
+    beside = {"planted_contrast": 8, "planted_lookup": 6, "planted_majority": 7, "planted_twins": 2}
+    assert {len(e.words) - beside.get(name, 1) for split in other.splits.values() for e in split} == {9, 10, 11}
     assert all(sum(e.marks["rationale"]) >= 1 for e in other["test"])
     assert list(other.splits) == list(SIZES)
 

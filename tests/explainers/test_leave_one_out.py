@@ -61,10 +61,10 @@ def test_the_sign_is_what_the_predicted_label_loses():
 
 @pytest.mark.parametrize("name", ["lstm", "cnn", "average"])
 def test_of_a_repeated_word_either_can_go(name):
-    """The same text is left, so the scores are tied, but for the last digit they are rounded to."""
+    """The same text is left, so the scores are tied, whatever float32 makes of it."""
     subject, _ = SUBJECTS[name]
     (found,) = erase_each(subject, [Example("e", "a good good good film")])
-    assert np.ptp(found[1:4]) < 1.5e-6
+    assert np.ptp(found[1:4]) == 0
     assert abs(found[0] - found[1]) > 1e-4
 
 

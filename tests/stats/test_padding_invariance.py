@@ -127,12 +127,18 @@ CASES = {
             stats.first_change(x, two_columns(y), np.zeros((len(x), 2)), y, np.zeros(len(x), int), valid), axis=1
         ),
     ),
+    "has_ties": Case(
+        *P_VALUES, lambda x, _, valid: sum(stats.has_ties(np.floor(x * n), valid) * 1.0 for n in (30, 60, 120, 240))
+    ),
     "highest": Case(*SCORES, chosen_by(stats.highest)),
     "holm": Case(*P_VALUES, row_by_row(lambda p, _, valid: np.nansum(stats.holm(p, valid)))),
     "jensen_shannon_nats": Case(*WEIGHTS, on_tensors(stats.jensen_shannon_nats)),
     "kendall_tau": Case(*SCORES, lambda x, y, valid: np.stack(stats.kendall_tau(x, y, valid), axis=1)),
     "kendall_top_k_distance": Case(*SCORES, lambda x, y, valid: stats.kendall_top_k_distance(x, y, 4, valid)),
     "kl_divergence_nats": Case(*WEIGHTS, on_tensors(stats.kl_divergence_nats)),
+    "level_ties": Case(
+        *WEIGHTS.round(4), over_items(lambda x, _, valid: np.sort(np.where(valid, stats.level_ties(x, valid), 9.0)))
+    ),
     "match_spans": Case(*MARKS, lambda x, y, valid: np.stack(stats.match_spans(x == 1, y == 1, valid), axis=1), (1, 0)),
     "median_interval": Case(*WEIGHTS, row_by_row(lambda x, _, valid: stats.median_interval(x, valid=valid))),
     "most_different": Case(*WEIGHTS, lambda x, _, valid: stats.most_different(x, valid)),

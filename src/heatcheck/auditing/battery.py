@@ -18,6 +18,7 @@ from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, nu
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.auditing.verdict import Card, CardSettings, make_card
 from heatcheck.checks import CHECKS, Case, CheckResult
+from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.passes import FEW, to_explain
 from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.engine import Facts, Outcome, stream
@@ -358,8 +359,8 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
 
 
 def _looked(case: Case) -> list[Looked]:
-    names = [*dict.fromkeys([*SHOWN, *case.explained])]
-    scores, _ = case.available(names)
+    names = {**dict.fromkeys(SHOWN, STANDARDISED), **case.explained}
+    scores = {name: found for name, logits in names.items() for found in case.available([name], logits)[0].values()}
     shown = []
     for row, example in enumerate(case.examples):
         of_words = {

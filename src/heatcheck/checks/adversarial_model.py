@@ -97,6 +97,7 @@ class Point:
     jsd: Values  # between its weights and the subject's
     said: Logs
     base: Logs  # what the subject said
+    scale: float = 1.0  # that standardises the subject's logits
 
     @property
     def name(self) -> str:
@@ -108,11 +109,13 @@ class Point:
     def values(self) -> dict[str, Values]:
         """Each example's number behind each measurement."""
         theirs, own = np.exp(self.said), np.exp(self.base)
+        # What decides does not depend on how confident the subject is; the plain one is as published.
+        standard, said = (log_softmax(self.scale * logs, axis=-1) for logs in (self.base, self.said))
         same = self.said.argmax(-1) == self.base.argmax(-1)
         return {
             "jsd": self.jsd,
             "tvd": total_variation(theirs, own),
-            "tvd_tempered": total_variation(tempered(self.said, own), own),
+            "tvd_tempered": total_variation(tempered(said, np.exp(standard)), np.exp(standard)),
             "agreement": same.astype(float),
         }
 
@@ -188,7 +191,7 @@ def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point]
     def point(by: Facts, fit: Recorded) -> Point:
         if not np.array_equal(fit.allowed, own.allowed):
             raise BadInput(f"{by['model']} cuts words otherwise than {case.subject.id}: their weights do not compare.")
-        return Point(by, jensen_shannon(own.weights, fit.weights), fit.log_probabilities[:, 0], base)
+        return Point(by, jensen_shannon(own.weights, fit.weights), fit.log_probabilities[:, 0], base, case.logit_scale)
 
     found: list[Point] = []
     not_run: dict[str, str] = {}
@@ -209,7 +212,7 @@ def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point]
         return found, not_run  # it has none: the check named gauge says why
     for name, twin in gauged.twins.items():
         jsd = jensen_shannon(gauged.own.weights, twin.weights)
-        found.append(Point({"model": "gauge", "twin": name}, jsd, twin.log_probabilities, base))
+        found.append(Point({"model": "gauge", "twin": name}, jsd, twin.log_probabilities, base, case.logit_scale))
     return found, not_run
 
 
@@ -257,7 +260,7 @@ def _instances(case: Case, settings: AdversarialModelSettings) -> Iterator[Measu
         found = of_readout(readout, [example.id for example in examples], epsilon=epsilon, seed=case.seed)
         logits = np.einsum("et,etl->el", found.weights[:, 0], readout.relevance[:, 0]) + readout.bias[:, 0]
         base = log_softmax(readout.logits[:, 0], axis=-1)
-        point = Point(by, found.jsd[:, 0], log_softmax(logits, axis=-1), base)
+        point = Point(by, found.jsd[:, 0], log_softmax(logits, axis=-1), base, case.logit_scale)
         yield from _measured(case, settings, point.values, by)
 
 

@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float
 from scipy.special import softmax
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
+from heatcheck.checks.case import STANDARDISED, Case
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Scores, gradient_contains_weight, of_words
@@ -35,15 +35,17 @@ class AgreementSettings:
     top_k: int = 3
     level: float = 0.05  # a correlation counts as significant at p <= level
     shuffles: int = 10  # of the mechanical floor
+    logits: str = STANDARDISED  # that explainers of a probability read; or "published", the model's own
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
         at_least_one(self, "agreement", "top_k", "shuffles", "draws")
+        known_logits(self, "agreement")
 
 
 def measure(case: Case, settings: AgreementSettings) -> CheckResult:
     """Every explainer against every other, τ-b and p an example; sizes only, as a heatmap shows."""
-    scores, not_run = case.available(settings.explainers)
+    scores, not_run = case.available(settings.explainers, settings.logits)
     names = list(scores)
     if len(names) < 2:
         raise BadInput(f"agreement compares explainers, and only {names} could be run.")
@@ -71,7 +73,7 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
         per_example[key] = difference[kept]
         baseline = "0: attention agrees with a rival as well as the rivals with each other"
         measurements += measured(case, "tau_difference", difference, kept, baseline, compared, settings.draws)
-    without_floor = _without_floor(case, scores)
+    without_floor = _without_floor(case, settings, scores)
     for rival, floor in _mechanical_floors(case, settings, scores, valid, without_floor):
         per_example[f"floor:attention|{rival}"] = floor[kept]
         baseline = "tau of the same pair: what it adds to this is not mechanical"
@@ -145,12 +147,12 @@ def _differences(
             yield name, {"of": list(of), "minus": list(minus)}, taus[of] - taus[minus]
 
 
-def _without_floor(case: Case, scores: dict[str, Scores]) -> dict[str, str]:
+def _without_floor(case: Case, settings: AgreementSettings, scores: dict[str, Scores]) -> dict[str, str]:
     """Rivals that do not contain the weight as a factor on these texts, each with what was seen there."""
     found = {}
     if "gradient" in scores and not gradient_contains_weight(case.subject, case.examples, seed=case.seed):
         found["gradient"] = "words keep a gradient when their weight is taken away, so it is no multiple of the weight"
-    if "leave_one_out" in scores and not _is_context_free(case, scores["leave_one_out"]):
+    if "leave_one_out" in scores and not _is_context_free(case, settings, scores["leave_one_out"]):
         found["leave_one_out"] = "deleting a word does more than take its term out of the weighted sum"
     return found
 
@@ -186,7 +188,7 @@ def _mechanical_floors(
         yield "leave_one_out", _mean_tau(weights, rivals, valid)
 
 
-def _is_context_free(case: Case, found: Scores) -> bool:
+def _is_context_free(case: Case, settings: AgreementSettings, found: Scores) -> bool:
     """Whether deleting a word only takes its term out of the weighted sum: if not, that sum has no floor to give."""
     readout = case.readout
     if readout is None:
@@ -196,8 +198,9 @@ def _is_context_free(case: Case, found: Scores) -> bool:
     terms = weights[..., None] * votes
     without = (terms.sum(1, keepdims=True) - terms) / rest + readout.bias[:, 0][:, None]
     label = case.predicted[:, None, None]
-    p = np.take_along_axis(softmax(without, -1), label, 2)[..., 0]
-    loss = np.take_along_axis(softmax(readout.logits[:, 0], -1), label[:, 0], 1) - p
+    scale = case.scale_of(settings.logits)
+    p = np.take_along_axis(softmax(scale * without, -1), label, 2)[..., 0]
+    loss = np.take_along_axis(softmax(scale * readout.logits[:, 0], -1), label[:, 0], 1) - p
     expected, tokens = (
         np.concatenate(
             [row[found.valid[at, : len(row)]] for at, row in enumerate(of_words(each, readout.word, case.examples))]

@@ -1,6 +1,7 @@
 """What checks look at: one subject on some examples, with everything that several of them need computed once."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -8,7 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
+from heatcheck import stats
 from heatcheck.data import Corpus, Example
+from heatcheck.engine import stream
 from heatcheck.errors import BadInput, MissingPackage, NotSupported
 from heatcheck.explainers import (
     Readout,
@@ -24,6 +27,8 @@ from heatcheck.models import Subject
 from heatcheck.training import Fits, Recorded, predict, record
 
 STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold on probabilities
+PUBLISHED, STANDARDISED = "published", "standardised"  # logits as the model gives them, as papers have it, or scaled
+TIE_ORDERS = 5  # in which words of equal score are taken: what is measured is the mean over them
 
 
 class Case:
@@ -58,7 +63,7 @@ class Case:
         self.examples = tuple(examples)
         self.labels = tuple(labels)
         self.seed = seed
-        self._scores: dict[str, Scores] = {}
+        self._scores: dict[tuple[str, str], Scores] = {}
 
     @cached_property
     def log_probabilities(self) -> Float[np.ndarray, "example label"]:
@@ -90,8 +95,11 @@ class Case:
     def logit_scale(self) -> float:
         """What logits are multiplied by, so that a model and its temperature-scaled twin are judged alike."""
         ordered = np.sort(self.log_probabilities, axis=-1)
-        margin = float(np.median(ordered[:, -1] - ordered[:, -2]))
-        return STANDARD / margin if margin > 0 else 1.0
+        margins = ordered[:, -1] - ordered[:, -2]
+        if not margins.any():
+            return 1.0
+        # A model that is undecided about most texts has no median margin: then of those that it decides.
+        return STANDARD / float(np.median(margins) or np.median(margins[margins > 0]))
 
     def standardised(self, log_probabilities: Float[np.ndarray, "example label"]) -> Float[np.ndarray, "example label"]:
         """Probabilities after scaling the logits."""
@@ -140,18 +148,51 @@ class Case:
         """Of the first decision; where the read-out is not linear, up to a constant an example."""
         return self.log_probabilities if self.readout is None else self.readout.logits[:, 0]
 
-    def scores(self, explainer: str) -> Scores:
-        """One importance a word, by name (or `file:PATH` for scores computed elsewhere)."""
-        if explainer not in self._scores:
-            self._scores[explainer] = self._explain(explainer)
-        return self._scores[explainer]
+    def scores(self, explainer: str, logits: str = STANDARDISED) -> Scores:
+        """One importance a word, by name (or `file:PATH` for scores computed elsewhere), to rank words by.
 
-    def _explain(self, explainer: str) -> Scores:
+        Explainers of a probability read standardised logits, unless the published definition is asked for; scores that
+        differ by rounding only are equal.
+        """
+        if (explainer, logits) not in self._scores:
+            found = self._explain(explainer, self.scale_of(logits))
+            self._scores[explainer, logits] = replace(found, values=stats.level_ties(found.values, found.valid))
+        return self._scores[explainer, logits]
+
+    def _explain(self, explainer: str, scale: float) -> Scores:
         """What a read-out already holds is not computed again: the weights, and the words they belong to."""
         if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)
-        return explain_one(self.subject, self.examples, explainer, seed=self.seed)
+        return explain_one(self.subject, self.examples, explainer, seed=self.seed, scale=scale)
+
+    def scale_of(self, logits: str) -> float:
+        """What logits are multiplied by: standardised ones, or those of the model itself."""
+        return self.logit_scale if logits == STANDARDISED else 1.0
+
+    def tie_orders(
+        self,
+        values: Float[np.ndarray, "example item"],
+        valid: Bool[np.ndarray, "example item"],
+        rows: Sequence[int] | None = None,
+    ) -> list[Float[np.ndarray, "example item"] | None]:
+        """Random keys by which equal items go, once for each order of them; one None where no items are equal.
+
+        Drawn by an example's id, so that they are the same alone as in any sample. `rows` says which examples these
+        are, where they are not all.
+        """
+        tied = np.flatnonzero(stats.has_ties(values, valid))
+        if not len(tied):
+            return [None]
+        drawn: list[Float[np.ndarray, "example item"] | None] = []
+        for draw in range(TIE_ORDERS):
+            keys = np.zeros(values.shape)
+            for place in tied:
+                example = self.examples[int(place) if rows is None else rows[int(place)]]
+                items = np.flatnonzero(valid[place])
+                keys[place, items] = stream(self.seed, "ties", draw, example.id).random(len(items))
+            drawn.append(keys)
+        return drawn
 
     def exclusions(self, scores: Mapping[str, Scores]) -> dict[str, str]:
         """Examples that these scores cannot rank, each with its reason: never counted, never silently dropped."""
@@ -165,17 +206,19 @@ class Case:
         return reasons
 
     @property
-    def explained(self) -> tuple[str, ...]:
-        """The explainers that have been run so far."""
-        return tuple(self._scores)
+    def explained(self) -> dict[str, str]:
+        """The explainers that have been run so far, each with the logits it read, standardised ones if it read both."""
+        return dict(sorted(self._scores, key=lambda of: of[1] == STANDARDISED))
 
-    def available(self, explainers: Iterable[str]) -> tuple[dict[str, Scores], dict[str, str]]:
+    def available(
+        self, explainers: Iterable[str], logits: str = STANDARDISED
+    ) -> tuple[dict[str, Scores], dict[str, str]]:
         """Scores of those that can be run here, and why the others cannot."""
         found: dict[str, Scores] = {}
         not_run: dict[str, str] = {}
         for name in explainers:
             try:
-                found[name] = self.scores(name)
+                found[name] = self.scores(name, logits)
             except (MissingPackage, NotSupported) as error:
                 not_run[name] = str(error)
         return found, not_run

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
+from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
 from heatcheck.checks.passes import searches
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import stream
@@ -22,7 +22,6 @@ from heatcheck.explainers import Readout, StandIns, of_readout, require_short_cu
 from heatcheck.models import name_of_keys
 
 Values = dict[str, Float[np.ndarray, " example"]]
-PUBLISHED, STANDARDISED = "published", "standardised"
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,20 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
-from heatcheck.checks.counterfactual import PUBLISHED, STANDARDISED
+from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
 from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
-from heatcheck.checks.word_removals import Order, Places, Wanted, losses, orders_of, random_order, read_without
+from heatcheck.checks.word_removals import (
+    Order,
+    Orders,
+    Places,
+    Wanted,
+    losses,
+    mean_of_orders,
+    orders_of,
+    random_orders,
+    read_without,
+)
 from heatcheck.data import Example
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
@@ -68,7 +77,7 @@ class Texts(NamedTuple):
     excluded: dict[str, str]
     read: dict[int, Places]  # the words that the subject reads: of them the shares are taken
     marked: dict[int, Places]  # by people, where they marked some
-    orders: dict[str, dict[int, Order]]  # by ranking: all words that are read
+    orders: dict[str, Orders]  # by ranking: all words that are read
 
     @property
     def has_marks(self) -> Bool[np.ndarray, " example"]:
@@ -135,11 +144,12 @@ def _texts(case: Case, settings: EraserSettings, ranked: dict[str, Scores]) -> T
     excluded |= {case.examples[row].id: TOO_SHORT for row, words in read.items() if len(words) < 2}
     rows = [row for row in kept if len(read[row]) > 1]
     orders = {
-        name: {row: _completed(order, read[row]) for row, order in zip(rows, of_rows, strict=True)}
-        for name, of_rows in orders_of(ranked, rows).items()
+        name: [
+            [_completed(order, read[row]) for row, order in zip(rows, of_rows, strict=True)] for of_rows in of_ranking
+        ]
+        for name, of_ranking in orders_of(case, ranked, rows).items()
     }
-    for number in range(settings.random_orders):
-        orders[f"{RANDOM} {number}"] = {row: random_order(case, row, number, _mask(read[row])) for row in rows}
+    orders[RANDOM] = random_orders(case, rows, [_mask(read[row]) for row in rows], settings.random_orders)
     marked = {row: _marked(case.examples[row]) & read[row] for row in rows}
     return Texts(rows, excluded, read, {row: places for row, places in marked.items() if places}, orders)
 
@@ -170,29 +180,31 @@ def _lost(
 ) -> dict[str, dict[str, Float[np.ndarray, "example removal"]]]:
     """By scale of the logits and by ranking: the losses without the rationale at each share, then with it alone."""
     shares = [*settings.shares, *([] if (share := texts.rationale_share) is None else [share])]
+    at = {row: place for place, row in enumerate(texts.rows)}
 
     def wanted(row: int) -> Wanted:
         words = texts.read[row]
         sets = {
-            name: [frozenset(order[row][: size_of(share, len(words))]) for share in shares]
-            for name, order in texts.orders.items()
+            (name, draw): [frozenset(of_rows[at[row]][: size_of(share, len(words))]) for share in shares]
+            for name, draws in texts.orders.items()
+            for draw, of_rows in enumerate(draws)
         }
         if texts.marked:
-            sets[HUMAN] = [texts.marked.get(row, frozenset())]
+            sets[HUMAN, 0] = [texts.marked.get(row, frozenset())]
         # To keep only a rationale is to remove the other words.
-        both = {name: [*rationales, *(words - kept for kept in rationales)] for name, rationales in sets.items()}
-        return {**both, EMPTY: [words]}
+        both = {order: [*rationales, *(words - kept for kept in rationales)] for order, rationales in sets.items()}
+        return {**both, (EMPTY, 0): [words]}
 
     logs = read_without(case, texts.rows, wanted, operator, texts.read)
-    found = {}
-    for logits in (PUBLISHED, STANDARDISED):
-        lost = {
-            name: losses(case, texts.rows, of_texts, standardised=logits == STANDARDISED)
-            for name, of_texts in logs.items()
-        }
-        orders = [lost.pop(f"{RANDOM} {number}") for number in range(settings.random_orders)]
-        found[logits] = {**lost, RANDOM: np.mean(orders, axis=0)}
-    return found
+    return {
+        logits: mean_of_orders(
+            {
+                order: losses(case, texts.rows, of_texts, standardised=logits == STANDARDISED)
+                for order, of_texts in logs.items()
+            }
+        )
+        for logits in (PUBLISHED, STANDARDISED)
+    }
 
 
 def _values(
@@ -285,7 +297,10 @@ def _normalised(
 
 
 def _cost(case: Case, settings: EraserSettings) -> int:
-    """At most: what rankings share is read once. In a short text several shares are the same number of words."""
+    """At most, but for words of equal score: what rankings share is read once.
+
+    In a short text several shares are the same number of words.
+    """
     rankings = 1 + 2 * len(settings.rivals) + settings.random_orders
     lengths = [len(example.words) for example in case.examples]
     sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths)

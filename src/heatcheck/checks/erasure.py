@@ -15,12 +15,23 @@ from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
-from heatcheck.checks.word_removals import Order, Wanted, losses, orders_of, random_order, read_without
+from heatcheck.checks.word_removals import (
+    Order,
+    Orders,
+    Places,
+    Wanted,
+    losses,
+    mean_of_orders,
+    orders_of,
+    random_orders,
+    read_without,
+)
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS
 
 Effects = Float[np.ndarray, " example"]
+RANDOM = "random orders"  # until it is shown: an explainer may be called random too
 
 
 @dataclass(frozen=True)
@@ -55,9 +66,8 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
         raise BadInput(f"no example can be used; the first is left out because of {next(iter(excluded.values()))}.")
     valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
 
-    orders = orders_of(ranked, rows)
-    for number in range(settings.random_orders):
-        orders[f"random {number}"] = [random_order(case, row, number, valid[row]) for row in rows]
+    orders = orders_of(case, ranked, rows)
+    orders[RANDOM] = random_orders(case, rows, valid[rows], settings.random_orders)
     measurements: list[Measurement] = []
     per_example: dict[str, Effects] = {}
     for operator in settings.operators:
@@ -82,29 +92,32 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
 
 
 def _effects(
-    case: Case, settings: ErasureSettings, rows: list[int], orders: dict[str, list[Order]], operator: str
+    case: Case, settings: ErasureSettings, rows: list[int], orders: dict[str, Orders], operator: str
 ) -> dict[str, Effects]:
-    """Mean |Δp| over the sizes, an example and ranking."""
+    """Mean |Δp| over the sizes and the orders, an example and ranking."""
     at = {row: place for place, row in enumerate(rows)}
 
-    def wanted(row: int) -> Wanted:
-        mine = {name: of_rows[at[row]] for name, of_rows in orders.items()}
+    def tops(order: Order) -> list[Places]:
         # One word is always left.
+        return [frozenset(order[: min(size, len(order) - 1)]) for size in settings.sizes]
+
+    def wanted(row: int) -> Wanted:
         return {
-            name: [frozenset(order[: min(size, len(order) - 1)]) for size in settings.sizes]
-            for name, order in mine.items()
+            (name, draw): tops(of_rows[at[row]]) for name, draws in orders.items() for draw, of_rows in enumerate(draws)
         }
 
-    return {
-        name: np.asarray(np.abs(losses(case, rows, logs, standardised=True)).mean(1))
-        for name, logs in read_without(case, rows, wanted, operator).items()
-    }
+    return mean_of_orders(
+        {
+            order: np.asarray(np.abs(losses(case, rows, logs, standardised=True)).mean(1))
+            for order, logs in read_without(case, rows, wanted, operator).items()
+        }
+    )
 
 
 def _summaries(case: Case, rows: np.ndarray, effects: dict[str, Effects], rivals: list[str]) -> dict[str, Effects]:
-    """Random orders as one, and the best rival of each half as chosen on the other."""
-    shown = {name: effect for name, effect in effects.items() if not name.startswith("random ")}
-    shown["random"] = np.mean([effect for name, effect in effects.items() if name.startswith("random ")], axis=0)
+    """Random orders by the name they are shown by, and the best rival of each half as chosen on the other."""
+    shown = {name: effect for name, effect in effects.items() if name != RANDOM}
+    shown["random"] = effects[RANDOM]
     first = np.array([stream(case.seed, "half", case.examples[row].id).random() < 0.5 for row in rows])
     signed = [f"{name} (signed)" for name in rivals if f"{name} (signed)" in effects]
     for title, candidates in (("best rival", rivals), ("best signed rival", signed)):

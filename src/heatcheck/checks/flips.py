@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
+from heatcheck.checks.case import STANDARDISED, Case
 from heatcheck.checks.passes import to_explain, to_try, tokens
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.checks.single_weight import single_measurements, single_removals, single_values
 from heatcheck.checks.weight_rankings import ATTENTION, PRODUCT, RANDOM, Orders, explained, rankings_of, signed
 from heatcheck.checks.weight_removals import WeightRemovals, weight_removals
@@ -37,10 +37,12 @@ class FlipsSettings:
     random_orders: int = 5
     emptied: str = "zero context"  # Serrano & Smith; or "uniform weights", Mohankumar et al.
     shares: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # of the tokens, at which survival is reported
+    logits: str = STANDARDISED  # whose probabilities change; or "published", the model's own
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
         at_least_one(self, "flips", "random_orders", "draws")
+        known_logits(self, "flips")
         if self.emptied not in EMPTIED:
             raise BadInput(f"flips.emptied is {' or '.join(EMPTIED)}, not {self.emptied!r}.")
         if not self.shares or not all(0 < share <= 1 for share in self.shares):
@@ -49,7 +51,7 @@ class FlipsSettings:
 
 @dataclass(frozen=True)
 class _Flips:
-    """When each example flips under one ranking; a row a random order."""
+    """When each example flips under one ranking; a row an order, where there are several."""
 
     fraction: Float[np.ndarray, "draw example"]  # of the tokens; inf: never
     mass: Float[np.ndarray, "draw example"]  # of the weight; nan: never
@@ -74,7 +76,7 @@ def measure(case: Case, settings: FlipsSettings) -> CheckResult:
     rankings = 7 + 2 * len(settings.explainers) + settings.random_orders
     removals = weight_removals(case, EMPTIED[settings.emptied], rankings)
     unit = case.subject.part if isinstance(case.subject, AttendsToParts) else "token"
-    scores, not_run = explained(case, settings.explainers, unit)
+    scores, not_run = explained(case, settings.explainers, unit, settings.logits)
     excluded = {
         example.id: f"one {unit} only: nothing is left without it"
         for example, n in zip(case.examples, case.tokens, strict=True)
@@ -88,7 +90,9 @@ def measure(case: Case, settings: FlipsSettings) -> CheckResult:
     every = rankings_of(case, removals.slope(), scores, removals.word, settings.random_orders)
     flips = {name: _flips(case, removals, orders) for name, orders in every}
     weights, allowed = case.weights
-    singles = single_removals(weights, allowed, removals.logits, removals.without_each())
+    scale = case.scale_of(settings.logits)
+    keys, *_ = case.tie_orders(stats.level_ties(weights, allowed), allowed)
+    singles = single_removals(weights, allowed, scale * removals.logits, scale * removals.without_each(), keys)
     default = (removals.emptied().argmax(-1) == removals.logits.argmax(-1)) * 1.0
     values = {
         "evenness": stats.evenness(weights, allowed),
@@ -125,7 +129,7 @@ def _flips(case: Case, removals: WeightRemovals, orders: Orders) -> _Flips:
 
 
 def _per_example(flips: Mapping[str, _Flips]) -> dict[str, Values]:
-    """`fraction` is nan for a text that never flips; of random orders it is the first one's, as the paper draws it."""
+    """`fraction` is nan for a text that never flips; of several orders it is the first one's, as the paper draws it."""
     found: dict[str, Values] = {}
     for name, of in flips.items():
         found[f"fraction:{name}"] = np.where(of.ever[0], of.fraction[0], np.nan)
@@ -195,11 +199,12 @@ def _head_to_head(
     case: Case, settings: FlipsSettings, flips: Mapping[str, _Flips], kept: Bool[np.ndarray, " example"]
 ) -> Iterator[Measurement]:
     """In how many texts a ranking needs fewer removals than attention, and in how many more; never is the most."""
-    own = flips[ATTENTION].fraction
+    own = flips[ATTENTION].fraction[None]
     for name, of in flips.items():
         if name == ATTENTION:
             continue
-        for outcome, share in (("fewer", (of.fraction < own).mean(0)), ("more", (of.fraction > own).mean(0))):
+        other = of.fraction[:, None]  # each of its orders against each of attention's
+        for outcome, share in (("fewer", (other < own).mean((0, 1))), ("more", (other > own).mean((0, 1)))):
             by = {"ranking": name, "against": ATTENTION, "outcome": outcome}
             yield from measured(
                 case, "head_to_head", share, kept, "the share with the other outcome", by, settings.draws

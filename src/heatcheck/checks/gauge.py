@@ -203,13 +203,14 @@ def _depends_on_context(case: Case, what: str) -> NotSupported:
 def measure(case: Case, settings: GaugeSettings) -> CheckResult:
     """How far each twin's weights are, how far its probabilities, and how many of its decisions are the same."""
     found = find_twins(case)
-    base = np.exp(found.own.log_probabilities)
+    base = case.standardised(found.own.log_probabilities)
     decided = found.own.decisions
     values: dict[str, Float[np.ndarray, " example"]] = {}
     for name, twin in found.twins.items():
         values[f"jsd:{name}"] = jensen_shannon(found.own.weights, twin.weights)
-        values[f"tvd:{name}"] = total_variation(np.exp(twin.log_probabilities), base)
-        values[f"tvd_tempered:{name}"] = total_variation(tempered(twin.log_probabilities, base), base)
+        answers = log_softmax(case.logit_scale * twin.log_probabilities, axis=-1)
+        values[f"tvd:{name}"] = total_variation(np.exp(answers), base)
+        values[f"tvd_tempered:{name}"] = total_variation(tempered(answers, base), base)
         values[f"agreement:{name}"] = (twin.decisions == decided).astype(float)
         values[f"jsd_contributions:{name}"] = jensen_shannon(
             found.own.contributions(decided), twin.contributions(decided)
@@ -222,7 +223,12 @@ def measure(case: Case, settings: GaugeSettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example=values,
         excluded={},
-        settings={**asdict(settings), "types": found.types, "witness": _witness(case, found, values["jsd:reversed"])},
+        settings={
+            **asdict(settings),
+            "logit_scale": case.logit_scale,
+            "types": found.types,
+            "witness": _witness(case, found, values["jsd:reversed"]),
+        },
         seed=case.seed,
     )
 

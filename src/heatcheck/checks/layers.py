@@ -12,14 +12,15 @@ import numpy as np
 from jaxtyping import Float
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS, Scores
 from heatcheck.explainers.flow import shares_of_flow
 from heatcheck.explainers.layers import mean_attention
+from heatcheck.explainers.probability import log_odds, probability_lost
 from heatcheck.explainers.rollout import roll_out, with_residual
 from heatcheck.explainers.tokens import pool
 from heatcheck.models import require_layers
@@ -38,10 +39,12 @@ class LayersSettings:
     """Which ways to read a layer are compared."""
 
     methods: tuple[str, ...] = METHODS
+    logits: str = STANDARDISED  # whose probabilities change; or "published", the model's own
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
         at_least_one(self, "layers", "draws")
+        known_logits(self, "layers")
         for method in self.methods:
             if method not in METHODS:
                 raise UnknownName("way to read a layer", method, METHODS)
@@ -50,7 +53,7 @@ class LayersSettings:
 def measure(case: Case, settings: LayersSettings) -> CheckResult:
     """Spearman's ρ over the words of each text, by layer, way to read it, and target."""
     layers = len(require_layers(case.subject, "layers").sites)
-    gradient = case.scores(GRADIENT)
+    gradient = case.scores(GRADIENT, settings.logits)
     excluded = case.exclusions({GRADIENT: gradient})
     excluded |= {
         example.id: "fewer than three words to rank"
@@ -60,7 +63,7 @@ def measure(case: Case, settings: LayersSettings) -> CheckResult:
     kept = np.array([example.id not in excluded for example in case.examples])
     if not kept.any():
         raise BadInput("no example has three words to rank.")
-    targets = {"blank_out": blanked_out(case, gradient), "gradient": gradient.values}
+    targets = {"blank_out": blanked_out(case, gradient, settings.logits), "gradient": gradient.values}
     read = read_layers(case, settings.methods, gradient.values.shape[1])
 
     def correlation(one: np.ndarray, other: np.ndarray) -> Float[np.ndarray, " example"]:
@@ -87,7 +90,7 @@ def measure(case: Case, settings: LayersSettings) -> CheckResult:
     )
 
 
-def blanked_out(case: Case, scores: Scores) -> Float[np.ndarray, "example word"]:
+def blanked_out(case: Case, scores: Scores, logits: str = STANDARDISED) -> Float[np.ndarray, "example word"]:
     """|Δp| of the predicted label when each word is masked."""
     texts: list[Example] = []
     places: list[tuple[int, int]] = []
@@ -99,10 +102,12 @@ def blanked_out(case: Case, scores: Scores) -> Float[np.ndarray, "example word"]
     if texts:
         row, word = np.array(places).T
         label = case.predicted[row]
-        before = np.exp(case.log_probabilities[row, label])
-        after = np.exp(predict(case.subject, texts)[np.arange(len(texts)), 0, label])
-        found[row, word] = np.abs(before - after)
-    return found
+        scale = case.scale_of(logits)
+        before, after = (
+            log_odds(logs, label, scale) for logs in (case.log_probabilities[row], predict(case.subject, texts)[:, 0])
+        )
+        found[row, word] = np.abs(probability_lost(before, after))
+    return stats.level_ties(found, scores.valid)
 
 
 def read_layers(case: Case, methods: tuple[str, ...], words: int) -> OfWords:

@@ -17,6 +17,7 @@ from torch import Tensor
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.word_removals import descending
 from heatcheck.data import Batch, Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
@@ -173,7 +174,8 @@ def _words_replaced(
     """The answers after overwriting; nan for a text with no more words than are overwritten."""
     scores = case.scores("attention")
     other = np.argsort(case.log_probabilities, axis=-1, kind="stable")[:, -2]  # the runner-up answer
-    repeats = {("opposite", "attended"): 1}
+    orders = descending(case, scores.values, scores.valid, rows.tolist())  # several where words tie
+    repeats = {("opposite", "attended"): len(orders)}
     after = {
         kind: np.full((len(rows), repeats.get(kind, settings.random_draws), case.log_probabilities.shape[1]), np.nan)
         for kind in WORDS
@@ -185,7 +187,7 @@ def _words_replaced(
         valid = np.flatnonzero(scores.valid[row])
         if len(valid) <= settings.words or not words:
             continue
-        attended = valid[np.argsort(-scores.values[row, valid], kind="stable")][: len(words)]
+        attended = [np.array(of_rows[place][: len(words)]) for of_rows in orders]
         for kind, draw, places, put in _plans(case, settings, example, valid, attended, words):
             changed.append(overwrite(example, dict(zip(places.tolist(), put, strict=True))))
             wanted.append((kind, place, draw))
@@ -200,18 +202,24 @@ def _plans(
     settings: LogOddsSettings,
     example: Example,
     valid: Int[np.ndarray, " word"],
-    attended: Int[np.ndarray, " item"],
+    attended: Sequence[Int[np.ndarray, " item"]],
     words: Sequence[str],
 ) -> Iterator[tuple[tuple[str, str], int, np.ndarray, Sequence[str]]]:
-    """Which words go where: kind, draw, places, words."""
+    """Which words go where: kind, draw, places, words. The attended places are given once for each order of ties."""
     vocabulary, table = word_log_odds(case.subject)
     known = table[:, 0].isfinite().nonzero()[:, 0].tolist()
     generator = stream(case.seed, "words replaced", example.id)
-    yield ("opposite", "attended"), 0, attended, words
+    for draw, places in enumerate(attended):
+        yield ("opposite", "attended"), draw, places, words
     for draw in range(settings.random_draws):
         yield ("opposite", "random"), draw, generator.permutation(valid)[: len(words)], words
         drawn = generator.choice(known, size=len(words), replace=len(known) < len(words))
-        yield ("random", "attended"), draw, attended, [vocabulary.tokens[number] for number in drawn]
+        yield (
+            ("random", "attended"),
+            draw,
+            attended[draw % len(attended)],
+            [vocabulary.tokens[number] for number in drawn],
+        )
 
 
 def overwrite(example: Example, put: Mapping[int, str]) -> Example:

@@ -7,16 +7,26 @@ probability fall at once in the first order and late in the second: the area bet
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
+from heatcheck.checks.case import STANDARDISED, Case
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
-from heatcheck.checks.word_removals import Order, Wanted, losses, orders_of, random_order, read_without
+from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
+from heatcheck.checks.word_removals import (
+    Order,
+    Orders,
+    Places,
+    Wanted,
+    losses,
+    mean_of_orders,
+    orders_of,
+    random_orders,
+    read_without,
+)
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import EXPLAINERS, REMOVALS, Scores
@@ -41,6 +51,7 @@ class PerturbationSettings:
     operators: tuple[str, ...] = ("masking",)  # deletion too would double the cost
     texts: int = 100  # at most
     random_orders: int = 5
+    logits: str = STANDARDISED  # that explainers of a probability read; or "published", the model's own
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
@@ -48,6 +59,7 @@ class PerturbationSettings:
             if operator not in REMOVALS:
                 raise UnknownName("removal operator", operator, REMOVALS)
         at_least_one(self, "perturbation", "texts", "random_orders", "draws")
+        known_logits(self, "perturbation")
         if not self.operators:
             raise BadInput("perturbation.operators names none.")
         if not self.shares or not all(0 < share < 1 for share in self.shares):
@@ -68,7 +80,7 @@ def size_of(share: float, words: int) -> int:
 def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
     """Curves, AOPC and the area between them by every ranking and operator, and the order of explainers it gives."""
     names = [name for name in settings.explainers or RANKED if name != RANDOM]
-    ranked, not_run = case.available(names)
+    ranked, not_run = case.available(names, settings.logits)
     if not ranked:
         raise BadInput(f"perturbation has no explainer that could be run: {not_run}.")
     excluded = case.exclusions(ranked)
@@ -108,23 +120,21 @@ def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
 
 def _orders(
     case: Case, settings: PerturbationSettings, ranked: Mapping[str, Scores], rows: Sequence[int]
-) -> dict[str, list[Order]]:
-    """Each ranking's order of the words that all explainers score, so that all remove as many."""
+) -> dict[str, Orders]:
+    """Each ranking's orders of the words that all explainers score, so that all remove as many."""
     valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
-    orders = {
-        name: [[place for place in order if valid[row, place]] for row, order in zip(rows, of_rows, strict=True)]
-        for name, of_rows in orders_of(ranked, rows).items()
+    common = {name: replace(scores, valid=valid) for name, scores in ranked.items()}
+    return {
+        **orders_of(case, common, rows),
+        RANDOM: random_orders(case, rows, valid[list(rows)], settings.random_orders),
     }
-    for number in range(settings.random_orders):
-        orders[f"{RANDOM} {number}"] = [random_order(case, row, number, valid[row]) for row in rows]
-    return orders
 
 
 def _lost(
     case: Case,
     settings: PerturbationSettings,
     rows: Sequence[int],
-    orders: Mapping[str, Sequence[Order]],
+    orders: Mapping[str, Orders],
     operator: str,
 ) -> dict[str, Float[np.ndarray, "example removal"]]:
     """By ranking: what the predicted label loses at each share, the most relevant words first, then the least.
@@ -133,21 +143,21 @@ def _lost(
     """
     at = {row: place for place, row in enumerate(rows)}
 
-    def wanted(row: int) -> Wanted:
-        sets = {}
-        for name, of_rows in orders.items():
-            order = of_rows[at[row]]
-            sizes = [size_of(share, len(order)) for share in settings.shares]
-            most, least = ([frozenset(one[:size]) for size in sizes] for one in (order, order[::-1]))
-            sets[name] = [*most, *least]
-        return sets
+    def ends(order: Order) -> list[Places]:
+        sizes = [size_of(share, len(order)) for share in settings.shares]
+        return [frozenset(one[:size]) for one in (order, order[::-1]) for size in sizes]
 
-    found = {
-        name: losses(case, rows, logs, standardised=True)
-        for name, logs in read_without(case, rows, wanted, operator).items()
-    }
-    drawn = [found.pop(f"{RANDOM} {number}") for number in range(settings.random_orders)]
-    return {**found, RANDOM: np.asarray(np.mean(drawn, axis=0))}
+    def wanted(row: int) -> Wanted:
+        return {
+            (name, draw): ends(of_rows[at[row]]) for name, draws in orders.items() for draw, of_rows in enumerate(draws)
+        }
+
+    return mean_of_orders(
+        {
+            order: losses(case, rows, logs, standardised=True)
+            for order, logs in read_without(case, rows, wanted, operator).items()
+        }
+    )
 
 
 def _summaries(lost: Sequence[Mapping[str, Float[np.ndarray, "example removal"]]]) -> Values:
@@ -214,7 +224,7 @@ def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, na
 
 
 def _cost(case: Case, settings: PerturbationSettings) -> int:
-    """At most: what rankings share is read once."""
+    """At most, but for words of equal score, whose orders are several: what rankings share is read once."""
     explainers = settings.explainers or RANKED
     rankings = 2 * len(explainers) + settings.random_orders
     lengths = [len(example.words) for example in case.examples[: settings.texts]]

@@ -78,6 +78,7 @@ class Texts(NamedTuple):
     gold: Marks
     valid: Marks
     size: Int[np.ndarray, " example"]  # words in a hard rationale
+    rows: list[int]  # their places in the case
 
 
 def measure(case: Case, settings: PlausibilitySettings) -> CheckResult:
@@ -98,7 +99,7 @@ def measure(case: Case, settings: PlausibilitySettings) -> CheckResult:
     agreed = {RANDOM: chance}
     measurements = list(_marked(case, settings, texts))
     for name, found in scores.items():
-        own = _agreement({"explainer": name}, found.sizes()[rows], texts)
+        own = _agreement(case, {"explainer": name}, found.sizes()[rows], texts)
         spans = _random_spans(case, settings, texts, name, found.sizes()[rows])
         agreed |= {name: own, f"{SPANS} ({name})": spans}
         measurements += _against_chance(case, settings, name, own, {RANDOM: chance, SPANS: spans})
@@ -177,7 +178,7 @@ def _texts(case: Case, scores: Mapping[str, Scores], rows: Int[np.ndarray, " tex
         gold[place, : len(marked)] = marked
     words = valid.sum(axis=1)
     size = np.clip(np.floor(share * words + 0.5).astype(np.int64), 1, words)
-    return Texts([case.examples[row] for row in rows], gold & valid, valid, size)
+    return Texts([case.examples[row] for row in rows], gold & valid, valid, size, rows.tolist())
 
 
 def _shares(texts: Texts) -> Values:
@@ -193,17 +194,26 @@ def _marked(case: Case, settings: PlausibilitySettings, texts: Texts) -> Iterato
 # How an explanation agrees with it -----------------------------------------------------------------------------------
 
 
-def _agreement(by: Facts, sizes: Float[np.ndarray, "example word"], texts: Texts) -> Agreed:
-    """Scores, and the choices of words that come of them, beside people's marks."""
-    hard = {kind: _hard(marks, texts) for kind, marks in _chosen(sizes, texts).items()}
-    return Agreed(by, *_areas(sizes, texts), hard)
+def _agreement(case: Case, by: Facts, sizes: Float[np.ndarray, "example word"], texts: Texts) -> Agreed:
+    """Scores, and the choices of words that come of them, beside people's marks; a mean where equal words can be
+    chosen otherwise."""
+    areas = _areas(sizes, texts)
+    found = [
+        Agreed(by, *areas, {kind: _hard(marks, texts) for kind, marks in chosen.items()})
+        for chosen in _choices(case, sizes, texts)
+    ]
+    return _mean(found)
 
 
-def _chosen(sizes: Float[np.ndarray, "example word"], texts: Texts) -> dict[str, Marks]:
-    return {
-        TOP: stats.highest(sizes, texts.size, texts.valid),
-        WINDOW: stats.best_window(sizes, texts.size, texts.valid),
-    }
+def _choices(case: Case, sizes: Float[np.ndarray, "example word"], texts: Texts) -> list[dict[str, Marks]]:
+    """The words of a hard rationale by its kind, once for each order of equal words."""
+    return [
+        {
+            TOP: stats.highest(sizes, texts.size, texts.valid, keys),
+            WINDOW: stats.best_window(sizes, texts.size, texts.valid, keys),
+        }
+        for keys in case.tie_orders(sizes, texts.valid, texts.rows)
+    ]
 
 
 def _areas(sizes: Float[np.ndarray, "example word"], texts: Texts) -> tuple[Values, Values]:
@@ -239,7 +249,7 @@ def _random(case: Case, settings: PlausibilitySettings, texts: Texts) -> Agreed:
         sizes = np.zeros(texts.valid.shape)
         for row, (generator, valid) in enumerate(zip(generators, texts.valid, strict=True)):
             sizes[row, valid] = generator.random(int(valid.sum()))
-        found.append(_agreement({"explainer": RANDOM}, sizes, texts))
+        found.append(_agreement(case, {"explainer": RANDOM}, sizes, texts))
     return _mean(found)
 
 
@@ -248,10 +258,11 @@ def _random_spans(
 ) -> Agreed:
     """The same scores with the marked runs at random places: the same number of runs of the same lengths."""
     by = {"explainer": SPANS, "matched": name}
-    chosen = _chosen(sizes, texts)
+    choices = _choices(case, sizes, texts)
     generators = _generators(case, SPANS, texts)
     found = []
-    for _ in range(settings.repeats):
+    for repeat in range(settings.repeats):
+        chosen = choices[repeat % len(choices)]
         orders = {kind: stats.scatter_runs(marks, generators, texts.valid) for kind, marks in chosen.items()}
         placed = {kind: np.take_along_axis(chosen[kind], order, axis=1) for kind, order in orders.items()}
         moved = np.take_along_axis(sizes, orders[TOP], axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heatcheck import stats
-from heatcheck.checks.case import Case
+from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe, Subject
@@ -84,6 +84,12 @@ def at_least_one(settings: object, check: str, *names: str) -> None:
     for name in names:
         if getattr(settings, name) < 1:
             raise BadInput(f"{check}.{name} must be at least 1, not {getattr(settings, name)}.")
+
+
+def known_logits(settings: Any, check: str) -> None:
+    """Refuses logits of which there are none."""
+    if settings.logits not in (STANDARDISED, PUBLISHED):
+        raise BadInput(f"{check}.logits is {STANDARDISED} or {PUBLISHED}, not {settings.logits!r}.")
 
 
 def measured(

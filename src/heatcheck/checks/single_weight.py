@@ -33,10 +33,11 @@ class SingleRemovals(NamedTuple):
     allowed: Bool[np.ndarray, "example token"]
     flips: Bool[np.ndarray, "example token"]  # the decision changes
     jsd: Float[np.ndarray, "example token"]  # of the output, in nats
+    order: Int[np.ndarray, "example token"]  # the heaviest first
 
     @property
     def heaviest(self) -> Int[np.ndarray, " example"]:
-        return stats.best_first(self.weights, self.allowed)[:, 0]
+        return self.order[:, 0]
 
 
 def single_removals(
@@ -44,12 +45,14 @@ def single_removals(
     allowed: Bool[np.ndarray, "example token"],
     own: Float[np.ndarray, "example label"],
     without: Float[np.ndarray, "example token label"],
+    keys: Float[np.ndarray, "example token"] | None = None,
 ) -> SingleRemovals:
-    """From the logits with every weight and without each."""
+    """From the logits with every weight and without each; of equal weights that with the smallest key is heavier."""
     before, after = (torch.from_numpy(softmax(logits, axis=-1)) for logits in (own[:, None], without))
     jsd = stats.jensen_shannon_nats(before.expand_as(after), after).numpy()
     flips = (without.argmax(-1) != own.argmax(-1)[:, None]) & allowed
-    return SingleRemovals(weights, allowed, flips, np.where(allowed, jsd, 0.0))
+    order = stats.best_first(stats.level_ties(weights, allowed), allowed, keys)
+    return SingleRemovals(weights, allowed, flips, np.where(allowed, jsd, 0.0), order)
 
 
 def chances(found: SingleRemovals, sampler: str) -> Float[np.ndarray, "example token"]:
@@ -108,7 +111,7 @@ def single_measurements(
         yield from _by_difference(case, found, kept, sampler, draws)
     same = values[f"same_place:{PUBLISHED}"]
     yield from measured(case, "same_place", same, kept, "0: a sampler of another token", {}, draws)
-    order = stats.best_first(found.weights, found.allowed)
+    order = found.order
     last = np.maximum(found.allowed.sum(1) - 1, 1)
     row = np.arange(len(order))
     yield from _pair(case, found, kept, HIGHEST, order[:, 0], order[:, 1 if order.shape[1] > 1 else 0], draws)

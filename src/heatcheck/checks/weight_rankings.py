@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.engine import stream
 from heatcheck.explainers import Scores
 
-Orders = Float[np.ndarray, "draw example token"]  # more than one draw for random orders only
+Orders = Float[np.ndarray, "draw example token"]  # one draw, or several: random orders, and orders of what is tied
 ATTENTION, ASCENDING, RANDOM = "attention", "attention ascending", "random"
 GRADIENT, PRODUCT = "gradient", "gradient x attention"
 OWN = (ATTENTION, GRADIENT, RANDOM)  # explainers of the same name score words, not weights
@@ -36,24 +37,47 @@ def rankings_of(
 ) -> Iterator[tuple[str, Orders]]:
     """Every ranking by name; `slope` is the gradient of the decided label's probability by each weight."""
     weights, allowed = case.weights
-    yield ATTENTION, weights[None]
-    yield ASCENDING, -weights[None]
-    for name, values in ((GRADIENT, slope), (PRODUCT, slope * weights)):
-        yield name, np.abs(values)[None]
-        yield signed(name), values[None]
+    weights, slope = (stats.level_ties(values, allowed) for values in (weights, slope))
+    product = stats.level_ties(slope * weights, allowed)
+
+    def ranking(name: str, values: Float[np.ndarray, "example token"]) -> tuple[str, Orders]:
+        return name, _ties_broken(case, values, allowed)
+
+    yield ranking(ATTENTION, weights)
+    yield ranking(ASCENDING, -weights)
+    for name, values in ((GRADIENT, slope), (PRODUCT, product)):
+        yield ranking(name, np.abs(values))
+        yield ranking(signed(name), values)
     for explainer, found in scores.items():
         name = f"{explainer} of words" if explainer in OWN else explainer
-        yield name, _of_tokens(found.sizes(), found.valid, word, allowed)[None]
+        yield ranking(name, _of_tokens(found.sizes(), found.valid, word, allowed))
         if found.signed:
-            yield signed(name), _of_tokens(found.values, found.valid, word, allowed)[None]
+            yield ranking(signed(name), _of_tokens(found.values, found.valid, word, allowed))
     yield RANDOM, np.stack([_shuffled(case, allowed, number) for number in range(random_orders)])
 
 
-def explained(case: Case, explainers: Sequence[str], unit: str) -> tuple[dict[str, Scores], dict[str, str]]:
+def _ties_broken(
+    case: Case, values: Float[np.ndarray, "example token"], allowed: Bool[np.ndarray, "example token"]
+) -> Orders:
+    """The values as they are, or, where tokens are tied, their ranks in several orders of those."""
+    places = -np.arange(values.shape[1], dtype=float)
+    drawn = []
+    for keys in case.tie_orders(values, allowed):
+        if keys is None:
+            return values[None]
+        ranks = np.empty(values.shape)
+        np.put_along_axis(ranks, stats.best_first(values, allowed, keys), places[None], axis=1)
+        drawn.append(ranks)
+    return np.stack(drawn)
+
+
+def explained(
+    case: Case, explainers: Sequence[str], unit: str, logits: str
+) -> tuple[dict[str, Scores], dict[str, str]]:
     """Scores of the explainers that can rank this read-out's tokens, and why the others cannot."""
     if unit != "token":
         return {}, dict.fromkeys(explainers, f"it scores words, and this read-out weighs {unit}s")
-    return case.available(explainers)
+    return case.available(explainers, logits)
 
 
 def _of_tokens(

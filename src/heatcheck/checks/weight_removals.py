@@ -150,8 +150,11 @@ class Stepwise:
         found = np.zeros(self.weights.shape)
         for part in self.parts:
             every = part.response.attention[:, None].clone().requires_grad_()
-            p = part.response.logits(every)[:, 0, 0].double().softmax(-1)
-            (slope,) = torch.autograd.grad(p.max(-1).values.sum(), [every])
+            logits = part.response.logits(every)[:, 0, 0].double()
+            decided = logits.argmax(-1, keepdim=True)
+            # dp = p (1 − p) d log-odds: the factor is left out, for of a confident model it is 0 in floating point.
+            odds = logits.gather(1, decided)[:, 0] - logits.scatter(1, decided, -torch.inf).logsumexp(-1)
+            (slope,) = torch.autograd.grad(odds.sum(), [every])
             found[part.rows, : part.own.shape[-1]] = slope[:, 0, 0].mean(1).double().cpu().numpy()
         return found
 

@@ -1,11 +1,12 @@
 """Texts without some of their words, as rankings want them: each is read once, whichever of them ask for it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.data import Example
 from heatcheck.engine import stream
@@ -14,39 +15,62 @@ from heatcheck.explainers.removal import delete, mask
 from heatcheck.training import predict
 
 Order: TypeAlias = list[int]  # word places, most important first
+Orders: TypeAlias = list[list[Order]]  # of one ranking: for each draw, an order an example
 Places: TypeAlias = frozenset[int]
-Wanted: TypeAlias = Mapping[str, Sequence[Places]]  # by ranking: the words that go, once for each text to be read
+Draw: TypeAlias = tuple[str, int]  # a ranking, and which of its orders
+Wanted: TypeAlias = Mapping[Draw, Sequence[Places]]  # the words that go, once for each text to be read
 
 WORDS_AT_ONCE = 2**22  # of shortened texts that are held in memory
 
 
-def descending(scores: Float[np.ndarray, " word"], valid: Bool[np.ndarray, " word"]) -> Order:
-    """Places from the highest score down; ties by position; words without a score are not among them.
+def orders_of(case: Case, ranked: Mapping[str, Scores], rows: Sequence[int]) -> dict[str, Orders]:
+    """The words of each row by the size of their scores and, where scores have a sign, with it apart.
 
-    >>> descending(np.array([0.1, 0.7, 0.0, 0.7]), np.array([True, True, False, True]))
-    [1, 3, 0]
+    Words of equal score go in random orders, of which there are several then; a ranking without such words has one.
     """
-    places = np.flatnonzero(valid)
-    order: Order = places[np.argsort(-scores[places], kind="stable")].tolist()
-    return order
-
-
-def orders_of(ranked: Mapping[str, Scores], rows: Sequence[int]) -> dict[str, list[Order]]:
-    """The words of each row by the size of their scores and, where scores have a sign, with it apart."""
-    orders: dict[str, list[Order]] = {}
+    orders: dict[str, Orders] = {}
     for name, scores in ranked.items():
-        sizes = scores.sizes()
-        orders[name] = [descending(sizes[row], scores.valid[row]) for row in rows]
+        orders[name] = descending(case, scores.sizes(), scores.valid, rows)
         if scores.signed:
-            orders[f"{name} (signed)"] = [descending(scores.values[row], scores.valid[row]) for row in rows]
+            orders[f"{name} (signed)"] = descending(case, scores.values, scores.valid, rows)
     return orders
 
 
-def random_order(case: Case, row: int, number: int, valid: Bool[np.ndarray, " word"]) -> Order:
-    """One of an example's random orders: the same alone as in any sample."""
-    generator = stream(case.seed, "random order", number, case.examples[row].id)
-    order: Order = generator.permutation(np.flatnonzero(valid)).tolist()
-    return order
+def descending(
+    case: Case, values: Float[np.ndarray, "example word"], valid: Bool[np.ndarray, "example word"], rows: Sequence[int]
+) -> Orders:
+    """Places from the highest score down, those without a score left out, once or in several orders of the ties."""
+    chosen = list(rows)
+    values, valid = values[chosen], valid[chosen]
+    return [
+        [order[:n].tolist() for order, n in zip(stats.best_first(values, valid, keys), valid.sum(1), strict=True)]
+        for keys in case.tie_orders(values, valid, chosen)
+    ]
+
+
+def random_orders(case: Case, rows: Sequence[int], valid: Iterable[np.ndarray], count: int) -> Orders:
+    """Random orders of each row's words: the same alone as in any sample."""
+
+    def shuffled(row: int, number: int, words: Bool[np.ndarray, " word"]) -> Order:
+        generator = stream(case.seed, "random order", number, case.examples[row].id)
+        order: Order = generator.permutation(np.flatnonzero(words)).tolist()
+        return order
+
+    return [[shuffled(row, number, words) for row, words in zip(rows, valid, strict=True)] for number in range(count)]
+
+
+def mean_of_orders(
+    found: Mapping[Draw, Float[np.ndarray, "example ..."]],
+) -> dict[str, Float[np.ndarray, "example ..."]]:
+    """By ranking: the mean over its orders.
+
+    >>> mean_of_orders({("a", 0): np.array([1.0]), ("a", 1): np.array([2.0])})
+    {'a': array([1.5])}
+    """
+    of: dict[str, list[np.ndarray]] = {}
+    for (name, _), values in found.items():
+        of.setdefault(name, []).append(values)
+    return {name: np.asarray(np.mean(each, axis=0)) for name, each in of.items()}
 
 
 def take_out(example: Example, places: Places, operator: str, read: Places = frozenset()) -> Example:
@@ -69,12 +93,12 @@ def read_without(
     wanted: Callable[[int], Wanted],
     operator: str,
     read: Mapping[int, Places] | None = None,
-) -> dict[str, Float[np.ndarray, "example removal label"]]:
-    """Log-probabilities of each text without its words, by ranking.
+) -> dict[Draw, Float[np.ndarray, "example removal label"]]:
+    """Log-probabilities of each text without its words, by ranking and order.
 
-    `wanted` says of a row what each ranking takes out, always as many times; `read` which words the subject reads.
+    `wanted` says of a row what each order takes out, always as many times; `read` which words the subject reads.
     """
-    found: dict[str, list[np.ndarray]] = {}
+    found: dict[Draw, list[np.ndarray]] = {}
     for part in _parts(case, rows, wanted):
         number_of: dict[tuple[int, Places], int] = {}
         texts: list[Example] = []

@@ -146,6 +146,7 @@ def _facts(found: "Calibration") -> dict[str, Any]:
             for curve in found.curves
         ],
         "decoys": [decoy._asdict() for decoy in found.decoys],
+        "twins": [{**twin._asdict(), "cell": list(twin.cell), "states": list(twin.states)} for twin in found.twins],
         "failed": dict(found.failed),
     }
 

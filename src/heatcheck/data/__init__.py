@@ -19,9 +19,11 @@ from heatcheck.data.movie_reviews import imdb, rotten_tomatoes
 from heatcheck.data.news import ag_news, ag_news_topics, newsgroups
 from heatcheck.data.planted import (
     planted_contrast,
+    planted_first,
     planted_keyword,
     planted_lookup,
     planted_majority,
+    planted_second,
     planted_twins,
 )
 from heatcheck.data.preparation import PREPARATIONS, Preparation, prepare
@@ -103,9 +105,11 @@ TASKS: dict[str, Task] = {
     "mimic_diabetes": mimic_diabetes,
     "multi30k": multi30k,
     "planted_contrast": planted_contrast,
+    "planted_first": planted_first,
     "planted_keyword": planted_keyword,
     "planted_lookup": planted_lookup,
     "planted_majority": planted_majority,
+    "planted_second": planted_second,
     "planted_twins": planted_twins,
     "pronoun": pronoun,
     "pronoun_neutral": pronoun_neutral,

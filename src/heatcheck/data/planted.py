@@ -95,6 +95,19 @@ def keyword(generator: np.random.Generator, name: str, *, fillers: Lengths = USU
     return _marked(name, words, label, [place])
 
 
+def first(generator: np.random.Generator, name: str, *, fillers: Lengths = USUAL) -> Example:
+    """As `keyword`, but the opinion stands first: whoever breaks ties by position finds it."""
+    label = int(generator.integers(2))
+    return _marked(name, [_opinion(generator, label), *_filler(generator, fillers)], label, [0])
+
+
+def second(generator: np.random.Generator, name: str, *, fillers: Lengths = USUAL) -> Example:
+    """As `keyword`, but the opinion stands second, behind a filler word that can be a sink."""
+    label = int(generator.integers(2))
+    opening, *others = _filler(generator, fillers)
+    return _marked(name, [opening, _opinion(generator, label), *others], label, [1])
+
+
 def majority(generator: np.random.Generator, name: str, cues: int = 7, *, fillers: Lengths = USUAL) -> Example:
     """The majority of seven weak cues decides: attention is irrelevant."""
     votes = generator.integers(2, size=cues)
@@ -142,9 +155,11 @@ def twins(generator: np.random.Generator, name: str, *, fillers: Lengths = USUAL
 
 WRITERS: dict[str, WritesAtLength] = {
     "planted_contrast": contrast,
+    "planted_first": first,
     "planted_keyword": keyword,
     "planted_lookup": lookup,
     "planted_majority": majority,
+    "planted_second": second,
     "planted_twins": twins,
 }
 
@@ -191,6 +206,8 @@ def _task(name: str, write: Writer, about: str, labels: tuple[str, ...] = LABELS
 
 
 planted_keyword = _task("planted_keyword", keyword, "generated: one opinion among filler decides")
+planted_first = _task("planted_first", first, "generated: one opinion decides, and stands first")
+planted_second = _task("planted_second", second, "generated: one opinion decides, and stands second")
 planted_majority = _task("planted_majority", majority, "generated: the majority of seven weak cues decides")
 planted_contrast = _task("planted_contrast", contrast, "generated: the opinion after 'but' decides, among four others")
 planted_lookup = _task("planted_lookup", lookup, "generated: the value of the asked key decides (two segments)", VALUES)

@@ -102,10 +102,14 @@ def find_explainer(name: str) -> Explainer:
     return EXPLAINERS[name]
 
 
-def explain_one(subject: Subject, examples: Sequence[Example], name: str, *, seed: int = 0) -> Scores:
-    """Scores over the words of each example."""
+def explain_one(
+    subject: Subject, examples: Sequence[Example], name: str, *, seed: int = 0, scale: float = 1.0
+) -> Scores:
+    """Scores over the words of each example; `scale` multiplies the logits, for those explainers that depend on it."""
     explainer = find_explainer(name)
-    return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+    if explainer.at_scale is None or scale == 1.0:
+        return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+    return pad_scores(explainer, examples, explainer.at_scale(subject, examples, seed, scale))
 
 
 def explain(
@@ -121,6 +125,8 @@ def explain(
     """Each explainer's score for each word of one text; None where it gives a word none.
 
     A transformer gives scores to the words of both texts, and to pieces of its tokenizer where a script has no spaces.
+    Explainers of a probability (leave-one-out, gradients and others) show the model's own. An audit ranks by a
+    standardised one (docs/card.md), so that a model and a more confident twin of it are judged alike.
 
     Args:
         device: where a model that is named is loaded; `auto`: a GPU where there is one.

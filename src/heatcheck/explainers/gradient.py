@@ -4,14 +4,15 @@ Jain & Wallace hold the weights fixed while they differentiate, so their gradien
 uniform weights it does not, which shows how much of an agreement with attention is that factor alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
-from heatcheck.explainers.scores import Explain, Explainer, WordScores
+from heatcheck.explainers.probability import label_log_odds
+from heatcheck.explainers.scores import ExplainAtScale, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import NO_EDITS, Edits, Run, Site, Subject, differentiate, heat_sites, uniform_edits
 
@@ -19,21 +20,7 @@ EMBEDDING = Site("embedding")
 JAIN_WALLACE = "Jain & Wallace 2019, Algorithm 1"
 
 
-def probability(labels: Int[Tensor, " example"] | None = None) -> Callable[[Run], Float[Tensor, " example"]]:
-    """p(label) of the first decision, of the predicted label where none is given.
-
-    In float64: in float32 a confident model's gradient is exactly zero.
-    """
-
-    def target(run: Run) -> Float[Tensor, " example"]:
-        chosen = run.logits[:, 0].argmax(-1) if labels is None else labels
-        p = run.logits[:, 0].double().softmax(-1)
-        return p.gather(1, chosen[:, None])[:, 0]
-
-    return target
-
-
-def _make(*, attention: str, signed: bool) -> Explain:
+def _make(*, attention: str, signed: bool) -> ExplainAtScale:
     def edits(subject: Subject, batch: Batch) -> Edits:
         if attention == "through":
             return NO_EDITS
@@ -41,7 +28,7 @@ def _make(*, attention: str, signed: bool) -> Explain:
             return dict.fromkeys(heat_sites(subject), torch.Tensor.detach)
         return uniform_edits(subject, batch)
 
-    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+    def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
         def score(batch: Batch) -> Float[Tensor, "example token"]:
             predicted = None
             if attention == "uniform":  # the label is the model's own, predicted with its own weights
@@ -53,9 +40,17 @@ def _make(*, attention: str, signed: bool) -> Explain:
                 seen.append(embedded.detach())
                 return embedded
 
+            odds: list[Tensor] = []
+
+            def target(run: Run) -> Float[Tensor, " example"]:
+                odds.append(label_log_odds(run, predicted, scale))
+                return odds[-1]
+
             edited = {**edits(subject, batch), EMBEDDING: note}
-            slope = differentiate(subject, batch, [EMBEDDING], probability(predicted), edits=edited)
-            dotted = (slope[EMBEDDING] * seen[0]).double().sum(-1)
+            slope = differentiate(subject, batch, [EMBEDDING], target, edits=edited)
+            # dp = p (1 − p) d log-odds, the factor last: of a confident model it is too small for the way back.
+            steep = odds[-1].detach().sigmoid() * (-odds[-1].detach()).sigmoid()
+            dotted = (slope[EMBEDDING] * seen[0]).double().sum(-1) * steep[:, None]
             return dotted if signed else dotted.abs()
 
         return explain_tokens(subject, examples, score)
@@ -63,28 +58,28 @@ def _make(*, attention: str, signed: bool) -> Explain:
     return explain
 
 
-gradient = Explainer(
+gradient = of_probability(
     "gradient",
     "|embedding · gradient|, attention held fixed",
+    _make(attention="held", signed=False),
     signed=False,
-    explain=_make(attention="held", signed=False),
     paper=JAIN_WALLACE,
 )
-gradient_uniform = Explainer(
+gradient_uniform = of_probability(
     "gradient_uniform",
     "|embedding · gradient| under uniform weights: no factor of attention in it",
+    _make(attention="uniform", signed=False),
     signed=False,
-    explain=_make(attention="uniform", signed=False),
 )
-gradient_through = Explainer(
+gradient_through = of_probability(
     "gradient_through",
     "|embedding · gradient|, through the attention too",
+    _make(attention="through", signed=False),
     signed=False,
-    explain=_make(attention="through", signed=False),
 )
-gradient_x_input = Explainer(
+gradient_x_input = of_probability(
     "gradient_x_input",
     "embedding · gradient with its sign, through the attention too",
+    _make(attention="through", signed=True),
     signed=True,
-    explain=_make(attention="through", signed=True),
 )

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.layers import Layers
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.scores import WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import HasLayers, Run, Site, Subject, require_layers
 
@@ -26,8 +26,9 @@ def predicted_logit(run: Run) -> Float[Tensor, " example"]:
     return torch.where(lone, -logits[:, -1], own)
 
 
-def weigh_by_gradient(subject: HasLayers, batch: Batch) -> tuple[Run, Layers]:
-    """One pass there and back, and (∂y/∂A ⊙ A)⁺ of each layer, bottom to top, averaged over heads.
+def weigh_by_gradient(subject: HasLayers, batch: Batch, scale: float = 1.0) -> tuple[Run, Layers]:
+    """One pass there and back, and (∂y/∂A ⊙ A)⁺ of each layer, bottom to top, averaged over heads; y is a logit times
+    the scale.
 
     Heads are averaged as soon as the gradient has reached a layer: gradients of all heads of all layers are never in
     memory together.
@@ -55,7 +56,7 @@ def weigh_by_gradient(subject: HasLayers, batch: Batch) -> tuple[Run, Layers]:
     with torch.enable_grad():
         run = subject.run(batch, edits={site: watch(site) for site in subject.sites})
         # On its way to the lowest weights the gradient meets all others, and no parameter's is computed.
-        (slope,) = torch.autograd.grad(predicted_logit(run).sum(), entry)
+        (slope,) = torch.autograd.grad(scale * predicted_logit(run).sum(), entry)
     found[first] = (slope * entry[0].detach()).clamp(min=0).mean(1)
     return run, torch.stack([found[site] for site in subject.sites], dim=1)
 
@@ -75,21 +76,21 @@ def relevance_row(weighted: Layers, run: Run) -> Float[Tensor, "example key"]:
     return (row - start)[:, 0]
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
     """The read-out's row for the predicted label's logit."""
     layered = require_layers(subject, "gradient-weighted rollout")
 
     def score(batch: Batch) -> Float[Tensor, "example token"]:
-        run, weighted = weigh_by_gradient(layered, batch)
+        run, weighted = weigh_by_gradient(layered, batch, scale)
         return relevance_row(weighted, run)
 
     return explain_tokens(subject, examples, score)
 
 
-gradient_rollout = Explainer(
+gradient_rollout = of_probability(
     "gradient_rollout",
     "rollout of the weights times the predicted logit's gradient, positive parts",
+    explain,
     signed=False,
-    explain=explain,
     paper="Chefer et al. 2021 (ICCV)",
 )

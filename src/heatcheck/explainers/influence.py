@@ -5,21 +5,26 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scipy.special import log_expit
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.gradient import EMBEDDING
-from heatcheck.explainers.leave_one_out import Gold, Logs, erase_each
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.leave_one_out import Odds, erase_each
+from heatcheck.explainers.probability import OWN, label_log_odds
+from heatcheck.explainers.scores import WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Run, Subject, differentiate
 
 
-def token_influence(subject: Subject, batch: Batch, *, as_published: bool = False) -> Float[Tensor, "example token"]:
+def token_influence(
+    subject: Subject, batch: Batch, *, scale: float = OWN, as_published: bool = False
+) -> Float[Tensor, "example token"]:
     """−dL/dg_t at g = 1, where g_t multiplies the token's embedding and L is the loss of the right label.
 
     Where an example has no label, or several, L is the loss of the predicted one. `as_published` turns the sign round,
-    as the released code does by negating twice: it then ranks first the words that make the loss worse.
+    as the released code does by negating twice: it then ranks first the words that make the loss worse. `scale`
+    multiplies the logits.
     """
     seen: list[Tensor] = []
 
@@ -27,24 +32,28 @@ def token_influence(subject: Subject, batch: Batch, *, as_published: bool = Fals
         seen.append(embedded.detach())
         return embedded
 
-    def log_probability(run: Run) -> Float[Tensor, " example"]:
-        logs = run.logits[:, 0].double().log_softmax(-1)
-        return logs.gather(1, _labels(run, batch)[:, None])[:, 0]
+    odds: list[Tensor] = []
 
-    slope = differentiate(subject, batch, [EMBEDDING], log_probability, edits={EMBEDDING: note})
-    found = (slope[EMBEDDING] * seen[0]).double().sum(-1)
+    def target(run: Run) -> Float[Tensor, " example"]:
+        odds.append(label_log_odds(run, _labels(run, batch), scale))
+        return odds[-1]
+
+    slope = differentiate(subject, batch, [EMBEDDING], target, edits={EMBEDDING: note})
+    # d ln p = (1 − p) d log-odds, the factor last: of a confident model it is too small for the way back.
+    found = (slope[EMBEDDING] * seen[0]).double().sum(-1) * (-odds[-1].detach()).sigmoid()[:, None]
     return -found if as_published else found
 
 
-def word_left_out(subject: Subject, examples: Sequence[Example], *, as_published: bool = False) -> WordScores:
+def word_left_out(
+    subject: Subject, examples: Sequence[Example], *, scale: float = OWN, as_published: bool = False
+) -> WordScores:
     """L(the text without the word) − L(the text), the word deleted and the rest encoded again; L and sign as above."""
 
-    def lowered(whole: Logs, without: Logs, gold: Gold) -> Float[np.ndarray, " gap"]:
-        label, row = np.where(gold >= 0, gold, whole.argmax(-1)), np.arange(len(whole))
-        found = np.asarray(whole[row, label] - without[row, label])
+    def lowered(whole: Odds, without: Odds) -> Odds:
+        found = np.asarray(log_expit(whole) - log_expit(without))
         return -found if as_published else found
 
-    return labelled_apart(examples, lambda some: erase_each(subject, some, lost=lowered))
+    return labelled_apart(examples, lambda some: erase_each(subject, some, scale=scale, lost=lowered, of_gold=True))
 
 
 def _labels(run: Run, batch: Batch) -> Int[Tensor, " example"]:
@@ -65,23 +74,24 @@ def labelled_apart(examples: Sequence[Example], explain: Callable[[Sequence[Exam
     return [found[place] for place in range(len(examples))]
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    return labelled_apart(
-        examples, lambda some: explain_tokens(subject, some, lambda batch: token_influence(subject, batch))
-    )
+def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
+    def score(batch: Batch) -> Float[Tensor, "example token"]:
+        return token_influence(subject, batch, scale=scale)
+
+    return labelled_apart(examples, lambda some: explain_tokens(subject, some, score))
 
 
-influence = Explainer(
+influence = of_probability(
     "influence",
     "how much the loss of the right label falls as a gate on the word's embedding opens",
+    explain,
     signed=True,
-    explain=explain,
     paper="Snell et al. 2021",
 )
-influence_left_out = Explainer(
+influence_left_out = of_probability(
     "influence_left_out",
     "how much the loss of the right label rises when the word is deleted",
+    lambda subject, examples, _, scale: word_left_out(subject, examples, scale=scale),
     signed=True,
-    explain=lambda subject, examples, _: word_left_out(subject, examples),
     paper="Snell et al. 2021",
 )

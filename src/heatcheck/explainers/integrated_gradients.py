@@ -9,8 +9,9 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import MissingPackage
-from heatcheck.explainers.gradient import EMBEDDING, probability
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.gradient import EMBEDDING
+from heatcheck.explainers.probability import label_probability
+from heatcheck.explainers.scores import WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject
 
@@ -18,7 +19,7 @@ STEPS = 50
 AT_ONCE = 128  # steps of texts whose states are kept for the way back: all of a batch's are gigabytes of a transformer
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
     """The predicted label's probability, along the straight path from zero embeddings to the text's."""
     try:
         from captum.attr import IntegratedGradients
@@ -33,7 +34,8 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
         def forward(embedded: Tensor) -> Tensor:
             times = embedded.shape[0] // len(batch)  # captum stacks its steps in the batch
             again = repeated(batch, times)
-            return probability(predicted.repeat(times))(subject.run(again, edits={EMBEDDING: embedded}))
+            run = subject.run(again, edits={EMBEDDING: embedded})
+            return label_probability(run, predicted.repeat(times), scale)
 
         with torch.backends.cudnn.flags(enabled=False):
             found: Tensor = IntegratedGradients(forward).attribute(
@@ -64,10 +66,10 @@ def repeated(batch: Batch, times: int) -> Batch:
     )
 
 
-integrated_gradients = Explainer(
+integrated_gradients = of_probability(
     "integrated_gradients",
     "integrated gradients from zero embeddings (captum)",
+    explain,
     signed=True,
-    explain=explain,
     paper="Sundararajan et al. 2017",
 )

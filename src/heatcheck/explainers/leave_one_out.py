@@ -7,72 +7,103 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from heatcheck import stats
 from heatcheck.data import Batch, Example
+from heatcheck.explainers.probability import OWN, log_odds, probability_lost
 from heatcheck.explainers.removal import delete
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.scores import WordScores, of_probability
 from heatcheck.models import Erases, Subject
 from heatcheck.training import batches_by_length, predict
 
-DIGITS = 6  # a difference below a millionth is the noise of float32 logits: such words are tied
 BATCH = 512  # texts that are encoded together; fewer are worked on at once
 FEW = 32  # texts whose shortened copies are made together, one a word
-Logs: TypeAlias = Float[np.ndarray, "gap label"]  # log-probabilities of the first decision
-Gold: TypeAlias = Int[np.ndarray, " gap"]  # its right label; -1 where none is known
+NOISE = (
+    1e-6  # log-odds that differ by less, as a share of the text's largest, are those of float32: such words are tied
+)
+Odds: TypeAlias = Float[np.ndarray, "example _"]  # log-odds of one label, one a word or one for all of them
+Lost: TypeAlias = Callable[[Odds, Odds], Odds]  # by a word's absence, from the log-odds with and without it
 
 
-def probability_lost(whole: Logs, without: Logs, _: Gold) -> Float[np.ndarray, " gap"]:
-    """p(label) − p(label | the text without the word), of the label that is predicted for the whole text."""
-    label, row = whole.argmax(-1), np.arange(len(whole))
-    return np.asarray(np.exp(whole[row, label]) - np.exp(without[row, label]))
-
-
-Lost: TypeAlias = Callable[[Logs, Logs, Gold], Float[np.ndarray, " gap"]]  # by a word's absence
-
-
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
     """p(label) − p(label | the text without the word), the word deleted and the rest encoded again."""
-    return erase_each(subject, examples)
+    return erase_each(subject, examples, scale=scale)
 
 
 def erase_each(
-    subject: Subject, examples: Sequence[Example], *, tolerance: float = 0.0, lost: Lost = probability_lost
+    subject: Subject,
+    examples: Sequence[Example],
+    *,
+    tolerance: float = 0.0,
+    scale: float = OWN,
+    lost: Lost = probability_lost,
+    of_gold: bool = False,
 ) -> WordScores:
-    """Leave-one-out, by the subject's own short cut where it has one: there a tolerance may help (models/erases.py)."""
+    """Leave-one-out, by the subject's own short cut where it has one: there a tolerance may help (models/erases.py).
+
+    Args:
+        scale: multiplies the logits.
+        lost: what the label loses; of its probability, where nothing else is said.
+        of_gold: of the right label where one is known, else of the one predicted for the whole text.
+    """
     found: dict[int, np.ndarray | str] = {}
     for indices in batches_by_length(examples, BATCH if isinstance(subject, Erases) else FEW):
         chosen = [examples[i] for i in indices]
         words = [len(example.words) for example in chosen]
         batch = subject.encode(chosen)
+        odds = _Odds(batch, max(words), scale, of_gold=of_gold)
         if isinstance(subject, Erases):
-            losses = _without(subject, batch, max(words), tolerance, lost)
+            _without(subject, batch, tolerance, odds)
         else:
-            losses = _deleted(subject, chosen, batch, max(words), lost)
-        some = np.isfinite(losses).any(1)
-        for i, row, length, known in zip(indices, losses.round(DIGITS), words, some, strict=True):
+            _deleted(subject, chosen, batch, odds)
+        losses = lost(odds.whole[:, None], odds.without_noise())
+        some = np.asarray(np.isfinite(losses).any(1))
+        for i, row, length, known in zip(indices, losses, words, some, strict=True):
             found[i] = row[:length] if known else "one word only: nothing is left without it"
     return [found[i] for i in range(len(examples))]
 
 
-def _without(
-    subject: Erases, batch: Batch, words: int, tolerance: float, lost: Lost
-) -> Float[np.ndarray, "example word"]:
-    """Losses from one encoding of each text; nan where a word has no token, or no other word has."""
-    losses, gold = np.full((len(batch), words), np.nan), _gold(batch)
+class _Odds:
+    """Log-odds of one label for each text of a batch, whole and without each word; nan where a word cannot go."""
+
+    def __init__(self, batch: Batch, words: int, scale: float, *, of_gold: bool) -> None:
+        gold = batch.gold if of_gold else None
+        self._gold = np.full(len(batch), -1) if gold is None else gold[:, 0].cpu().numpy()
+        self._scale = scale
+        self.whole = np.full(len(batch), np.nan)
+        self.without = np.full((len(batch), words), np.nan)
+
+    def put(
+        self,
+        example: Int[np.ndarray, " example"],
+        whole: Float[np.ndarray, "example label"],
+        gap: tuple[np.ndarray, np.ndarray],
+        without: Float[np.ndarray, "gap label"],
+    ) -> None:
+        """Whole texts by their place, and texts without a word by theirs and the word's."""
+        label = np.full(len(self.whole), -1)
+        label[example] = np.where(self._gold[example] >= 0, self._gold[example], whole.argmax(-1))
+        self.whole[example] = log_odds(whole, label[example], self._scale)
+        self.without[gap] = log_odds(without, label[gap[0]], self._scale)
+
+    def without_noise(self) -> Float[np.ndarray, "example word"]:
+        """Those that differ by rounding only, from each other or from the whole text's, made equal."""
+        known = np.isfinite(self.without)
+        largest = np.maximum(np.nan_to_num(np.abs(self.whole)), np.where(known, np.abs(self.without), 0.0).max(1))
+        lost = stats.level_ties(self.without - self.whole[:, None], known, NOISE * largest)
+        return np.asarray(self.whole[:, None] + lost)
+
+
+def _without(subject: Erases, batch: Batch, tolerance: float, odds: _Odds) -> None:
+    """From one encoding of each text; a word without a token, or without another word beside it, is never left out."""
     for part in subject.without_each(batch, tolerance=tolerance):
         example, word = part.example.cpu().numpy(), part.word.cpu().numpy()
         logs = part.logits[:, 0].double().log_softmax(-1).cpu().numpy()
-        whole = np.empty((len(batch), logs.shape[1]))
-        whole[example[word < 0]] = logs[word < 0]
         gap = word >= 0
-        losses[example[gap], word[gap]] = lost(whole[example[gap]], logs[gap], gold[example[gap]])
-    return losses
+        odds.put(example[~gap], logs[~gap], (example[gap], word[gap]), logs[gap])
 
 
-def _deleted(
-    subject: Subject, examples: Sequence[Example], batch: Batch, words: int, lost: Lost
-) -> Float[np.ndarray, "example word"]:
+def _deleted(subject: Subject, examples: Sequence[Example], batch: Batch, odds: _Odds) -> None:
     """The same from encoding every shortened text."""
-    losses, gold = np.full((len(examples), words), np.nan), _gold(batch)
     tokens = [{w for w in row if w >= 0} for row in batch.word.tolist()]
     gaps = [(row, word) for row, some in enumerate(tokens) if len(some) > 1 for word in sorted(some)]
     if gaps:
@@ -82,21 +113,13 @@ def _deleted(
             whole = predict(subject, examples)[:, 0]
             without = predict(subject, [delete(examples[row], {word}) for row, word in gaps])[:, 0]
         row, word = np.array(gaps).T
-        losses[row, word] = lost(whole[row], without, gold[row])
-    return losses
+        odds.put(np.arange(len(examples)), whole, (row, word), without)
 
 
-def _gold(batch: Batch) -> Int[np.ndarray, " example"]:
-    """The right label of the first decision, -1 where none is known."""
-    if batch.gold is None:
-        return np.full(len(batch), -1)
-    return np.asarray(batch.gold[:, 0].cpu().numpy())
-
-
-leave_one_out = Explainer(
+leave_one_out = of_probability(
     "leave_one_out",
     "loss of the predicted label's probability when the word is deleted",
+    explain,
     signed=True,
-    explain=explain,
     paper="Jain & Wallace 2019, Algorithm 1",
 )

@@ -11,13 +11,15 @@ from threading import Lock
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.special import expit
 from torch import Tensor
 
 from heatcheck.data import Example
 from heatcheck.engine import seed_of
 from heatcheck.errors import MissingPackage
+from heatcheck.explainers.probability import log_odds
 from heatcheck.explainers.removal import mask
-from heatcheck.explainers.scores import Explain, Explainer, WordScores
+from heatcheck.explainers.scores import ExplainAtScale, WordScores, of_probability
 from heatcheck.models import Subject
 from heatcheck.training import predict
 
@@ -70,11 +72,11 @@ def lime_weights(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
     return np.asarray(found[0].double().numpy())
 
 
-def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -> Explain:
-    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-        return [one(subject, example, seed) for example in examples]
+def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -> ExplainAtScale:
+    def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
+        return [one(subject, example, seed, scale) for example in examples]
 
-    def one(subject: Subject, example: Example, seed: int) -> np.ndarray:
+    def one(subject: Subject, example: Example, seed: int, scale: float) -> np.ndarray:
         batch = subject.encode([example])
         players = sorted({word for word in batch.word[0].tolist() if word >= 0})
         label = int(predict(subject, [example])[0, 0].argmax())
@@ -82,7 +84,8 @@ def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -
         def worth(presence: Tensor) -> Tensor:
             absent = [np.flatnonzero(row).tolist() for row in (presence == 0).numpy()]
             texts = [mask(example, {players[number] for number in row}) for row in absent]
-            return torch.from_numpy(np.exp(predict(subject, texts, batch_size=AT_ONCE)[:, 0, label]))
+            logs = predict(subject, texts, batch_size=AT_ONCE)[:, 0]
+            return torch.from_numpy(expit(log_odds(logs, np.full(len(texts), label), scale)))
 
         scores = np.full(len(example.words), np.nan)
         with _ONE_STREAM, torch.random.fork_rng(devices=[]):
@@ -93,17 +96,17 @@ def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -
     return explain
 
 
-shapley_sampling = Explainer(
+shapley_sampling = of_probability(
     "shapley_sampling",
     "Shapley values of the words, masked when absent, by sampling (captum)",
+    _make("shapley sampling", shapley_values),
     signed=True,
-    explain=_make("shapley sampling", shapley_values),
     paper="Castro et al. 2009",
 )
-lime = Explainer(
+lime = of_probability(
     "lime",
     "a line through the probabilities of texts with words masked (captum)",
+    _make("lime", lime_weights),
     signed=True,
-    explain=_make("lime", lime_weights),
     paper="Ribeiro et al. 2016",
 )

@@ -35,16 +35,31 @@ WordScores: TypeAlias = Sequence[
     np.ndarray | str
 ]  # an example's scores over its words (nan: none), or why there are none
 Explain: TypeAlias = Callable[[Subject, Sequence[Example], int], WordScores]
+ExplainAtScale: TypeAlias = Callable[[Subject, Sequence[Example], int, float], WordScores]
 
 
 class Explainer(NamedTuple):
-    """A way to score words. `explain(subject, examples, seed)` gives one array an example."""
+    """A way to score words. `explain(subject, examples, seed)` gives one array an example.
+
+    Where the scores depend on how large the logits are, not on their ratios alone, `at_scale` gives those of logits
+    times a factor, its last argument: a check that ranks by them asks for standardised ones.
+    """
 
     name: str
     about: str
     signed: bool
     explain: Explain
     paper: str = ""
+    at_scale: ExplainAtScale | None = None
+
+
+def of_probability(name: str, about: str, at_scale: ExplainAtScale, *, signed: bool, paper: str = "") -> Explainer:
+    """An explainer of a probability: by itself of the model's own, in an audit of a standardised one."""
+
+    def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
+        return at_scale(subject, examples, seed, 1.0)
+
+    return Explainer(name, about, signed, explain, paper, at_scale)
 
 
 def pad_scores(explainer: Explainer, examples: Sequence[Example], found: WordScores) -> Scores:

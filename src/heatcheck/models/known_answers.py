@@ -5,6 +5,7 @@ them, the scores and the votes. The logits are Σ_t α_t vote_t, so a vote is a 
 decided by construction; each class proves its own case in a line or two.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ PLAIN = ("opinion", "summarised", "marker", "comma", "stop")  # then one feature
 OF_KEYS = slice(len(PLAIN), len(PLAIN) + len(KEYS))
 OF_VALUES = slice(OF_KEYS.stop, OF_KEYS.stop + len(VALUES))
 OF_FILLER = slice(OF_VALUES.stop, OF_VALUES.stop + len(VALUES))  # what a filler word says, where it says anything
+CERTAIN = 1e4  # a score over others that leaves them a weight of exactly 0
 
 
 class View(NamedTuple):
@@ -137,8 +139,8 @@ class KnownAnswer:
     def overall(self, text: View) -> Float[Tensor, "example 1 label"]:
         """What the deciding token says and the mean of what fillers do, as a summary of the whole text."""
         decided = torch.einsum("et,etl->el", self.deciding(text), self.says(text))[:, None]
-        tokens = text.scored.sum(1, keepdim=True).clamp(min=1)
-        return decided + torch.einsum("et,etl->el", text.scored / tokens, self.murmurs(text))[:, None]
+        share = text.scored / text.scored.sum(1, keepdim=True).clamp(min=1).double()
+        return decided + torch.einsum("et,etl->el", share, self.murmurs(text))[:, None]
 
     # Subject --------------------------------------------------------------------------------------------------
 
@@ -152,8 +154,8 @@ class KnownAnswer:
 
     @cached_property
     def table(self) -> Float[Tensor, "word feature"]:
-        """Features of each word."""
-        rows = torch.zeros(len(self.vocabulary), OF_FILLER.stop)
+        """Features of each word, in float64: what is said of a control must not hang on rounding."""
+        rows = torch.zeros(len(self.vocabulary), OF_FILLER.stop, dtype=torch.float64)
         number = {word: place for place, word in enumerate(self.vocabulary.tokens)}
         for sign, label in ((-1, 0), (1, 1)):
             for word in OPINIONS[label] + TWINS_ATTENDED[label]:
@@ -168,14 +170,14 @@ class KnownAnswer:
                 rows[number[f"{key}:{value}"], [OF_KEYS.start + k, OF_VALUES.start + v]] = 1
         for word in FILLERS if self.filler else ():
             drawn = stream(self.seed, "filler", word).uniform(-1, 1, len(VALUES))
-            rows[number[word], OF_FILLER] = self.filler * torch.from_numpy(drawn).float()
+            rows[number[word], OF_FILLER] = self.filler * torch.from_numpy(drawn)
         return rows
 
     @cached_property
     def noise(self) -> Float[Tensor, " word"]:
         """A fixed score for each word type, for weights that are never exactly tied."""
         drawn = [float(stream(self.seed, "jitter", word).uniform(-1, 1)) for word in self.vocabulary.tokens]
-        return self.jitter * torch.tensor(drawn)
+        return self.jitter * torch.tensor(drawn, dtype=torch.float64)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
         labels = [example.label for example in examples]
@@ -192,13 +194,13 @@ class KnownAnswer:
         tap = Tap(edits, want)
         scores, votes = self._look(batch, tap)
         weights = tap(Site("attention"), masked_softmax(tap(Site("score"), scores), batch.scored))
-        context = tap(Site("context"), torch.einsum("eqt,etl->eql", weights[:, 0], votes))
+        context = tap(Site("context"), torch.einsum("eqt,etl->eql", weights[:, 0].to(votes.dtype), votes))
         return tap.run(context, torch.zeros(len(batch), 1, dtype=torch.long))
 
     def response(self, batch: Batch) -> Response:
         scores, votes = self._look(batch, Tap(NO_EDITS, ()))
         weights = masked_softmax(scores, batch.scored)
-        return Response.linear(weights, batch.scored, votes[:, None], torch.zeros(1, len(self.labels)))
+        return Response.linear(weights, batch.scored, votes[:, None], votes.new_zeros(1, len(self.labels)))
 
     def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
         """Scores and votes behind the heatmap."""
@@ -251,9 +253,7 @@ class WrongBystander(Bystander):
     name = "bystander_wrong"
 
     def scores(self, text: View) -> Tensor:
-        silent = (text.features[..., : OF_FILLER.start].abs().sum(-1) == 0) & text.scored
-        first = silent & (silent.cumsum(1) == 1)
-        return self.sharpness * first
+        return self.sharpness * _first(_silent(text))
 
     def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
         return {Bystander.name: self.like(Bystander)}
@@ -299,11 +299,75 @@ class GaugeTwin(Reader):
         return -super().scores(text)
 
     def votes(self, text: View) -> Tensor:
-        sharp = torch.tensor(self.sharpness).exp()
+        sharp = math.exp(self.sharpness)
         return self.typical_length * (self.says(text) * sharp + self.murmurs(text) / sharp)
 
     def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
         return {Reader.name: self.like(Reader)}
+
+
+class Untold(Bystander):
+    """A bystander whose weights leave most words exactly equal: base of the controls for ties.
+
+    The weights are those of a formula, without score noise, so whatever a card says beyond them comes from how equal
+    words are ordered. Taken out in random orders, k of n equal words hold the deciding one k times in n.
+    """
+
+    @cached_property
+    def noise(self) -> Float[Tensor, " word"]:
+        return torch.zeros(len(self.vocabulary), dtype=torch.float64)
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {Pointing.name: self.like(Pointing)}
+
+
+class Pointing(Bystander):
+    """The bystander that points at the deciding word, in the texts of the controls for ties."""
+
+    tasks = ("planted_first", "planted_second")
+
+
+class OneHot(Untold):
+    """One-hot weights on a word that says nothing, and the deciding word stands first of those that are left.
+
+    Of T words the k most attended are that word and k − 1 of the T − 1 others, all of weight exactly 0: they hold the
+    deciding one (k − 1)/(T − 1) of the time, and k words taken at random hold it k/T of the time, which is more. So K
+    is below 0: it does not point at what matters. By position the second word to go would be the deciding one in every
+    text, and K above ½. All states are alike, so the other lines are a bystander's: not needed, not hard.
+    """
+
+    name = "one_hot"
+    tasks = ("planted_first",)
+
+    def scores(self, text: View) -> Tensor:
+        return CERTAIN * _first(_silent(text))
+
+
+class Sink(Untold):
+    """All weight on the first word, whatever it is, as on a transformer's attention sink; the deciding word is next.
+
+    The proof is that of `OneHot`: behind the sink all words are tied.
+    """
+
+    name = "sink"
+    tasks = ("planted_second",)
+
+    def scores(self, text: View) -> Tensor:
+        return CERTAIN * _first(text.scored)
+
+
+class Flat(Untold):
+    """The same weight on every word; the deciding one stands first.
+
+    The most attended words are words taken at random, so K is 0: it does not point at what matters. By position the
+    first to go would be the deciding word, and K 1. No shuffle changes equal weights, so *hard* is moot.
+    """
+
+    name = "flat"
+    tasks = ("planted_first",)
+
+    def scores(self, text: View) -> Tensor:
+        return torch.zeros_like(text.features[..., 0])
 
 
 class Leaker(Bystander):
@@ -420,6 +484,16 @@ class Uniform(KnownAnswer):
         return self.of.votes(text)
 
 
+def _silent(text: View) -> Bool[Tensor, "example token"]:
+    """Words that say nothing."""
+    return (text.features[..., : OF_FILLER.start].abs().sum(-1) == 0) & text.scored
+
+
+def _first(words: Bool[Tensor, "example token"]) -> Bool[Tensor, "example token"]:
+    """Of these words the first one."""
+    return words & (words.cumsum(1) == 1)
+
+
 def _keys(features: Float[Tensor, "example token feature"]) -> Float[Tensor, "example token key"]:
     return features[..., OF_KEYS]
 
@@ -441,11 +515,14 @@ KNOWN_ANSWERS: dict[str, type[KnownAnswer]] = {
     for kind in (
         Bystander,
         Dial,
+        Flat,
         GaugeTwin,
         Leaker,
         MajorityReader,
+        OneHot,
         Reader,
         Shifted,
+        Sink,
         TwoLayers,
         WrongBystander,
     )

@@ -43,10 +43,10 @@ from heatcheck.stats.plausibility import (
     scatter_runs,
 )
 from heatcheck.stats.rank import RankCorrelation, kendall_tau, spearman
-from heatcheck.stats.removals import Emptied, FirstChange, best_first, first_change, removal_curve, without_each
+from heatcheck.stats.removals import Emptied, FirstChange, first_change, removal_curve, without_each
 from heatcheck.stats.shuffles import shuffled_sums, shuffled_weights
 from heatcheck.stats.survival import SurvivalCurve, kaplan_meier, median_time, share_interval
-from heatcheck.stats.ties import average_ranks
+from heatcheck.stats.ties import average_ranks, best_first, has_ties, level_ties
 from heatcheck.stats.top_k import kendall_top_k_distance, top_k_overlap
 from heatcheck.stats.two_way import pairs_interval, two_way_interval, two_way_ratio_interval
 
@@ -83,6 +83,7 @@ __all__ = [
     "first_change",
     "freedom",
     "further_half_width",
+    "has_ties",
     "highest",
     "holm",
     "jensen_shannon_nats",
@@ -90,6 +91,7 @@ __all__ = [
     "kendall_tau",
     "kendall_top_k_distance",
     "kl_divergence_nats",
+    "level_ties",
     "margin_bounds",
     "match_spans",
     "median_interval",

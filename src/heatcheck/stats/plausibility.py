@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Integer, Real
 
 from heatcheck.errors import BadInput
 from heatcheck.stats.scores import finite_scores, real_items
-from heatcheck.stats.ties import tie_groups
+from heatcheck.stats.ties import best_first, tie_groups
 
 _EQUAL = 1e-12  # window sums that differ by less, as a share of the largest, differ by rounding only
 
@@ -48,14 +48,15 @@ def highest(
     score: Real[np.ndarray, "example item"],
     count: Integer[np.ndarray, " example"],
     valid: Bool[np.ndarray, "example item"] | None = None,
+    keys: Real[np.ndarray, "example item"] | None = None,
 ) -> Bool[np.ndarray, "example item"]:
-    """Which items are among the `count` highest of their row; of equal ones the first come first.
+    """Which items are among the `count` highest of their row; of equal ones the smallest key first, or the first item.
 
     >>> highest(np.array([[0.2, 0.5, 0.2, 0.1]]), np.array([2]))
     array([[ True,  True, False, False]])
     """
     valid = real_items(score, valid)
-    order = np.argsort(-finite_scores("score", score, valid, padding=-np.inf), axis=1, kind="stable")
+    order = best_first(finite_scores("score", score, valid, padding=-np.inf), valid, keys)
     chosen = np.empty(valid.shape, dtype=bool)
     np.put_along_axis(chosen, order, np.arange(valid.shape[1]) < count[:, None], axis=1)
     return np.asarray(chosen & valid)
@@ -65,8 +66,11 @@ def best_window(
     score: Real[np.ndarray, "example item"],
     count: Integer[np.ndarray, " example"],
     valid: Bool[np.ndarray, "example item"] | None = None,
+    keys: Real[np.ndarray, "example item"] | None = None,
 ) -> Bool[np.ndarray, "example item"]:
-    """The `count` neighbouring items of each row with the highest sum; of equal ones the first.
+    """The `count` neighbouring items of each row with the highest sum.
+
+    Of equal windows the one whose first item has the smallest key, or the first.
 
     >>> best_window(np.array([[0.5, 0.0, 0.3, 0.3]]), np.array([2]))
     array([[False, False,  True,  True]])
@@ -82,7 +86,9 @@ def best_window(
     end = np.where(inside, start + size, 0)
     window = np.where(inside, np.take_along_axis(sums, end, axis=1) - sums, -np.inf)
     slack = _EQUAL * np.abs(sums).max(axis=1, keepdims=True)
-    best = (window >= window.max(axis=1, keepdims=True) - slack).argmax(axis=1)[:, None]
+    as_good = window >= window.max(axis=1, keepdims=True) - slack
+    order_of = start if keys is None else np.pad(np.take_along_axis(keys, order, axis=1), ((0, 0), (0, 1)))
+    best = np.where(as_good, order_of, np.inf).argmin(axis=1)[:, None]
     place = np.arange(valid.shape[1])[None]
     chosen = np.empty(valid.shape, dtype=bool)
     np.put_along_axis(chosen, order, (place >= best) & (place < best + size), axis=1)

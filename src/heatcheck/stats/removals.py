@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 
-from heatcheck.stats.scores import finite_scores, real_items
+from heatcheck.stats.scores import real_items
+from heatcheck.stats.ties import best_first
 
 # When no weight is left: nothing is added to the bias (Serrano & Smith: the context is the zero vector), or all items
 # count alike (Mohankumar et al.: a softmax of equal scores).
@@ -96,17 +97,6 @@ def without_each(
     mass, total = weights[..., None], weights[..., None] * values
     others = [_before(part) + _after(part) for part in (mass, total)]
     return _outputs(others[0], others[1], bias, _when_emptied(values, valid, emptied))
-
-
-def best_first(
-    scores: Real[np.ndarray, "example item"], valid: Bool[np.ndarray, "example item"]
-) -> Int[np.ndarray, "example item"]:
-    """Items of each row from the largest score to the smallest, ties by position, padding last.
-
-    >>> best_first(np.array([[1, 3, 3, 9]]), np.array([[True, True, True, False]]))
-    array([[1, 2, 0, 3]])
-    """
-    return np.argsort(-finite_scores("scores", scores, valid, padding=-np.inf), axis=1, kind="stable")
 
 
 def _without_padding(

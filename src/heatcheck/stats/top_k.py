@@ -1,13 +1,17 @@
-"""How much the heads of two rankings agree. Larger scores come first, and of equal scores the earlier item.
+"""How much the heads of two rankings agree. Larger scores come first; items of equal score share their places.
 
-So two flat rows agree perfectly: where ties are common, read Kendall's τ-b beside these.
+A number is what random orders of equal items, drawn for each ranking by itself, give on average: exactly, no order is
+drawn. So two flat rows agree as well as chance does, and no item profits from standing first.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 
 from heatcheck.errors import BadInput
 from heatcheck.stats.scores import finite_scores, real_items
+from heatcheck.stats.ties import best_first, tie_groups
 
 _PAIRS_AT_ONCE = 2**22
 
@@ -22,16 +26,15 @@ def top_k_overlap(
 
     A row with fewer than k items uses all it has, so its overlap is 1; a row with none gives NaN.
 
-    >>> top_k_overlap(np.array([[9, 8, 1, 0]]), np.array([[7, 1, 8, 0]]), k=2)
-    array([0.5])
+    >>> top_k_overlap(np.array([[9, 8, 1, 0], [5, 5, 5, 5]]), np.array([[7, 1, 8, 0], [7, 1, 8, 0]]), k=2)
+    array([0.5, 0.5])
     """
     _check_k(k)
     valid = real_items(x, valid)
     listed = np.minimum(k, valid.sum(axis=1))
-    in_x = np.argsort(_best_first("x", x, valid), axis=1) < listed[:, None]
-    in_y = np.argsort(_best_first("y", y, valid), axis=1) < listed[:, None]
+    in_x, in_y = (_places(name, of, valid, listed).inside for name, of in (("x", x), ("y", y)))
     overlap = np.full(len(listed), np.nan)
-    np.divide((in_x & in_y).sum(axis=1), listed, out=overlap, where=listed > 0)
+    np.divide((in_x * in_y).sum(axis=1), listed, out=overlap, where=listed > 0)
     return overlap
 
 
@@ -48,6 +51,7 @@ def kendall_top_k_distance(
     standing behind listed ones, and `penalty` (0 to 1) if both are absent from one list, which then cannot
     order them. The sum is divided by its value for disjoint lists, k² + penalty · k(k − 1). A row with fewer
     than k items uses all it has, and with fewer than 2k it cannot reach 1; a row with none gives NaN.
+    Items of equal score count as the mean over their orders.
 
     >>> x = np.array([[9, 8, 1, 0], [9, 8, 1, 0], [9, 8, 1, 0]])
     >>> y = np.array([[9, 8, 0, 1], [8, 9, 0, 1], [0, 1, 8, 9]])
@@ -59,7 +63,7 @@ def kendall_top_k_distance(
         raise BadInput(f"penalty is {penalty}; it must lie between 0 and 1.")
     valid = real_items(x, valid)
     listed = np.minimum(k, valid.sum(axis=1))
-    by_x, by_y = _best_first("x", x, valid), _best_first("y", y, valid)
+    by_x, by_y = (best_first(finite_scores(n, of, valid, padding=-np.inf), valid) for n, of in (("x", x), ("y", y)))
 
     # Only items in either list matter, at most 2k a row; one in both is kept where it stands for x.
     width = min(k, x.shape[1])
@@ -81,20 +85,80 @@ def kendall_top_k_distance(
         cost = (opposite + penalty * tied_once) / 2  # each pair was met in both directions
         most = listed[rows] ** 2 + penalty * listed[rows] * (listed[rows] - 1)
         np.divide(cost, most, out=distance[rows], where=most > 0)
+    _where_tied(distance, (x, y), valid, listed, penalty)
     return distance
+
+
+class _Places(NamedTuple):
+    """What is known of each item's place in a top-k list before equal items are ordered."""
+
+    score: Float[np.ndarray, "*example item"]
+    tied: Int[np.ndarray, "*example item"]  # items of this score, itself included
+    slots: Int[np.ndarray, "*example item"]  # places in the list that they share
+
+    @property
+    def inside(self) -> Float[np.ndarray, "*example item"]:
+        """How likely an item is to be in the list."""
+        return np.asarray(self.slots / self.tied)
+
+
+def _places(
+    name: str,
+    values: Real[np.ndarray, "example item"],
+    valid: Bool[np.ndarray, "example item"],
+    listed: Int[np.ndarray, " example"],
+) -> _Places:
+    scores = finite_scores(name, values, valid, padding=-np.inf)
+    order = np.argsort(-scores, axis=1, kind="stable")
+    first, last = (np.empty_like(order) for _ in range(2))
+    for of_items, of_places in zip((first, last), tie_groups(np.take_along_axis(scores, order, axis=1)), strict=True):
+        np.put_along_axis(of_items, order, of_places, axis=1)
+    tied = last - first + 1
+    return _Places(scores, tied, np.where(valid, np.clip(listed[:, None] - first, 0, tied), 0))
+
+
+def _where_tied(
+    distance: Float[np.ndarray, " example"],
+    rankings: tuple[Real[np.ndarray, "example item"], Real[np.ndarray, "example item"]],
+    valid: Bool[np.ndarray, "example item"],
+    listed: Int[np.ndarray, " example"],
+    penalty: float,
+) -> None:
+    """Puts in the mean over the orders of equal items, in the rows that have some in a list."""
+    x, y = (_places(name, of, valid, listed) for name, of in zip("xy", rankings, strict=True))
+    tied = np.logical_or.reduce([((of.tied > 1) & (of.slots > 0)).any(axis=1) for of in (x, y)])
+    for row in np.flatnonzero(tied):
+        some = (x.slots[row] > 0) | (y.slots[row] > 0)
+        one, other = (_pairs(_Places(*(part[row, some] for part in of))) for of in (x, y))
+        cost = one.before * other.before.T + penalty * (one.neither * other.both + one.both * other.neither) / 2
+        most = listed[row] ** 2 + penalty * listed[row] * (listed[row] - 1)
+        distance[row] = (cost.sum() - np.trace(cost)) / most
+
+
+class _Pairs(NamedTuple):
+    """How likely the items of a pair are to stand so in a list, equal ones in random order."""
+
+    before: Float[np.ndarray, "item item"]  # the first is in the list, the second behind it or not in the list
+    both: Float[np.ndarray, "item item"]
+    neither: Float[np.ndarray, "item item"]
+
+
+def _pairs(of: _Places) -> _Pairs:
+    """Of two different scores the lower is in the list only if all of the higher are; of equal ones any are."""
+    inside = of.inside
+    alike = of.score[:, None] == of.score[None, :]
+    tied, slots = of.tied[:, None], of.slots[:, None]
+    pairs = np.maximum(tied * (tied - 1), 1)
+    both = np.where(alike, slots * (slots - 1) / pairs, np.minimum(inside[:, None], inside[None, :]))
+    absent = (tied - slots) * (tied - slots - 1) / pairs
+    neither = np.where(alike, absent, 1 - np.maximum(inside[:, None], inside[None, :]))
+    first = np.where(alike, 0.5, of.score[:, None] > of.score[None, :])
+    return _Pairs((1 - neither) * first, both, neither)
 
 
 def _check_k(k: int) -> None:
     if k < 1:
         raise BadInput(f"k is {k}; a top-k list needs at least one place.")
-
-
-def _best_first(
-    name: str, values: Real[np.ndarray, "example item"], valid: Bool[np.ndarray, "example item"]
-) -> Int[np.ndarray, "example item"]:
-    """Items of each row from the largest score to the smallest, ties by position, padding last."""
-    scores = finite_scores(name, values, valid, padding=-np.inf)
-    return np.argsort(-scores, axis=1, kind="stable")
 
 
 def _pair_order(places: Int[np.ndarray, "example item"]) -> Int[np.ndarray, "example item item"]:

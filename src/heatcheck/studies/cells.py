@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from heatcheck import engine
 from heatcheck.auditing import Plan, plan_audit
 from heatcheck.checks import CHECKS, CheckResult
+from heatcheck.checks.case import PUBLISHED
 from heatcheck.checks.refitting import fits_of
 from heatcheck.data import Corpus, name_parts
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, write_json
@@ -148,13 +149,22 @@ def plan_cell(argument: Facts, store: Path, device: str, corpus: Corpus) -> Plan
         corpus,
         name=argument["name"],
         checks=argument["checks"],
-        settings=argument["settings"],
+        settings={**as_published(argument["checks"]), **argument["settings"]},
         examples=argument["examples"],
         refit=argument["refit"],
         vectors=argument["choices"].get("vectors"),
         store=store,
         device=argument["device"],
     )
+
+
+def as_published(checks: Sequence[str]) -> dict[str, str]:
+    """Papers measure a model's own probabilities; an audit standardises them before it ranks or compares by them.
+
+    >>> as_published(["agreement", "necessity"])
+    {'agreement.logits': 'published'}
+    """
+    return {f"{check}.logits": PUBLISHED for check in checks if hasattr(CHECKS[check].settings(), "logits")}
 
 
 def measure_job(argument: Facts, folder: Path, store: Path) -> None:

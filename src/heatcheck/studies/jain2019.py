@@ -152,6 +152,7 @@ def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
         examples=argument["examples"],
         settings={
             "agreement.explainers": explainers,
+            "agreement.logits": "published",  # gradients and leave-one-out of the model's own probabilities
             "agreement.draws": 1,
             "permutation.draws": 1,
             "counterfactual.draws": 1,

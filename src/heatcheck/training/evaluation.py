@@ -61,7 +61,7 @@ def predict(
     def logs(indices: list[int]) -> np.ndarray:
         batch = subject.encode([examples[i] for i in indices])
         run = subject.run(batch, edits=imposed(subject, batch, impose, parent))
-        return run.logits.log_softmax(-1).double().cpu().numpy()
+        return run.logits.double().log_softmax(-1).cpu().numpy()
 
     found: dict[int, np.ndarray] = {}
     for indices, rows in in_memory(batches_by_length(examples, batch_size), logs):

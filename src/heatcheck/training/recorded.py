@@ -122,7 +122,7 @@ def record(
         batch = subject.encode([examples[i] for i in indices])
         run = subject.run(batch, edits=imposed(subject, batch, impose, parent), want=[site])
         used = read_rows(run.parts[site], run.row).float().cpu().numpy()
-        logs = run.logits.log_softmax(-1).double().cpu().numpy()
+        logs = run.logits.double().log_softmax(-1).cpu().numpy()
         return logs, used, readable_keys(subject, batch).cpu().numpy()
 
     for indices, (logs, used, readable) in in_memory(batches_by_length(examples, batch_size), said):

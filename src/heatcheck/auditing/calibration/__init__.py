@@ -14,15 +14,20 @@ from pathlib import Path
 import heatcheck
 from heatcheck import engine
 from heatcheck.auditing.calibration import dial
-from heatcheck.auditing.calibration.audit import audit_dial, audit_known
+from heatcheck.auditing.calibration.audit import audit_dial, audit_known, audit_twins
 from heatcheck.auditing.calibration.decoy import audit_decoys, decoy_place
-from heatcheck.auditing.calibration.result import Calibration, Decoy, Verdict
+from heatcheck.auditing.calibration.result import Calibration, Decoy, Twin, Verdict
 from heatcheck.auditing.calibration.truth import DECOY, LINES, TRUTH, Cell, judge
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json
 from heatcheck.errors import BadInput
 
 ROOMS = ("stats", "engine", "data", "models", "training", "explainers", "checks", "auditing")
-JOBS: dict[str, Callable[[Facts, Path], None]] = {"known": audit_known, "dial": audit_dial, "decoys": audit_decoys}
+JOBS: dict[str, Callable[[Facts, Path], None]] = {
+    "known": audit_known,
+    "twins": audit_twins,
+    "dial": audit_dial,
+    "decoys": audit_decoys,
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class CalibrationSettings:
     examples: int = 300
     decoys: bool = True  # they are trained, which takes a third of the time
     dials: int = 3  # seeds that turn the dial
+    twins: int = 1  # seeds whose controls are audited beside their temperature twins
+    factor: float = 40.0  # by which a twin's logits are larger: its probabilities are 0 and 1 in float32
     shares: tuple[float, ...] = dial.SHARES
     cells: tuple[Cell, ...] = tuple(TRUTH)
     draws: int = 2000  # of every bootstrap
@@ -73,7 +80,7 @@ def calibrate_job(argument: Facts, folder: Path, _: Path) -> None:
 
 def plan_jobs(settings: CalibrationSettings) -> list[Job]:
     """What is to be audited; the longest first, so that none is left alone at the end."""
-    return [*_decoys(settings), *_known(settings), *_dials(settings)]
+    return [*_decoys(settings), *_known(settings), *_twins(settings), *_dials(settings)]
 
 
 def _job(name: str, argument: Facts) -> Job:
@@ -85,13 +92,25 @@ def _seeds(settings: CalibrationSettings, number: int | None = None) -> range:
     return range(settings.first_seed, settings.first_seed + most)
 
 
-def _known(settings: CalibrationSettings) -> Iterator[Job]:
+def _subjects(settings: CalibrationSettings) -> dict[str, list[str]]:
+    """Those that are written down, by task."""
     subjects: dict[str, list[str]] = {}
     for cell in settings.cells:
         if cell.subject != DECOY:
             subjects.setdefault(cell.task, []).append(cell.subject)
+    return subjects
+
+
+def _twins(settings: CalibrationSettings) -> Iterator[Job]:
+    for seed in _seeds(settings, settings.twins):
+        for task, of_task in _subjects(settings).items():
+            facts = {"task": task, "subjects": of_task, "seed": seed, "factor": settings.factor, **_sizes(settings)}
+            yield _job(f"twins of {task}, seed {seed}", {"kind": "twins", **facts})
+
+
+def _known(settings: CalibrationSettings) -> Iterator[Job]:
     for seed in _seeds(settings):
-        for task, of_task in subjects.items():
+        for task, of_task in _subjects(settings).items():
             facts = {"task": task, "subjects": of_task, "seed": seed, **_sizes(settings)}
             yield _job(f"{task}, seed {seed}", {"kind": "known", **facts})
 
@@ -129,7 +148,15 @@ def code_id() -> str:
 def _gather(settings: CalibrationSettings, outcomes: Sequence[Outcome], failed: Facts) -> Calibration:
     files = [(o.job.argument["kind"], read_json(path)) for o in outcomes if o.folder for path in _files(o.folder)]
     # A decoy that is none has no lines.
-    verdicts = [verdict for kind, found in files if kind != "dial" and found["lines"] for verdict in _verdicts(found)]
+    with_lines = [found for kind, found in files if kind in ("known", "decoys") and found["lines"]]
+    verdicts = [verdict for found in with_lines for verdict in _verdicts(found)]
+    twins = [
+        Twin(
+            Cell(found["subject"], found["task"]), found["seed"], found["factor"], tuple(found["states"]), found["most"]
+        )
+        for kind, found in files
+        if kind == "twins"
+    ]
     decoys = [
         Decoy(found["task"], found["seed"], found["rejected"], found["seen"])
         for kind, found in files
@@ -142,6 +169,7 @@ def _gather(settings: CalibrationSettings, outcomes: Sequence[Outcome], failed: 
         curves=tuple(curves),
         changes=tuple(faults),
         decoys=tuple(sorted(decoys, key=lambda decoy: (decoy.task, decoy.seed))),
+        twins=tuple(sorted(twins)),
         failed=dict(failed),
         enough=settings.enough,
         code=code_id(),

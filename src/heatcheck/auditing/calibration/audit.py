@@ -9,12 +9,13 @@ import numpy as np
 
 from heatcheck.auditing.battery import Plan, plan_audit
 from heatcheck.auditing.calibration import dial
-from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, draw_subject, draw_texts
+from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, draw_subject, draw_texts, draw_twin
 from heatcheck.auditing.calibration.truth import LOOKUP, Cell
-from heatcheck.auditing.verdict import make_card
+from heatcheck.auditing.verdict import Card, make_card
 from heatcheck.checks import CHECKS, CheckResult, Measurement
 from heatcheck.engine import Facts, write_json
 from heatcheck.errors import NotSupported
+from heatcheck.models import KnownAnswer
 
 OF_CARD = ("necessity", "erasure", "permutation", "counterfactual", "guide", "gauge", "adversarial_model")
 # What the card does not look at is left out: other ε of the counterfactuals, and the frontier of single texts.
@@ -31,23 +32,57 @@ def sampled(task: str, examples: int) -> int:
 
 def audit_known(argument: Facts, folder: Path) -> None:
     """All subjects of one task and seed; one that is there from an interrupted attempt is not audited again."""
-    task, seed, examples = argument["task"], argument["seed"], argument["examples"]
+    task, seed = argument["task"], argument["seed"]
     for subject in argument["subjects"]:
         cell = Cell(subject, task)
 
         def facts(cell: Cell = cell) -> Facts:
-            corpus = draw_texts(cell, seed, max(TESTED, 2 * examples))
-            plan = plan_audit(
-                draw_subject(cell, seed),
-                corpus,
-                checks=OF_CARD,
-                examples=sampled(task, examples),
-                seed=seed,
-                settings=_settings(OF_CARD, argument["draws"]),
-            )
+            plan = _plan(cell, draw_subject(cell, seed), argument)
             return {**_drawn(cell, seed), "lines": lines_of(plan)[0]}
 
         keep_facts(folder / f"{subject}.json", str(cell), facts)
+
+
+def _plan(cell: Cell, subject: KnownAnswer, argument: Facts) -> Plan:
+    """The audit of a control on the cell's texts."""
+    seed, examples = argument["seed"], argument["examples"]
+    return plan_audit(
+        subject,
+        draw_texts(cell, seed, max(TESTED, 2 * examples)),
+        checks=OF_CARD,
+        examples=sampled(cell.task, examples),
+        seed=seed,
+        settings=_settings(OF_CARD, argument["draws"]),
+    )
+
+
+def audit_twins(argument: Facts, folder: Path) -> None:
+    """Each subject of one task and seed beside its temperature twin: where their cards differ."""
+    seed, factor = argument["seed"], argument["factor"]
+    for name in argument["subjects"]:
+        cell = Cell(name, argument["task"])
+
+        def facts(cell: Cell = cell) -> Facts:
+            pair = (draw_subject(cell, seed), draw_twin(cell, seed, factor))
+            one, other = (_run(_plan(cell, subject, argument))[0] for subject in pair)
+            return {"subject": cell.subject, "task": cell.task, "seed": seed, "factor": factor, **_apart(one, other)}
+
+        keep_facts(folder / f"{name}.json", f"the twin of {cell}", facts)
+
+
+def _apart(one: Card, other: Card) -> Facts:
+    """The lines that say another thing, and by how much the numbers of the cards differ at most."""
+    states = [
+        f"{mine.name}: {mine.state} and {theirs.state}"
+        for mine, theirs in zip(one.every_line, other.every_line, strict=True)
+        if mine.state != theirs.state
+    ]
+    mine, theirs = ([m for line in card.every_line for m in line.evidence] for card in (one, other))
+    if [m.name for m in mine] != [m.name for m in theirs]:
+        return {"states": [*states, "one card has numbers that the other has not"], "most": 0.0}
+    ends = [(m.value, m.low, m.high) for m in mine], [(m.value, m.low, m.high) for m in theirs]
+    first, second = (np.nan_to_num(np.array(of).ravel()) for of in ends)  # an end may be infinite
+    return {"states": states, "most": float(np.abs(first - second).max(initial=0.0))}
 
 
 def audit_dial(argument: Facts, folder: Path) -> None:
@@ -86,15 +121,8 @@ def keep_facts(path: Path, name: str, make: Callable[[], Facts]) -> None:
 
 
 def lines_of(plan: Plan) -> tuple[dict[str, Any], dict[str, CheckResult]]:
-    """Runs the plan's checks, without what a report needs beside them; every line of the card with its numbers."""
-    results: dict[str, CheckResult] = {}
-    refused: dict[str, str] = {}
-    for name, chosen in plan.checks.items():
-        try:
-            results[name] = CHECKS[name].measure(plan.case, chosen)
-        except NotSupported as error:
-            refused[name] = str(error)
-    card = make_card(results, plan.case.logit_scale, plan.card, refused)
+    """Every line of the card with its numbers, and what the plan's checks found."""
+    card, results = _run(plan)
     lines = {
         line.name: {
             "state": line.state,
@@ -104,6 +132,18 @@ def lines_of(plan: Plan) -> tuple[dict[str, Any], dict[str, CheckResult]]:
         for line in (*card.lines, card.across)
     }
     return lines, results
+
+
+def _run(plan: Plan) -> tuple[Card, dict[str, CheckResult]]:
+    """Runs the plan's checks, without what a report needs beside them."""
+    results: dict[str, CheckResult] = {}
+    refused: dict[str, str] = {}
+    for name, chosen in plan.checks.items():
+        try:
+            results[name] = CHECKS[name].measure(plan.case, chosen)
+        except NotSupported as error:
+            refused[name] = str(error)
+    return make_card(results, plan.case.logit_scale, plan.card, refused), results
 
 
 def plain_measurement(m: Measurement) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from heatcheck.engine import Facts
 
 LEVEL = 0.95  # of the one-sided bound on the share of controls that are judged rightly
 MOST_UNCLEAR = 0.10
+SAME = 1e-6  # by which numbers on the card of a temperature twin may differ
 
 
 class Verdict(NamedTuple):
@@ -35,6 +36,16 @@ class Decoy(NamedTuple):
     seed: int
     rejected: str
     seen: Facts
+
+
+class Twin(NamedTuple):
+    """A control beside the same with larger logits, and how their cards differ."""
+
+    cell: Cell
+    seed: int
+    factor: float
+    states: Sequence[str]  # lines that say another thing
+    most: float  # by which a number differs
 
 
 class Count(NamedTuple):
@@ -84,6 +95,7 @@ class Calibration:
     failed: Mapping[str, str]
     enough: int
     code: str
+    twins: tuple[Twin, ...] = ()
 
     @property
     def counts(self) -> tuple[Count, ...]:
@@ -111,6 +123,7 @@ class Calibration:
             *(self._right(count) for count in self.counts),
             *(self._clear(count) for count in self.counts),
             self._moot(),
+            *self._twins(),
             *self._dial(),
             Criterion("every control was audited", not self.failed, f"{len(self.failed)} jobs failed"),
         )
@@ -137,6 +150,15 @@ class Calibration:
     def _moot(self) -> Criterion:
         missed, moot = (sum(getattr(count, name) for count in self.counts) for name in ("moot_missed", "moot"))
         return Criterion("every moot line is unclear", missed == 0, f"{moot} of {moot + missed} are")
+
+    def _twins(self) -> list[Criterion]:
+        if not self.twins:
+            return []
+        off = [f"{twin.cell}: {'; '.join(twin.states)}" for twin in self.twins if twin.states]
+        most = max(self.twins, key=lambda twin: twin.most)
+        name = f"a twin with logits {most.factor:g} times as large gets the same card, to {SAME:g}"
+        detail = "; ".join([f"{len(self.twins)} twins; numbers differ by {most.most:.1g} at most ({most.cell})", *off])
+        return [Criterion(name, not off and most.most <= SAME, detail)]
 
     def _dial(self) -> list[Criterion]:
         found = []

@@ -15,6 +15,7 @@ Truth: TypeAlias = Literal["yes", "no", "moot", "not no"]
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 KEYWORD, CONTRAST, LOOKUP = "planted_keyword", "planted_contrast", "planted_lookup"
 MAJORITY = "planted_majority"
+FIRST, SECOND = "planted_first", "planted_second"
 DECOY = "decoy"
 
 
@@ -56,6 +57,10 @@ TRUTH: dict[Cell, Mapping[str, Truth]] = {
     # A heatmap has no sign, so it cannot tell cues for the answer from cues against it: whether another method's words
     # matter more is not asserted, nor how far the weights of seven cues can move.
     Cell("majority_reader", MAJORITY): {NECESSARY: "no", OUT_OF_CONTEXT: "moot"},
+    # Most words are tied, and the deciding one stands first among them: who breaks ties by position finds it.
+    Cell("one_hot", FIRST): _known("no", "no", "no", "moot", "no"),
+    Cell("flat", FIRST): _known("no", "no", "moot", "moot", "no"),
+    Cell("sink", SECOND): _known("no", "no", "no", "moot", "no"),
 }
 # A decoy's training decides where its weights go, so two of its lines are anybody's guess. So is the third: that its
 # honest twin has another heatmap is a witness only beyond what seeds do, and seeds of a recurrent model, whose every
