@@ -76,7 +76,7 @@ def adversarial(
     batch multiplied by the sum of its examples' class weights, which lets the gold labels in by accident.
 
     The divergence asks for weight where the parent has little, and it has a largest value: −log of the parent's least
-    weight. `divergence="KL(base‖adversary)"` is the other direction, which heatcheck 0.1 used by mistake: it asks for
+    weight. `divergence="KL(base‖adversary)"` is the other direction, which earlier versions used by mistake: it asks for
     no weight where the parent has much, and grows without end.
     """
     if parent is None:
@@ -88,7 +88,7 @@ def adversarial(
     log_theirs = theirs.clamp(min=LEAST_WEIGHT).log().masked_fill(hidden, 0.0)
     scores = read_rows(run.parts[scores_of(subject)], run.row)
     log_own = scores.masked_fill(hidden, -torch.inf).log_softmax(-1).masked_fill(hidden, 0.0)
-    if facts.get("divergence", FROM_ADVERSARY) == FROM_BASE:  # a recipe that does not say is one of heatcheck 0.1
+    if facts.get("divergence", FROM_ADVERSARY) == FROM_BASE:  # a recipe that does not say is an older one
         own = log_own.exp().masked_fill(hidden, 0.0)
         divergence = (own * (log_own - log_theirs)).sum(-1).mean((1, 2))
     else:
