@@ -62,8 +62,8 @@ STUDIES = [
     Drawn("chefer2021", ["| by size"], ["area"], "area between the two orders of removal"),
     Drawn(
         "jain2019",
-        ["| task, class | ours | floor"],
-        ["ours", "paper", "rerun", "floor"],
+        ["| task, class | ours | paper"],
+        ["ours", "paper", "rerun"],
         "τ(attention, gradient), BiLSTM",
     ),
     Drawn("kobayashi2020", ["| mixing ratio"], ["ours", "BERT-base"], "share of a token that comes from others"),

@@ -102,16 +102,39 @@ def test_all_right_passes():
 
 def test_every_verdict_is_counted_once():
     found = made({(Cell("reader", KEYWORD), POINTS, 0): "no", (Cell("reader", CONTRAST), HARD, 1): "yes"})
-    whole = sum(sum(count[1:]) for count in found.counts)
+    whole = sum(sum(count[1:7]) for count in found.counts)
     assert whole == len(found.verdicts)
 
 
-def test_one_wrong_among_65_fails_and_among_169_does_not():
-    """By the bound: 64 of 65 leave room for .929, 168 of 169 for .972."""
-    few = made({(Cell("leaker", CONTRAST), OUT_OF_CONTEXT, 3): "yes"})
-    assert not few.passed
-    assert [(str(v.cell), v.seed, v.judged) for v in few.faults] == [("leaker@planted_contrast", 3, "wrong")]
-    assert made({(Cell("leaker", CONTRAST), HARD, 3): "yes"}).passed
+def test_one_wrong_fails_however_many_are_right():
+    """142 of 143 would leave room for .967, were thirteen seeds of a control thirteen controls."""
+    for line in (OUT_OF_CONTEXT, HARD):
+        found = made({(Cell("leaker", CONTRAST), line, 3): "yes"})
+        assert not found.passed
+        assert [(str(v.cell), v.seed, v.judged) for v in found.faults] == [("leaker@planted_contrast", 3, "wrong")]
+
+
+def test_the_bound_counts_controls_and_not_their_seeds():
+    of_line = {count.line: count for count in made().counts}
+    assert [of_line[line].controls for line in LINES] == [16, 16, 11, 5, 9]
+    assert of_line[HARD].bound == share_at_least(11, 11) == pytest.approx(0.05 ** (1 / 11))
+    assert [count.bound for count in made(seeds=40).counts] == [count.bound for count in made().counts]
+    wrong = [((Cell("leaker", CONTRAST), HARD, seed), "yes") for seed in (3, 4)]
+    once, twice = ({c.line: c for c in made(some).counts}[HARD] for some in (wrong[:1], wrong))
+    assert (once.wrong, twice.wrong) == (1, 2)
+    assert once.bound == twice.bound == share_at_least(10, 11)
+    (criterion,) = [c for c in made(wrong).criteria if c.name.startswith(f"{HARD}: 60")]
+    assert not criterion.met
+    assert criterion.detail.startswith("141 of 143 decided verdicts are right, on 10 of 11 controls all of them")
+
+
+def test_the_bound_holds_where_a_control_is_wrong_at_every_seed():
+    """One kind of control in ten is always misjudged: fourteen times thirteen verdicts are fourteen, not 182."""
+    right = np.random.default_rng(0).binomial(14, 0.9, size=4000)
+    clustered = np.array([share_at_least(count, 14) for count in range(15)])[right]
+    pooled = np.array([share_at_least(13 * count, 13 * 14) for count in range(15)])[right]
+    assert (clustered <= 0.9).mean() >= 0.95
+    assert (pooled <= 0.9).mean() < 0.8
 
 
 def test_too_few_decided_fails_unless_it_is_a_smoke_run():
@@ -257,6 +280,8 @@ def test_nuisance_leaves_the_truth_alone(cell):
         assert evaluate(subject, examples).accuracy == 1.0
         batch = subject.encode(examples)
         weights = subject.run(batch, want=[Site("attention")]).parts[Site("attention")][:, 0, 0]
+        if cell.subject == "majority_reader":  # on all cues together
+            weights = (weights * batch.marks["rationale"]).sum(1, keepdim=True)
         assert cell.subject in ("gauge_twin", "flat") or weights.max(1).values.min() >= 0.95
     assert len(scales) > 1
     assert len(lengths) > 3

@@ -9,6 +9,7 @@ from heatcheck.auditing import (
     STATES,
     CardSettings,
     judge_across,
+    judge_hard,
     judge_necessary,
     judge_out_of_context,
     judge_plausible,
@@ -35,7 +36,15 @@ def result(check, *rows, examples=200, **settings):
 
 
 def necessity(
-    swap=(0.3, 0.5), change=0.4, room=(0.3, 0.4), texts=200, retrained=None, seeds=5, closed=None, **settings
+    swap=(0.3, 0.5),
+    change=0.4,
+    room=(0.3, 0.4),
+    texts=200,
+    retrained=None,
+    seeds=5,
+    closed=None,
+    everywhere=None,
+    **settings,
 ):
     rows = [
         row("accuracy", 0.85, texts, fit="swapped", weights="own"),
@@ -46,6 +55,14 @@ def necessity(
         row("headroom", room, texts, against="swap"),
         row("N", swap, texts, against="swap"),
     ]
+    if everywhere is not None:  # a model with several attention sites: (N, largest change) with all of them uniform
+        settings["sites"] = 6
+        rows += [
+            row("accuracy", 0.7, texts, fit="swapped", weights="uniform everywhere"),
+            row("change", (0.1, 0.2), texts, weights="uniform everywhere"),
+            row("most_change", everywhere[1], texts, weights="uniform everywhere"),
+            row("N", everywhere[0], texts, against="swap everywhere"),
+        ]
     if closed is not None:
         rows += [row("headroom", room, texts, against="closed form"), row("N", closed, texts, against="closed form")]
     if retrained is not None:
@@ -69,7 +86,8 @@ def gauge(equal=1.0, texts=200):
     [
         (necessity(change=1e-4), "no", "certified: uniform weights change no probability", "most_change"),
         (necessity(change=2e-4), "not run", REFIT, "N"),
-        (necessity(swap=(-0.02, 0.09)), "no", "certified: this very model under uniform weights loses", "N"),
+        # A 95% interval is no proof, so this is not called certified.
+        (necessity(swap=(-0.02, 0.09)), "no", "N = 0.03 [-0.02, 0.09] of this very model under uniform weights", "N"),
         (necessity(swap=(-0.02, 0.10)), "not run", REFIT, "N"),
         (necessity(swap=(0.2, 0.3)), "not run", REFIT, "N"),
         # Losing much under uniform weights bounds nothing from below.
@@ -87,6 +105,14 @@ def gauge(equal=1.0, texts=200):
         (necessity(room=(0.04, 0.2), retrained=(0.2, 0.3)), "unclear", "moot here", "headroom"),
         (necessity(room=(math.nan, math.nan), closed=(0.2, 0.3)), "unclear", "moot here", "headroom"),
         (necessity(change=0.0, texts=29), "unclear", f"{MORE}: at least 30 texts", "N"),
+        # At chance, or right less often than by guessing: there is nothing to be needed for, whatever is proved.
+        (necessity(change=0.0, room=(-0.02, 0.08)), "unclear", "moot here", "headroom"),
+        (necessity(change=0.0, room=(-0.9, -0.8), swap=(-0.02, 0.0)), "unclear", "moot here", "headroom"),
+        # Of several attention sites all must go: the heatmap's alone decides nothing.
+        (necessity(swap=(-0.02, 0.09), everywhere=((0.3, 0.4), 0.9)), "not run", REFIT, "N"),
+        (necessity(change=0.0, everywhere=((0.3, 0.4), 0.9)), "not run", REFIT, "N"),
+        (necessity(everywhere=((-0.02, 0.09), 0.9)), "no", "N = 0.03 [-0.02, 0.09] of this very model under uni", "N"),
+        (necessity(everywhere=((0.3, 0.4), 1e-5)), "no", "certified: uniform weights at all 6 ", "most_change"),
     ],
 )  # fmt: skip
 def test_when_attention_is_necessary(made, state, reason, statistic):
@@ -118,9 +144,29 @@ def test_a_twin_with_equal_decisions_is_a_certificate():
     assert line.state == "no"
     assert line.reason.startswith("certified: a twin of this model has uniform weights")
     assert (line.evidence[0].name, line.evidence[0].by) == ("agreement", {"twin": "uniform"})
-    assert judge_necessary(None, gauge(), SETTINGS).state == "no"
     assert judge_necessary(necessity(), gauge(0.999), SETTINGS).state == "not run"
     assert judge_necessary(None, gauge(texts=29), SETTINGS).state == "unclear"
+
+
+def test_a_twin_of_a_model_at_chance_answers_nothing():
+    """It has the same decisions, and those are not worth having; nor is it known what they are worth without labels."""
+    assert judge_necessary(necessity(room=(-0.02, 0.08)), gauge(), SETTINGS).moot
+    unknown = judge_necessary(None, gauge(), SETTINGS)
+    assert (unknown.state, unknown.reason) == ("not run", "heatcheck audit MODEL --checks necessity,gauge")
+
+
+def test_a_twin_is_another_model_and_this_one_may_use_its_weights():
+    used = judge_necessary(necessity(swap=(0.7, 0.9)), gauge(), SETTINGS)
+    assert used.sentence.startswith("Another model, with uniform weights, makes the same decisions")
+    assert "This very model uses its weights: with uniform ones it loses 80%" in used.sentence
+    assert "uses its weights" not in judge_necessary(necessity(swap=(0.0, 0.2)), gauge(), SETTINGS).sentence
+
+
+def test_the_layer_of_the_heatmap_is_shown_apart():
+    line = judge_necessary(necessity(swap=(0.0, 0.04), everywhere=((0.3, 0.4), 0.9)), None, SETTINGS)
+    assert "With uniform weights at all 6 attention sites this model loses 35%" in line.sentence
+    assert "at the heatmap's alone 2%" in line.sentence
+    assert {m.by["against"] for m in line.evidence if m.name == "N"} == {"swap", "swap everywhere"}
 
 
 def test_use_is_shown_and_decides_nothing():
@@ -137,16 +183,52 @@ def test_fits_that_failed_are_counted():
     assert none.reason == f"{REFIT} (2 of its fits could not be made)"
 
 
+# hard to manipulate ----------------------------------------------------------------------------------------------
+
+BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
+
+
+def permutation(q=(0.6, 0.8), evenness=0.5, texts=200):
+    return result("permutation", row("q", q, texts), row("evenness", evenness, texts), epsilon=0.05)
+
+
+def counterfactual(share=(0.3, 0.4)):
+    return result("counterfactual", row("U", share), row("U_upper", share))
+
+
+@pytest.mark.parametrize(
+    ("shuffles", "search", "state", "reason"),
+    [
+        (permutation((0.6, 0.8)), None, "no", ""),  # shuffles alone are enough for a no
+        (permutation((0.6, 0.8), evenness=0.99), None, "unclear", "moot here"),
+        (permutation((0.6, 0.8), texts=29), None, "unclear", f"{MORE}: at least 30 texts"),
+        (permutation((0.1, 0.2)), None, "not run", BOTH),  # and for nothing else
+        (None, counterfactual(), "not run", BOTH),
+        (None, None, "not run", BOTH),
+        (permutation((0.1, 0.2)), counterfactual((0.3, 0.4)), "yes", ""),
+        (permutation((0.6, 0.8)), counterfactual((0.8, 0.9)), "no", ""),
+    ],
+)
+def test_what_shuffles_decide_without_a_search(shuffles, search, state, reason):
+    line = judge_hard(shuffles, search, SETTINGS)
+    assert line.state == state
+    assert line.reason.startswith(reason) if reason else line.reason == ""
+    assert [m.name for m in line.evidence if m.name in ("q", "U")] == ["q"] * bool(shuffles) + ["U"] * bool(search)
+    if line.state == "not run" and line.evidence:
+        assert f"{line.evidence[0].value:.0%}" in line.sentence, "a number that is there is said"
+
+
 # works out of context --------------------------------------------------------------------------------------------
 
 
-def guide(gained=(0.6, 0.9), room=(0.2, 0.4), carries=(0.1, 0.2), texts=200, refitted=None, seeds=5):
+def guide(gained=(0.6, 0.9), room=(0.2, 0.4), carries=(0.1, 0.2), texts=200, refitted=None, seeds=5, lasts=(0.2, 0.4)):
     rows = [
         row("accuracy", 0.9, texts, guide="log_odds", weights="own"),
         row("accuracy", 0.7, texts, guide="log_odds", weights="uniform"),
         row("base_accuracy", 1.0, texts),
         row("prior", 0.5, texts),
         row("headroom", room, texts, guide="log_odds"),
+        row("lasts", lasts, texts, guide="log_odds"),
         row("carries", carries, texts, guide="log_odds"),
     ]
     rows += [] if gained is None else [row("G", gained, texts, guide="log_odds")]
@@ -169,6 +251,7 @@ def guide(gained=(0.6, 0.9), room=(0.2, 0.4), carries=(0.1, 0.2), texts=200, ref
         (guide((0.51, 0.9), carries=(0.01, 0.3)), "unclear", "moot here: by themselves the words", "headroom"),
         (guide((0.51, 0.9), carries=(math.nan, math.nan)), "unclear", "moot here", "headroom"),
         (guide((0.51, 0.9), texts=29), "unclear", f"{MORE}: at least 30 texts", "G"),
+        (guide((0.51, 0.9), lasts=(0.01, 0.3)), "unclear", f"{MORE}: unweighted words still gain from every text", "G"),
     ],
 )  # fmt: skip
 def test_when_weights_work_out_of_context(made, state, reason, statistic):
@@ -312,6 +395,23 @@ def test_a_check_that_was_refused_is_no_advice():
     assert card["necessary"].reason == REFIT
     decided = make_card({"guide": guide()}, 1.0, SETTINGS, {"guide": "refused"})
     assert decided["works out of context"].reason == ""
+
+
+def test_a_model_without_a_recipe_is_not_told_to_be_fitted_again():
+    why = "own cannot be retrained: it has no training recipe."
+    results = {"necessity": necessity(), "gauge": gauge(0.9)}
+    card = make_card(results, 1.0, SETTINGS, cannot_refit=why)
+    assert card["necessary"].reason == card["across models"].reason == why
+    assert card["works out of context"].reason == "heatcheck audit MODEL --checks guide"
+    refused = make_card(results, 1.0, SETTINGS, {"adversarial_model": "no."}, cannot_refit=why)
+    assert refused["across models"].reason == "adversarial_model was refused: no."
+
+
+def test_an_interval_without_ends_is_not_printed():
+    """Where some resamples have no headroom, N has no ends: with five labels and a weak model, say."""
+    line = judge_necessary(necessity(retrained=(-math.inf, math.inf)), None, SETTINGS)
+    assert "inf" not in line.reason
+    assert "(no interval)" in line.reason
 
 
 def test_thresholds_are_settings():

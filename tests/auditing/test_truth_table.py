@@ -30,6 +30,10 @@ TRUTH = {
     "shifted@planted_contrast": ("no", "no", "unclear", "no", ANY),
     "gauge_twin@planted_keyword": ("no", "no", "unclear", "moot", "no"),
     "leaker@planted_contrast": ("no", "no", "no", "no", "no"),
+    # The heatmap's layer may as well be uniform, and the first layer does the lookup.
+    "two_layers@planted_lookup": ("yes", "yes", "no", "moot", "no"),
+    # Whoever knows what words say can count them without weights.
+    "majority_reader@planted_majority": ("no", ANY, ANY, "moot", ANY),
     # Words that tie go in random orders: by position each of these would point at what matters.
     "one_hot@planted_first": ("no", "no", "no", "moot", "no"),
     "flat@planted_first": ("no", "no", "moot", "moot", "no"),
@@ -54,6 +58,7 @@ TESTED = {
     "planted_second": 40,
     "planted_contrast": 400,
     "planted_lookup": 30,
+    "planted_majority": 400,
 }
 
 
@@ -74,11 +79,16 @@ def small():
 
 def card_of(subject, corpus, examples=20):
     plan = plan_audit(subject, corpus, examples=examples, checks=CHECKS, settings=QUICK)
+    return make_card(measured(plan), plan.case.logit_scale, plan.card)
+
+
+def measured(plan):
+    """The results of the checks that are not refused."""
     results = {}
     for check, settings in plan.checks.items():
         with suppress(NotSupported):
             results[check] = checks.CHECKS[check].measure(plan.case, settings)
-    return make_card(results, plan.case.logit_scale, plan.card)
+    return results
 
 
 @pytest.mark.parametrize("name", TRUTH)
@@ -89,6 +99,21 @@ def test_the_card_is_right_where_the_answer_is_known(name, small):
     assert {line: state for line, state in said.items() if known[line] != ANY} == {
         line: state for line, state in known.items() if state != ANY
     }
+
+
+@pytest.mark.parametrize("labels", ["flipped", "at chance"])
+@pytest.mark.parametrize("name", ["bystander_wrong@planted_keyword", "reader@planted_keyword"])
+def test_a_model_that_is_never_right_cannot_need_anything(name, labels, small):
+    """Uniform weights provably decide alike, by the swap or by the gauge twin; but the decisions are worth nothing."""
+    corpus = small("planted_keyword")
+    gold = [n % 2 if labels == "at chance" else 1 - e.label for n, e in enumerate(corpus["test"])]
+    wrong = tuple(replace(e, label=label) for e, label in zip(corpus["test"], gold, strict=True))
+    data = replace(corpus, splits={**corpus.splits, "test": Split("test", wrong)})
+    asked = {key: value for key, value in QUICK.items() if key.startswith(("necessity", "card"))}
+    plan = plan_audit(load(f"known:{name}"), data, examples=20, checks=["necessity", "gauge"], settings=asked)
+    line = make_card(measured(plan), 1.0, plan.card)[NECESSARY]
+    assert line.moot
+    assert line.evidence[0].name == "headroom"
 
 
 @pytest.mark.parametrize("name", TRUTH)

@@ -160,7 +160,7 @@ def test_confidence_alone_is_no_distance():
 
 
 def test_excess_by_hand():
-    """Mean difference; its variance over examples plus that over the other seeds, and t with one less than those."""
+    """Mean difference; its variance over examples and other seeds, the noise in both once, and Satterthwaite's t."""
     generator = np.random.default_rng(0)
     jsd = generator.uniform(0, 0.2, size=(4, 50))
     star = point(generator.uniform(0.4, 0.6, size=50), 0.8, name="star")
@@ -168,7 +168,12 @@ def test_excess_by_hand():
     seeds = [point(row, 0.8) for row in jsd]
     found = {m.name: m for m in _excess(case, AdversarialModelSettings(), [star], seeds)}
     apart = star.jsd - jsd
-    half = oracle.t.ppf(0.975, 3) * np.sqrt(apart.mean(1).var(ddof=1) / 4 + apart.mean(0).var(ddof=1) / 50)
+    of_seeds, of_examples = apart.mean(1).var(ddof=1) / 4, apart.mean(0).var(ddof=1) / 50
+    rest = apart - apart.mean(1, keepdims=True) - apart.mean(0) + apart.mean()
+    variance = of_seeds + of_examples - (rest**2).sum() / (3 * 49) / 200
+    variance = max(variance, of_seeds, of_examples)
+    freedom = variance**2 / (of_seeds**2 / 3 + of_examples**2 / 49)
+    half = oracle.t.ppf(0.975, freedom) * np.sqrt(variance)
     assert found["J_excess"].value == pytest.approx(star.jsd.mean() - jsd.mean())
     assert found["J_excess"].low == pytest.approx(apart.mean() - half)
     assert found["J_excess"].high == pytest.approx(apart.mean() + half)

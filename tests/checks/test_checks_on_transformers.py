@@ -59,6 +59,19 @@ def test_each_runs_or_says_why_not(family, check):
     assert all(len(values) == len(found.examples) for values in found.per_example.values())
 
 
+@pytest.mark.parametrize(("family", "large"), [("bert", True), ("gpt2", False)])
+def test_the_guide_names_the_weight_on_marks_only_where_it_is_large(family, large):
+    """GPT-2's tokenizer here adds nothing to a text: all of the weight is on words."""
+    case = case_of(family)
+    on_words = case.scores("attention").values.sum(1)  # 0 where there is no word
+    assert ((1 - on_words).mean() > 0.25) == large
+    with pytest.raises(NotSupported, match="the tokens that it weighs have already read the whole text") as refused:
+        CHECKS["guide"].measure(case, quick("guide"))
+    said = f"{(1 - on_words).mean():.0%} of its weight lies on tokens that belong to no word"
+    assert (said in str(refused.value)) == large
+    assert ("no word" in str(refused.value)) == large
+
+
 def test_those_about_transformers_run_unasked_on_transformers_only():
     new = {"identifiability", "perturbation"}
     assert new <= choose_settings(None, {}, subject=tiny("bert")).keys()

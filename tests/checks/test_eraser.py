@@ -286,7 +286,7 @@ def test_the_empty_input_is_one_unknown_word(monkeypatch):
     monkeypatch.setattr(word_removals, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts))
     measure(by_hand(), ALONE)
     unknown = SPECIAL[UNKNOWN]
-    texts = [text.text for text in read]
+    texts = [text.masked_text for text in read]
     assert unknown in texts
     assert " ".join([unknown] * 4) in texts
     assert "" not in texts

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
 
 from heatcheck import stats
+from heatcheck.auditing import CardSettings, judge_out_of_context
 from heatcheck.checks import CHECKS, Case
-from heatcheck.checks.guide import GuideSettings, guides, odds_of, of_log_odds, of_refitted, tokens_of
+from heatcheck.checks.guide import GuideSettings, best_readings, guides, odds_of, of_log_odds, of_refitted, tokens_of
 from heatcheck.checks.refitting import adversary_recipe
 from heatcheck.data import Corpus, Example, Split, load_task
+from heatcheck.data.planted import planted
 from heatcheck.data.word_odds import count_word_odds
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import load
@@ -107,7 +110,82 @@ def test_settings_that_count_nothing_are_refused():
         count_word_odds([["a"], ["b"]], np.array([0]), 2)
 
 
+def test_telling_words_are_those_of_a_likelihood_ratio_test():
+    generator = np.random.default_rng(0)
+    gold = generator.integers(3, size=300)
+    rates = generator.uniform(0, 1, size=(12, 3))
+    rates[6:] = rates[6:, :1]  # half of the words are as frequent in every label
+    texts = [[f"w{word}" for word in range(12) if generator.random() < rates[word, label]] + ["all"] for label in gold]
+    odds = count_word_odds(texts, gold, 3)
+    p = []
+    for word in odds.place:
+        has = np.array([word in text for text in texts])
+        table = np.array([[np.sum(has[gold == label] == value) for label in range(3)] for value in (True, False)])
+        p.append(1.0 if has.all() else chi2_contingency(table, correction=False, lambda_="log-likelihood").pvalue)
+    assert (odds.telling == (stats.benjamini_hochberg(np.array(p)) <= 0.05)).all()
+    assert {word for word, place in odds.place.items() if odds.telling[place]} >= {"w0", "w1", "w2"}
+    assert not odds.telling[odds.place["all"]]
+
+
+def test_with_one_label_no_word_tells():
+    assert not count_word_odds([["a"], ["b"]], np.array([0, 0]), 2).telling.any()
+
+
 # The log-odds guide -----------------------------------------------------------------------------------------------
+
+
+def share_of_first(corpus, share, seed):
+    """The corpus with so large a share of its first label."""
+    splits = {}
+    for name, split in corpus.splits.items():
+        drawn = np.random.default_rng(seed).random(len(split))
+        kept = tuple(e for e, n in zip(split, drawn, strict=True) if e.label == 0 or n < (1 - share) / share)
+        splits[name] = Split(name, kept)
+    return replace(corpus, splits=splits)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_leaving_out_badly_counted_words_is_no_gain(seed):
+    """The rarer label has fewer than fifty texts to count words in: the noise of fillers drowns the one opinion.
+
+    Weights on that opinion are then right where unweighted words are not, though with endless counts both would be.
+    """
+    whole = planted("planted_keyword", seed=seed, fillers=(8, 20), sizes=(300, 1, 600))
+    corpus = share_of_first(whole, 0.85, seed)
+    subject = load("known:bystander_right@planted_keyword")
+    tested = corpus["test"].examples
+    case = Case(subject, tested, labels=subject.labels, tested=tested, trained_on=corpus)
+    result = check.measure(case, GuideSettings(draws=300))
+    raw = {kind: result.find("accuracy", guide="log_odds", weights=kind).value for kind in ("own", "uniform")}
+    assert raw["own"] - raw["uniform"] > 0.03, "or nothing would be left out"
+    assert min(result.find(name).low for name in ("headroom", "lasts")) < 0.02
+    assert judge_out_of_context(result, CardSettings()).state == "unclear"
+
+
+def test_weights_on_words_of_the_commoner_label_gain_nothing():
+    """Without weights too one may always say the commonest label: what that is right on, no weights are needed for."""
+    case = case_of("reader@planted_contrast", tested=200)
+    case.gold = (np.arange(200) % 10 == 0).astype(int)
+    always, mostly = np.zeros(200, int), np.where(np.arange(200) % 3 == 0, 1 - case.gold, case.gold)
+    best = best_readings(case, {"log-odds": {"own": always, "uniform": mostly}})
+    assert (best["weighted"].name, best["unweighted"].name) == ("log-odds", "always the commonest label")
+    right = {"own": always == case.gold, "uniform": mostly == case.gold}
+    base = np.ones(200, bool)
+    (gain,) = [m for m in of_log_odds(case, GuideSettings(), right, base, best) if m.name == "G"]
+    assert gain[1:4] == (0, 0, 0)
+    (before,) = [m for m in of_log_odds(case, GuideSettings(), right, base) if m.name == "G"]
+    assert before.low > 0.5
+
+
+def test_the_gain_of_the_second_half_of_the_counts_is_counted_once_more():
+    case = case_of("reader@planted_contrast", tested=100)
+    right = {"own": np.ones(100, bool), "uniform": np.arange(100) < 80}
+    half = np.where(np.arange(100) < 70, 1.0, 0.0)
+    found = {m.name: m for m in of_log_odds(case, GuideSettings(), right, np.ones(100, bool), None, half)}
+    assert found["headroom"].value == pytest.approx(0.2)
+    assert found["lasts"].value == pytest.approx(0.1)
+    more = {m.name: m for m in of_log_odds(case, GuideSettings(), right, np.ones(100, bool), None, np.ones(100))}
+    assert more["lasts"].value == more["headroom"].value, "what was lost by counting more is not gained by less"
 
 
 def test_equal_to_brute_force():
@@ -184,7 +262,8 @@ def test_every_number_is_one_and_counts_add_up():
             assert m.n == len(case.tested)
             assert m.baseline
         assert {len(found) for found in result.per_example.values()} == {len(case.tested)}
-    assert {m.name for m in result.measurements} == {"accuracy", "base_accuracy", "prior", "headroom", "carries", "G"}
+    names = {"accuracy", "base_accuracy", "prior", "weighted", "unweighted", "headroom", "lasts", "carries", "G"}
+    assert {m.name for m in result.measurements} == names
 
 
 def test_where_some_resamples_have_no_headroom_the_share_still_has_an_interval():

@@ -141,7 +141,7 @@ def test_each_text_is_read_once(monkeypatch):
     seen = []
 
     def watched(subject, texts, **options):
-        seen.extend((e.id, e.text) for e in texts)
+        seen.extend((e.id, e.text, e.masked) for e in texts)
         return predict(subject, texts, **options)
 
     monkeypatch.setattr(removals, "predict", watched)

@@ -41,6 +41,17 @@ def test_an_upper_bound_is_said_where_it_is_one(shown, upper, is_said):
     assert (f"; at most {upper} [0.95, 0.97]" in out) == ("; at most " in out) == is_said
 
 
+def test_of_several_sites_the_heatmaps_alone_is_told_apart(shown):
+    audit = audits.full(3)
+    numbers = [audits.measured("most_change", 0.358, weights="uniform everywhere")]
+    numbers += [audits.measured("N", value, against=a) for a, value in (("swap everywhere", 0.3), ("swap", 0.02))]
+    line = audit.card.lines[0]._replace(name="necessary", state="no", evidence=tuple(numbers))
+    out = shown(show.card, replace(audit, card=replace(audit.card, lines=(line, *audit.card.lines[1:]))))
+    assert "largest change of a probability under uniform weights = 0.36" in out
+    assert "N against this model under uniform weights at every attention site = 0.30" in out
+    assert "N against this model under uniform weights at the heatmap's site alone (decides nothing) = 0.02" in out
+
+
 def test_several_models_share_a_table(shown):
     out = shown(show.across, [audits.full(10), audits.full(20), audits.full(30)])
     for name in (

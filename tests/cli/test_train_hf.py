@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from heatcheck.data import load_task
+from heatcheck.models import load
 from pretrained import as_rows, film_corpus, keep
 
 
@@ -21,10 +23,12 @@ def test_trained_explained_and_audited(heatcheck, mine, tmp_path):
     assert "bag of words" in out
     assert sorted(p.name for p in (tmp_path / "fit").iterdir()) == [
         "config.json",
+        "seen.safetensors",
         "training.json",
         "training.jsonl",
         "transformer",
     ]
+    assert load("fit").seen.split_of(load_task("films.jsonl")["train"].examples) == ["train"] * 48
     code, out, _ = heatcheck("explain", "fit", "a very good film", "--by", "attention,gradient", "--json")
     assert code == 0
     assert json.loads(out)["predicted"] in ("negative", "positive")
@@ -53,6 +57,22 @@ def test_labels_are_named(heatcheck, mine):
     assert "tells 2 labels apart" in error
 
 
+def test_units_are_said(heatcheck, mine):
+    explain = ["explain", mine, "a very good film", "--pair", "not bad", "--by", "attention", "--labels", "bad,good"]
+    code, out, _ = heatcheck(*explain)
+    assert code == 0
+    assert "scores are of words of both texts" in out
+    found = json.loads(heatcheck(*explain, "--units", "tokens", "--json")[1])
+    assert (found["units"], found["predicted"] in ("bad", "good")) == ("the tokenizer's pieces of both texts", True)
+    assert len(found["scores"]["attention"]) == 6
+    audit = ["audit", mine, "--data", "films.jsonl", "--labels", "negative,positive", "--examples", "4", "--json"]
+    audits = [
+        json.loads(heatcheck(*audit, "--checks", "permutation", "--units", units)[1]) for units in ("words", "tokens")
+    ]
+    assert [each["units"] for each in audits] == ["words", "the tokenizer's pieces"]
+    assert audits[0]["folder"] != audits[1]["folder"]
+
+
 def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
     code, _, error = heatcheck("audit", mine, "--labels", "negative,positive")
     assert (code, "does not say what it was trained on: name the data with --data" in error) == (2, True)
@@ -77,6 +97,7 @@ def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
         (["train", "films.jsonl", "--set", "model=x"], "model is an option of its own"),
         (["train", "films.jsonl", "--model", "MINE", "--impose", "log_odds"], "pieces of words"),
         (["explain", "hf:./nowhere", "a film"], "no folder ./nowhere"),
+        (["explain", "MINE", "a film", "--units", "letters"], "unknown kind of units 'letters'"),
     ],
 )
 def test_a_mistake_is_one_sentence(heatcheck, mine, arguments, sentence):

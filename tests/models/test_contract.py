@@ -57,7 +57,7 @@ def test_uniform_weights_move_what_they_should(name):
     weights = uniform_weights(readable_keys(subject, batch))
     even = subject.run(batch, edits={subject.sites[-1]: lambda own: weights.expand_as(own)}).logits
     moved = even - subject.run(batch).logits
-    if name.startswith(("bystander", "leaker")):
+    if name.startswith(("bystander", "leaker", "two_layers")):
         assert close(moved, torch.zeros_like(moved))
     else:
         assert moved.abs().max() > 1e-4
@@ -106,7 +106,7 @@ def test_a_response_is_the_forward_pass(name):
     for draw in range(3):
         imposed = subject.run(batch, edits={subject.sites[-1]: other[:, draw].transpose(1, 2)}).logits
         assert close(found[:, draw], imposed)
-    assert name.startswith(("bystander", "leaker")) or not close(found[:, 0], found[:, 1], 1e-3)
+    assert name.startswith(("bystander", "leaker", "two_layers")) or not close(found[:, 0], found[:, 1], 1e-3)
     if quick.relevance is not None:
         linear = torch.einsum("eqht,eqtl->eql", quick.attention, quick.relevance) + quick.bias
         assert close(linear, run.logits)

@@ -6,7 +6,7 @@ import torch
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import KNOWN_ANSWERS, Site, response
-from heatcheck.models.known_answers import Dial, GaugeTwin, Leaker, Reader, Shifted
+from heatcheck.models.known_answers import Dial, GaugeTwin, Leaker, MajorityReader, Reader, Shifted, TwoLayers
 from heatcheck.training import evaluate
 
 ATTENTION = Site("attention")
@@ -40,7 +40,7 @@ def test_weight_is_where_it_is_said_to_be(name, task):
     batch = subject.encode(load_task(task)["test"].examples)
     weights = subject.run(batch, want=[ATTENTION]).parts[ATTENTION][:, 0, 0]
     on_rationale = (weights * batch.marks["rationale"]).sum(1)
-    if name in ("reader", "bystander_right", "dial"):
+    if name in ("reader", "bystander_right", "dial", "majority_reader", "two_layers"):
         assert on_rationale.min() >= 0.95
     else:
         assert on_rationale.max() < (0.12 if name == "flat" else 0.05)
@@ -63,9 +63,11 @@ def test_controls_for_ties_leave_the_deciding_word_first_among_equals(name, task
 
 @pytest.mark.parametrize(("name", "task"), CELLS)
 def test_the_attention_free_twin(name, task):
-    """Only the reader of contrast and lookup needs its weights: the bag is right 11/16, a guess 1/6."""
+    """Only readers of contrast and lookup need their weights: the bag is right 11/16, a guess 1/6."""
     accuracy = evaluate(make(name, task).attention_free(), load_task(task)["test"]).accuracy
-    expected = {("reader", "planted_contrast"): 11 / 16, ("reader", "planted_lookup"): 1 / 6}.get((name, task), 1.0)
+    expected = {("reader", "planted_contrast"): 11 / 16, ("reader", "planted_lookup"): 1 / 6}
+    expected[("two_layers", "planted_lookup")] = 1 / 6
+    expected = expected.get((name, task), 1.0)
     assert accuracy == pytest.approx(expected, abs=0.05)
 
 
@@ -133,6 +135,32 @@ def test_a_bystander_is_constant_in_its_weights_whatever_fillers_say(name):
     silent = make(name, "planted_contrast")
     moved = (subject.run(batch).logits - silent.run(batch).logits).abs()
     assert 0 < moved.max() <= 0.05 * subject.scale
+
+
+def test_of_two_layers_the_first_does_the_work():
+    """Uniform weights in the second change nothing, in the first everything."""
+    examples = load_task("planted_lookup")["test"].examples[:300]
+    subject = TwoLayers("planted_lookup", filler=0.05)
+    batch = subject.encode(examples)
+    whole = subject.run(batch, want=subject.sites)
+    even = (batch.scored / batch.scored.sum(1, keepdim=True))[:, None, None]
+    imposed = {site: even.expand_as(whole.parts[site]) for site in subject.sites}
+    first, second = ({site: imposed[site]} for site in subject.sites)
+    assert torch.allclose(subject.run(batch, edits=second).logits, whole.logits, atol=1e-5)
+    gold = torch.tensor([example.label for example in examples])
+    for edits in (first, imposed):
+        right = (subject.run(batch, edits=edits).logits[:, 0].argmax(-1) == gold).float().mean()
+        assert right == pytest.approx(1 / 6, abs=0.06)
+
+
+def test_a_majority_reader_attends_to_each_cue_alike():
+    examples = load_task("planted_majority")["test"].examples[:200]
+    subject = MajorityReader("planted_majority", jitter=0.5, filler=0.05, sharpness=9.0)
+    batch = subject.encode(examples)
+    weights = subject.run(batch, want=[ATTENTION]).parts[ATTENTION][:, 0, 0]
+    cues = weights[batch.marks["rationale"]].view(len(examples), 7)
+    assert (cues.max(1).values / cues.min(1).values).max() < 1.06
+    assert cues.std() > 0, "and yet no two are exactly alike"
 
 
 def test_the_leaker_codes_the_label():

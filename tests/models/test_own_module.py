@@ -331,6 +331,37 @@ def test_layers_of_an_encoder_are_sites_in_order_and_states_can_be_put_in():
         subject.run(batch, want=[Site("state", "encoder.layers.7")])
 
 
+def test_what_a_module_is_given_by_keyword_is_its_input():
+    class ByKeyword(Additive):
+        def forward(self, ids):
+            states, _ = self.encoder(self.embed(input=ids))
+            weights = self.attention(states=states)
+            return self.out((weights * states).sum(1)), weights
+
+    torch.manual_seed(0)
+    subject = hc.wrap(ByKeyword(), VOCABULARY)
+    assert subject.settings.embedding == "embed"
+    batch = subject.encode(EXAMPLES[:1])
+    given, site = Site("input", "attention"), subject.sites[-1]
+    run = subject.run(batch, want=[given, site])
+    assert run.parts[given].shape == (1, 6, 12)
+    even = subject.run(batch, edits={given: lambda own: 0 * own}, want=[site]).parts[site]
+    assert close(even, torch.full_like(even, 1 / 6))
+
+
+@pytest.mark.parametrize("kind", ["multi_head", "dot_product", "encoder", "merged"])
+def test_scores_are_what_weights_are_made_of(kind):
+    """Texts of one length: between texts that are run apart there are zeros, which no softmax gives."""
+    subject = shared(kind)
+    batch = subject.encode(EXAMPLES[:1])
+    weights, scores = subject.sites[-1], Site("score", subject.sites[-1].where)
+    with torch.no_grad():
+        run = subject.run(batch, want=[weights, scores])
+        even = subject.run(batch, edits={scores: lambda own: 0 * own.clamp(min=0)}, want=[weights]).parts[weights]
+    assert close(run.parts[scores].softmax(-1), run.parts[weights])
+    assert close(even, torch.full_like(even, 1 / even.shape[3]))
+
+
 def test_weights_are_those_that_torch_hands_out():
     subject = shared("multi_head")
     batch = subject.encode(EXAMPLES[:1])
@@ -564,3 +595,20 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     exec(code, {})
     assert "softmax: example key 1" in capsys.readouterr().out
     assert (tmp_path / "report.html").is_file()
+
+
+# What cannot be followed is no advice -----------------------------------------------------------------------------
+
+
+def test_a_wrapped_module_is_not_told_to_be_retrained():
+    """It has no recipe: neither its card nor a check that compares with other fits may send its owner to --refit."""
+    subject = shared("additive")
+    data = ([example.text for example in EXAMPLES], [subject.labels[0]] * len(EXAMPLES))
+    settings = {"necessity.draws": 50, "necessity.shuffles": 2}
+    found = hc.audit(subject, data, checks=["necessity"], settings=settings)
+    why = f"{subject.id} has no training recipe, so heatcheck cannot retrain it."
+    assert {line.reason for line in found.card.every_line if "retrain" in line.reason} == {why}
+    assert found.card.across.reason == why
+    assert not [line for line in found.card.every_line if "--refit" in line.reason]
+    with pytest.raises(BadInput, match=r"no training recipe, so heatcheck cannot retrain it: leave it out\."):
+        hc.audit(subject, data, checks=["seed_variance"])

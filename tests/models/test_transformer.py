@@ -209,6 +209,23 @@ def test_any_modules_state_can_be_read_and_patched() -> None:
         subject.run(batch, want=[Site("state", "bert.nowhere")])
 
 
+@pytest.mark.parametrize("family", ["albert", "bert", "llama"])
+def test_an_attentions_own_state_and_input_are_sites(family: str) -> None:
+    """An attention makes weights and gives a state: one use, not two. Llama calls its attention by keyword."""
+    subject = make(family)
+    batch = subject.encode(EXAMPLES)
+    site = subject.sites[1]  # of ALBERT, the second use of one module
+    state, given = Site("state", site.where), Site("input", site.where)
+    with torch.no_grad():
+        run = subject.run(batch, want=[site, state, given])
+        again = subject.run(batch, edits={given: run.parts[given].clone()}, want=[state])
+        moved = subject.run(batch, edits={given: lambda own: own.flip(0)}).logits
+    assert run.parts[given].shape == run.parts[state].shape == (3, batch.valid.shape[1], 32)
+    assert torch.equal(again.parts[state], run.parts[state])
+    assert torch.equal(run.logits, tiny(family).run(batch).logits)
+    assert not torch.allclose(moved, run.logits, atol=1e-4)
+
+
 def test_a_site_that_never_fires_is_an_error() -> None:
     subject = tiny("bert")
     with pytest.raises(BadInput, match=r"nothing passes the site attention:bert\.elsewhere"):
@@ -247,7 +264,7 @@ def test_words_marks_and_masks() -> None:
     batch = subject.encode([Example("a", "good  bad", text_pair="the film", marks={"rationale": (False, False, True)})])
     assert batch.word.tolist() == [[-1, 0, 2, -1, -1, -1, -1]]  # the word between two spaces is empty
     assert batch.marks["rationale"].tolist() == [[False, False, True, False, False, False, False]]
-    masked = subject.encode([Example("a", "good <unk> film")])
+    masked = subject.encode([Example("a", "good bad film", masked=(1,))])
     assert masked.inputs["input_ids"][0, 2] == subject.tokenizer.mask_token_id
     assert masked.word.tolist() == [[-1, 0, 1, 2, -1]]
     with pytest.raises(BadInput, match="some examples of a batch have a second text"):
@@ -304,7 +321,7 @@ def test_what_cannot_be_audited_says_so() -> None:
     with pytest.raises(NotSupported, match=r"mpnet.*known to work: ALBERT, BERT"):
         of(MPNetConfig(vocab_size=40, **small))
     marks = {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-    with pytest.raises(NotSupported, match="mean of all tokens"):
+    with pytest.raises(NotSupported, match=r"from all tokens \(classifier_pooling='mean'\)"):
         of(ModernBertConfig(vocab_size=40, classifier_pooling="mean", **marks, **small))
 
 

@@ -11,7 +11,7 @@ from parsed import Page
 from heatcheck.report import write_report
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.lexicon import SIGNS
-from heatcheck.report.wording import interval, meaning, number
+from heatcheck.report.wording import advice, interval, meaning, number
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +291,19 @@ def test_meaning_follows_the_states():
     assert meaning([lines[2]])[0].startswith("Do not read these heatmaps")
     assert meaning([lines[0], lines[3]]) == (meaning([lines[0]])[0], [])
     assert meaning([lines[1]._replace(name="a new line")])[1] == [lines[1].sentence]
+
+
+def test_advice_does_not_contradict_the_numbers_beside_it():
+    """A twin without attention is another model; of a line that has numbers, something is known."""
+    twin = audits.measured("agreement", 1.0, twin="uniform")
+    lost = audits.measured("N", 0.79, against="swap")
+    line = audits.card().lines[0]._replace(name="necessary", state="no", evidence=(twin, lost))
+    assert advice(line).startswith("Another model, with uniform weights, makes the same decisions")
+    assert "left out" not in advice(line)
+    assert advice(line._replace(evidence=(lost,))).startswith("Attention could be left out at next to no cost")
+    idle = line._replace(state="not run", sentence="Uniform weights move it by 0.15.")
+    assert advice(idle) == "Not decided: Uniform weights move it by 0.15."
+    assert advice(idle._replace(evidence=())) == "Not run: nothing is known about this."
 
 
 def channel(value):

@@ -109,7 +109,7 @@ def test_a_choice_is_compared_with_nothing(page, found):
     columns, *rows = rows_of(page, "The paper&#39;s numbers")
     assert columns[-2:] == ["half interval", "ours from theirs"]
     halves = {row[0]: row[-2] for row in rows}
-    assert halves["F1 of a guide"] == "0.025"
+    assert halves["F1 of a guide"] == "0.050", "of the spread of seeds, 0.01"
     assert halves["best adversary"] == "–", "one fit has no interval of a further seed"
 
 

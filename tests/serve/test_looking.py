@@ -91,7 +91,7 @@ def test_looking_is_the_forward_pass_and_the_attention_explainer(subject, text, 
     run = subject.run(encoded(subject, text, pair), want=subject.sites)
     assert found.probabilities == pytest.approx(p_of(run.logits), abs=1e-6)
     assert sum(found.probabilities) == pytest.approx(1)
-    assert found.words == text.split(" ")
+    assert found.words == (text if pair is None or subject is PAIR else f"{text} {pair}").split(" ")
     assert list(found.labels) == list(subject.labels)
     assert close(found.weights, attention_of(subject, text, pair), 1e-12)
     assert sum(w or 0 for w in found.weights) + found.rest == pytest.approx(1, abs=1e-6)

@@ -87,6 +87,14 @@ CASES = {
     "benjamini_hochberg": Case(
         *P_VALUES, row_by_row(lambda p, _, valid: np.nansum(stats.benjamini_hochberg(p, valid)))
     ),
+    "bounded_share_interval": Case(
+        *WEIGHTS,
+        row_by_row(
+            lambda x, y, valid: stats.bounded_share_interval(
+                np.abs(x), np.abs(x) + np.abs(y), draws=50, generator=seed(), valid=valid
+            )
+        ),
+    ),
     "bootstrap_interval": Case(
         *WEIGHTS,
         row_by_row(

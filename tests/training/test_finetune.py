@@ -272,16 +272,16 @@ def test_an_audit_fits_it_again_from_the_same_start(quick, corpus, tmp_path):
     assert found.not_run == {}
     by = [(m.name, m.by) for m in found.results["necessity"].measurements]
     assert ("accuracy", {"fit": "retrained", "weights": "uniform"}) in by
-    assert (
-        found.results["necessity"].settings["family"]
-        == "tiny-bert fine-tuned, a new head; at most 2 epochs over 96 texts"
+    assert found.results["necessity"].settings["family"] == (
+        "tiny-bert fine-tuned, a new head; at most 2 epochs over 96 texts; "
+        "without attention: uniform weights at all 3 sites"
     )
     jsd = next(m for m in found.results["seed_variance"].measurements if m.name == "jsd" and not m.by)
     assert 0 < jsd.value < np.log(2)
     fits = [json.loads(p.read_text())["recipe"] for p in (tmp_path / "fits").glob("*/config.json")]
     assert {fit["model"]["weights"] for fit in fits} == {quick.subject.recipe.model["weights"]}
-    made = {(fit["seed"], (fit["impose"] or {}).get("weights")) for fit in fits}
-    assert made == {(0, None), (1, None), (0, "uniform"), (1, "uniform")}
+    made = {(fit["seed"], *(fit["impose"] or {}).values()) for fit in fits}
+    assert made == {(0,), (1,), (0, "uniform", "all"), (1, "uniform", "all")}
 
 
 def test_adversaries_are_fine_tuned_too(quick, corpus, tmp_path):
@@ -306,7 +306,8 @@ def test_a_check_that_cannot_says_so(check, quick, corpus, tmp_path):
         for name, of in corpus.splits.items()
     }
     texts = replace(corpus, splits=marked)
-    found = audit(quick.folder, texts, checks=[check], examples=5, train=corpus, refit=True, store=tmp_path)
+    chosen = {"split": "all", "examples": 5}  # its test texts are those of train
+    found = audit(quick.folder, texts, checks=[check], train=corpus, refit=True, store=tmp_path, **chosen)
     assert check in found.not_run
     assert found.not_run[check].endswith(".")
 

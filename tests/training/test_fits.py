@@ -142,7 +142,7 @@ def test_a_fit_job_leaves_a_model_and_nothing_else(fits):
     folder.mkdir()
     fit_job(job.argument, folder, fits.store)
     names = {"config.json", "log_odds.safetensors", "model.safetensors", "training.json", "training.jsonl"}
-    assert {path.name for path in folder.iterdir()} == {*names, "vocabulary.json"}
+    assert {path.name for path in folder.iterdir()} == {*names, "seen.safetensors", "vocabulary.json"}
     fits.make(seeds(fits, 3))
     made = fits.store / job.id / "model.safetensors"
     assert made.read_bytes() == (folder / "model.safetensors").read_bytes()

@@ -1,4 +1,4 @@
-"""The bag-of-words baseline: equal to scikit-learn's own, and put to use in training."""
+"""The log-odds of a bag of words: equal to scikit-learn's own, and put to use in training."""
 
 import dataclasses
 import json
@@ -203,7 +203,7 @@ def test_the_planted_words_have_the_largest_log_odds(folder):
 
 def test_its_scores_stand_beside_the_model_s(folder, corpus):
     found = json.loads((folder / "training.json").read_text())
-    baseline = found["logistic_regression"]
+    baseline = found["log_odds"]
     assert baseline.keys() >= found["test"].keys()
     assert baseline["accuracy"] > 0.99
     assert baseline["n"] == 300
@@ -391,7 +391,7 @@ def test_without_scikit_learn(corpus, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
     fit_recipe(plan_recipe(corpus, **SMALL), corpus, tmp_path / "plain")
     summary = json.loads((tmp_path / "plain" / "training.json").read_text())
-    assert "pip install scikit-learn" in summary["logistic_regression"]["not_fitted"]
+    assert "pip install scikit-learn" in summary["log_odds"]["not_fitted"]
     assert load(tmp_path / "plain").log_odds is None
     for changes in ({"impose": {"weights": "log_odds"}}, {"loss": "log_odds_regularised"}):
         with pytest.raises(MissingPackage, match="scikit-learn"):
@@ -406,7 +406,8 @@ def test_many_labels_are_fitted_only_where_needed(tmp_path):
     small = {**SMALL, "epochs": 1}
     fit_recipe(plan_recipe(corpus, **small), corpus, tmp_path / "plain")
     summary = json.loads((tmp_path / "plain" / "training.json").read_text())
-    assert summary["logistic_regression"] == {"not_fitted": "more than 20 labels, a regression for each"}
+    assert summary["log_odds"] == {"not_fitted": "more than 20 labels, a regression for each"}
+    assert summary["logistic_regression"] == {"not_fitted": "more than 20 labels"}
     fit_recipe(plan_recipe(corpus, impose={"weights": "log_odds"}, **small), corpus, tmp_path / "imposed")
     assert load(tmp_path / "imposed").log_odds.shape[1] == 21
 

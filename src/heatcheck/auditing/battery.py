@@ -1,9 +1,10 @@
 """An audit: the checks on one subject, and the card they give."""
 
+import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,18 +14,33 @@ import torch
 
 from heatcheck import __version__
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
-from heatcheck.auditing.fitting_again import fits_for, made_up, numbered
+from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
+from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.auditing.verdict import Card, CardSettings, make_card
 from heatcheck.checks import CHECKS, Case, CheckResult
 from heatcheck.checks.case import STANDARDISED
+from heatcheck.checks.passes import FEW, to_explain
 from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.engine import Facts, Outcome, stream
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
-from heatcheck.models import HasLayers, KnowsItsTwins, Recipe, Seq2Seq, Subject, load, with_labels
-from heatcheck.training import STORE, predict
+from heatcheck.models import (
+    HasLayers,
+    KnowsItsTwins,
+    Recipe,
+    Seq2Seq,
+    Subject,
+    in_units,
+    load,
+    name_units,
+    require_one_decision,
+    with_labels,
+)
+from heatcheck.training import STORE, pick_device, predict
 
 EXAMPLES = 500
+STATISTICS = 0.3  # seconds a check takes beside what it runs: intervals, mostly
+TIMED, LONG = 5, 1.0  # a few passes are timed so often, or twice where they take so many seconds together
 SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
 
 
@@ -51,13 +67,14 @@ class Audit:
     labels: tuple[str, ...]
     accuracy: float
     n: int  # examples audited
-    available: int  # examples in the split
+    available: int  # examples in the split, without those that are left out
     seed: int
     card: Card
     results: Mapping[str, CheckResult]
     examples: Sequence[Looked]
     not_run: Mapping[str, str]  # check or explainer -> why
     about: Facts  # versions, settings, date
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
 
 
 class Planned(NamedTuple):
@@ -77,10 +94,20 @@ class Plan:
     name: str  # what the report calls the subject
     case: Case
     corpus: Corpus
-    split: str
-    available: int
+    rows: Rows  # of the data: what the examples are sampled from
     checks: Mapping[str, Any]  # name -> its settings
     card: CardSettings
+    units: str = "words"  # what scores are of
+
+    @property
+    def split(self) -> str:
+        """The split of the data that is audited."""
+        return self.rows.split
+
+    @property
+    def available(self) -> int:
+        """How many rows the examples are sampled from."""
+        return len(self.rows.examples)
 
     @cached_property
     def recipes(self) -> tuple[Recipe, ...]:
@@ -90,18 +117,40 @@ class Plan:
         wanted = [recipe for name, chosen in self.checks.items() for recipe in CHECKS[name].plan(self.case, chosen)]
         return tuple({recipe.id: recipe for recipe in wanted}.values())
 
-    def costs(self) -> list[Planned]:
-        """What each check would cost, by the clock of a few texts."""
-        few = self.case.examples[:64]
-        predict(self.case.subject, few)  # the first pass is slower
+    @cached_property
+    def seconds_a_pass(self) -> float:
+        """About how long a text takes among others, by the clock.
+
+        A check that reads many texts puts those of like length together; one that reads few pads them all to the
+        longest, as is timed here. So half of what padding costs is taken off.
+        """
+        few = self.case.examples[:FEW]
+        valid = self.case.subject.encode(few).valid
+        self._read(few)  # the first pass is slower
+        times = [self._read(few), self._read(few)]
+        while len(times) < TIMED and sum(times) < LONG:
+            times.append(self._read(few))
+        # The least: whatever else the machine did meanwhile makes a pass longer and never shorter.
+        return min(times) / len(few) * math.sqrt(float(valid.float().mean()))
+
+    def _read(self, examples: Sequence[Example]) -> float:
         start = time.perf_counter()
-        predict(self.case.subject, few)
-        each = (time.perf_counter() - start) / len(few)
-        passes = {name: CHECKS[name].cost(self.case, chosen) for name, chosen in self.checks.items()}
-        return [
-            Planned(name, CHECKS[name].question, plain_settings(chosen), passes[name], each * passes[name])
-            for name, chosen in self.checks.items()
-        ]
+        predict(self.case.subject, examples)
+        return time.perf_counter() - start
+
+    def costs(self) -> list[Planned]:
+        """What each check would cost, by the clock of a few texts. Scores that several checks rank by are made once."""
+        explained: set[str] = set()
+        found = []
+        for name, chosen in self.checks.items():
+            check = CHECKS[name]
+            wanted = set(check.explains(chosen))
+            alone = check.cost(self.case, chosen)
+            passes = max(0, alone - to_explain(self.case, wanted & explained))
+            explained |= wanted if alone else set()
+            seconds = self.seconds_a_pass * passes + (STATISTICS + check.beside(self.case, chosen) if alone else 0.0)
+            found.append(Planned(name, check.question, plain_settings(chosen), passes, seconds))
+        return found
 
 
 def audit(
@@ -117,8 +166,8 @@ def audit(
     """Runs the checks on a sample of the data and gives what they found with the card.
 
     `data` is a task's name, a file, a frame or `(texts, labels)`. The choices are those of `plan_audit`: `checks`,
-    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`, `labels`; the
-    rest are those of `run_plan`.
+    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`, `device`,
+    `labels`, `units`; the rest are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
     return run_plan(plan, workers=workers, cluster=cluster, watch=watch, fitted=fitted)
@@ -172,22 +221,26 @@ def plan_audit(
     store: Path | str = STORE / "fits",
     device: str = "auto",
     labels: Sequence[str] | None = None,
+    units: str = "words",
 ) -> Plan:
     """Reads the data and fixes every choice; runs nothing.
 
     Args:
         checks: names; where not given, all but those that run only when named.
         examples: how many to sample.
-        split: of the data; `all` for every row.
+        split: of the data; `all` for every row. Where it is not named, rows that the subject was trained on are left
+            out.
         settings: by `check.key`, such as `{"erasure.sizes": "1,2"}`.
         name: what the report calls the subject.
+        train: what the subject was trained on, where its folder does not know.
         refit: also run what needs the model to be fitted again, on `train` (where not given, what it was trained on)
             and with the word vectors it started from, into `store`.
-        device: for the other fits.
+        device: for a model that is named, and for the other fits; `auto`: a GPU where there is one.
         labels: what the outputs of a Hugging Face classifier mean, in order.
+        units: what scores are of: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
     """
     if isinstance(subject, str | Path):
-        name, subject = name or str(subject), load(subject, labels=labels)
+        name, subject = name or str(subject), load(subject, device=str(pick_device(device)), labels=labels)
     elif labels is not None:
         name, subject = name or subject.id, with_labels(subject, labels)
     if isinstance(subject, Seq2Seq):
@@ -200,19 +253,20 @@ def plan_audit(
             f"{name or subject.id} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
             "attention was never trained, and there is no heatmap of its own to audit."
         )
+    require_one_decision(subject, "an audit")
     checks = [checks] if isinstance(checks, str) else checks
     if examples < 1:
         raise BadInput(f"an audit needs at least one example, not {examples}.")
     chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins), subject=subject)
     corpus = load_task(data, data_dir=data_dir, trainable=False)
-    part, found = _examples_of(subject, corpus, split)
-    whole = _relabelled(subject, corpus, found)
+    trained_on = _trained_on(subject, corpus, train, data_dir)
+    rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name or subject.id)
+    whole = in_units(subject, _relabelled(subject, corpus, rows.examples), units)
     for explainer in explainers_in(chosen):
         find_explainer(explainer)  # a wrong name is said before anything runs
         if explainer.startswith("file:"):
             check_ids(explainer.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
     picked = sorted(stream(seed, "audit sample").permutation(len(whole))[:examples].tolist())
-    trained_on = _trained_on(subject, corpus, train, data_dir)
     case = Case(
         subject,
         [whole[i] for i in picked],
@@ -223,7 +277,7 @@ def plan_audit(
         fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
     )
     card = chosen.pop("card")
-    return Plan(name or subject.id, case, corpus, part, len(whole), chosen, card)
+    return Plan(name or subject.id, case, corpus, rows, chosen, card, units)
 
 
 def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | str | None) -> Corpus | None:
@@ -238,20 +292,6 @@ def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | s
         return load_task(name, data_dir=data_dir) if is_task(name) else None
     except HeatcheckError:
         return None  # its corpus is not on this machine
-
-
-def _examples_of(subject: Subject, corpus: Corpus, split: str | None) -> tuple[str, tuple[Example, ...]]:
-    """The test split; or every row of a file without splits, unless the subject was trained on part of it."""
-    trained_on_it = subject.recipe is not None and subject.recipe.task == corpus.reference
-    if split is None:
-        split = "test" if corpus.given_split or trained_on_it else "all"
-    if split == "all":
-        whole = [e for name in ("train", "dev", "test") if name in corpus.splits for e in corpus[name]]
-    else:
-        whole = list(corpus[split])
-    if not whole:
-        raise BadInput(f"the {split} split of {corpus.name} is empty; name another with --split.")
-    return split, tuple(whole)
 
 
 def _labels(subject: Subject, corpus: Corpus) -> tuple[str, ...]:
@@ -292,11 +332,14 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         "card": plain_settings(plan.card),
         "papers": {name: CHECKS[name].paper for name in plan.checks},
         "questions": {name: CHECKS[name].question for name in plan.checks},
+        "units": name_units(case.examples, plan.units),
     }
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark
     if plan.corpus.dropped:
         about["left out of the task"] = dict(plan.corpus.dropped)
+    if plan.rows.said:
+        about["training rows"] = plan.rows.said
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,
@@ -306,11 +349,12 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         n=len(case.examples),
         available=plan.available,
         seed=case.seed,
-        card=make_card(results, case.logit_scale, plan.card, not_run),
+        card=make_card(results, case.logit_scale, plan.card, not_run, cannot_refit=cannot_refit(case.subject)),
         results=results,
         examples=_looked(case),
         not_run={**not_run, **parts_not_run},
         about=about,
+        left_out=dict(plan.rows.left_out),
     )
 
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
+from heatcheck.auditing.fitting_again import cannot_refit
 from heatcheck.auditing.verdict import CardSettings
 from heatcheck.checks import CHECKS, Check
+from heatcheck.checks.result import explainers_of
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Subject
 
@@ -24,7 +26,9 @@ def choose_settings(
         if name not in CHECKS:
             raise UnknownName("check", name, [*CHECKS, "all"])
         if CHECKS[name].refits and not refit:
-            raise BadInput(f"the check {name} compares with other fits of the model: add --refit to make them.")
+            reason = None if subject is None else cannot_refit(subject)
+            what_next = "add --refit to make them." if reason is None else f"{reason.rstrip('.')}: leave it out."
+            raise BadInput(f"the check {name} compares with other fits of the model: {what_next}")
     chosen: dict[str, Any] = {name: CHECKS[name].settings() for name in names}
     chosen["card"] = CardSettings()
     for key, value in changes.items():
@@ -63,12 +67,7 @@ def _like(settings: Any, field: str, key: str, value: Any) -> Any:
 
 
 def explainers_in(chosen: Mapping[str, Any]) -> list[str]:
-    found = []
-    for settings in chosen.values():
-        for name in ("explainers", "rivals", "explainer"):
-            value = getattr(settings, name, ())
-            found += [value] if isinstance(value, str) else list(value)
-    return found
+    return [name for settings in chosen.values() for name in explainers_of(settings)]
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:

@@ -18,9 +18,10 @@ def fits_for(
     """Where the subject's other fits are; None for one whose fits are closed forms."""
     if isinstance(subject, KnowsItsTwins):
         return None
-    from_hub = isinstance(subject, Trainable) and subject.recipe is None and subject.id.startswith(HUB)
-    if not isinstance(subject, Trainable) or (subject.recipe is None and not from_hub):
-        raise BadInput(f"nobody knows how {subject.id} was made, so it cannot be fitted again: leave out --refit.")
+    if (reason := cannot_refit(subject)) is not None:
+        raise BadInput(f"{reason.rstrip('.')}: leave out --refit.")
+    assert isinstance(subject, Trainable)
+    from_hub = subject.recipe is None
     if trained_on is None:
         on = f"was trained on {subject.recipe.task}, which is not here" if subject.recipe else "does not say its texts"
         raise BadInput(f"{subject.id} {on}: name those texts with --train.")
@@ -30,6 +31,15 @@ def fits_for(
     corpus = as_numbered_by(subject.labels, trained_on)
     own = plan_recipe(corpus, model=subject.id)
     return Fits(subject, corpus, store=store, vectors=vectors, device=device, own=own)
+
+
+def cannot_refit(subject: Subject) -> str | None:
+    """Why nobody can train such a model again; None where heatcheck can, or where its fits are closed forms."""
+    if isinstance(subject, KnowsItsTwins):
+        return None
+    if isinstance(subject, Trainable) and (subject.recipe is not None or subject.id.startswith(HUB)):
+        return None
+    return f"{subject.id} has no training recipe, so heatcheck cannot retrain it."
 
 
 def made_up(fits: Fits | None) -> str | None:

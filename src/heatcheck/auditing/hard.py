@@ -1,41 +1,65 @@
 """*hard to manipulate*: in this very model, its states fixed, must the weights be about as they are?"""
 
-from heatcheck.auditing.line import HARD, MOOT, MORE_DATA, CardSettings, Found, Line, interval, not_run, too_few_texts
+from heatcheck.auditing.line import (
+    HARD,
+    MOOT,
+    MORE_DATA,
+    CardSettings,
+    Found,
+    Line,
+    interval,
+    lookup,
+    present,
+    too_few_texts,
+)
 from heatcheck.checks import CheckResult, Measurement
 
 QUESTION = "Must the weights be about as they are for the answer to stand?"
 
 
+BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
+
+
 def judge_hard(permutation: CheckResult | None, counterfactual: CheckResult | None, settings: CardSettings) -> Line:
-    """Yes only from an upper bound on the worst case; no from what an arbitrary shuffle does.
+    """Yes only from an upper bound on the worst case; no from what an arbitrary shuffle does, for which that is enough.
 
     In between, a stand-in exists for whoever searches, and a random one changes the answer. Both are asked on
     standardised logits.
     """
-    if permutation is None or counterfactual is None:
-        return not_run(HARD, QUESTION, "states", "heatcheck audit MODEL --checks permutation,counterfactual")
-    q, evenness = permutation.find("q"), permutation.find("evenness")
-    names = [m.name for m in counterfactual.measurements]
-    attained = counterfactual.find("U")
-    upper = counterfactual.find("U_upper") if "U_upper" in names else None
-    found = _decide(q, evenness, attained, upper, permutation.settings["epsilon"], settings)
-    beside = [counterfactual.find(name) for name in ("U_null", "U_upper", "floor", "most") if name in names]
+    q, evenness = lookup(permutation, "q"), lookup(permutation, "evenness")
+    attained, upper = lookup(counterfactual, "U"), lookup(counterfactual, "U_upper")
+    if permutation is None or q is None or evenness is None:
+        found = _without_shuffles(attained)
+    else:
+        found = _decide(q, evenness, attained, upper, permutation.settings["epsilon"], settings)
+    beside = [lookup(counterfactual, name) for name in ("U_null", "U_upper", "floor", "most")]
     return Line(
         HARD,
         QUESTION,
         found.state,
         found.reason,
-        (q, attained, *beside, evenness),
+        present(q, attained, *beside, evenness),
         "the states: only the weights change, in this very model",
         found.sentence,
         "whether the attended words matter; nor whether another model with other weights would answer alike",
     )
 
 
+def _without_shuffles(attained: Measurement | None) -> Found:
+    """A worst case decides nothing alone: whether the weights have a shape that could be moved is not known."""
+    if attained is None:
+        return Found("not run", BOTH, "Nothing is said about this.")
+    sentence = (
+        f"Weights that differ by {attained.value:.0%} of what is possible keep the answer; how many shuffles do was "
+        "not asked."
+    )
+    return Found("not run", BOTH, sentence)
+
+
 def _decide(
     q: Measurement,
     evenness: Measurement,
-    attained: Measurement,
+    attained: Measurement | None,
     upper: Measurement | None,
     near: float,
     settings: CardSettings,
@@ -60,6 +84,12 @@ def _decide(
             "states another heatmap would do as well, so this one is not the reason for the answer."
         )
         return Found("no", "", sentence)
+    if attained is None:
+        sentence = (
+            f"{q.value:.0%} of all shuffles of the weights move no probability by more than {near:g}; whether weights "
+            "that somebody searches for do was not asked."
+        )
+        return Found("not run", BOTH, sentence)
     sentence = (
         f"Whoever searches finds weights that differ by {attained.value:.0%} of what is possible and move no "
         f"probability by more than {near:g}; a random shuffle does so in {q.value:.0%} of the cases."

@@ -53,6 +53,7 @@ def keep_audit(audit: Audit, folder: Path | str) -> list[Path]:
         "examples": [_kept_looked(looked) for looked in audit.examples],
         "scores": explainers,
         "not_run": dict(audit.not_run),
+        "left_out": dict(audit.left_out),
         "about": tagged(audit.about),
     }
     write_whole(folder / ARRAYS, packed.getvalue())
@@ -104,6 +105,7 @@ def _audit_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> Audit:
         examples=[_looked_from(*both) for both in zip(facts["examples"], scores, strict=True)],
         not_run=facts["not_run"],
         about=untagged(facts["about"]),
+        left_out=facts.get("left_out", {}),  # older audits had none
     )
 
 

@@ -1,5 +1,6 @@
 """One line of the card, the thresholds of all of them, and the reasons that several share."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -110,7 +111,11 @@ def interval(m: Measurement) -> str:
 
     >>> interval(Measurement("K", -0.001, -0.11, 0.104, 10, "random", {}))
     '0.00 [-0.11, 0.10]'
+    >>> interval(Measurement("N", 0.21, -math.inf, math.inf, 10, "random", {}))
+    '0.21 (no interval)'
     """
+    if not (math.isfinite(m.low) and math.isfinite(m.high)):
+        return f"{m.value:.2f} (no interval)"
     value, low, high = (f"{round(number, 2) + 0.0:.2f}" for number in (m.value, m.low, m.high))  # no minus before 0
     return f"{value} [{low}, {high}]"
 

@@ -1,8 +1,10 @@
 """*necessary*: does this task, for this family of models and this budget, need learned attention at all?
 
 N is the share of the accuracy above the commonest label's that the best attention-free model of the family loses. A
-*no* can be certified without fitting anything: any attention-free model of the family that does as well is a proof, and
-this very model under uniform weights is one of them. A *yes* needs the best one, so it is never certified.
+*no* needs no retraining: any attention-free model of the family that does as well will do, and this very model with
+uniform weights at every attention site is one of them. It is *certified* only where a proof says so, not an interval. A
+*yes* needs the best one, so it is never certified. A model that is no better than the commonest label has nothing that
+attention could be needed for, so that is asked first.
 """
 
 from typing import NamedTuple
@@ -26,9 +28,12 @@ from heatcheck.checks import CheckResult, Measurement
 
 QUESTION = "Would the model be worse without learned attention?"
 THIS_MODEL = "all but the weights: this very model, with uniform weights put in place of its own"
+EVERYWHERE = f"{THIS_MODEL} at every attention site"
+UNKNOWN_WORTH = "heatcheck audit MODEL --checks necessity,gauge"
 TWIN = "the family: a model of it with uniform weights, in closed form from this one"
 CLOSED_FORM = "the task and the family: its best model without attention is written down, not trained"
 RETRAINED = "the task: every model is trained again"
+UNIFORM = ("uniform everywhere", "uniform")
 WITHOUT = {"uniform": "under uniform weights", "last": "on the last state alone"}
 
 
@@ -39,14 +44,12 @@ class _Judged(NamedTuple):
 
 
 def judge_necessary(necessity: CheckResult | None, gauge: CheckResult | None, settings: CardSettings) -> Line:
-    """Certified no, or N by its interval; not run where nothing certifies a no and nothing was fitted."""
+    """A no that needs no retraining, or N by its interval; not run where neither is there."""
     judged = (
         _too_few(necessity, gauge, settings)
-        or _nothing_changes(necessity, settings)
-        or _twin(gauge)
-        or _this_model_without(necessity, settings)
+        or (_without_retraining(necessity, gauge, settings) if _worth_asking(necessity, settings) else None)
         or _fitted(necessity, settings)
-        or _nothing_fitted(necessity, settings)
+        or _nothing_fitted(necessity, gauge, settings)
     )
     return Line(
         NECESSARY,
@@ -72,12 +75,12 @@ def _beside(necessity: CheckResult | None, gauge: CheckResult | None) -> tuple[M
     """What N is read against, and how far this model uses its weights."""
     kinds = ("learned", "uniform", "last", "free", "own")
     return present(
-        *(lookup(necessity, "N", against=against) for against in ("retrained", "closed form", "swap")),
+        *(lookup(necessity, "N", against=a) for a in ("retrained", "closed form", "swap everywhere", "swap")),
         *(lookup(necessity, "accuracy", fit=fit, weights=w) for fit in ("retrained", "closed form") for w in kinds),
-        *(lookup(necessity, "accuracy", fit="swapped", weights=weights) for weights in ("own", "uniform")),
+        *(lookup(necessity, "accuracy", fit="swapped", weights=weights) for weights in ("own", *UNIFORM)),
         lookup(necessity, "prior"),
-        *(lookup(necessity, "change", weights=weights) for weights in ("uniform", "permuted", "random")),
-        lookup(necessity, "most_change", weights="uniform"),
+        *(lookup(necessity, "change", weights=weights) for weights in (*UNIFORM, "permuted", "random")),
+        *(lookup(necessity, "most_change", weights=weights) for weights in UNIFORM),
         *(lookup(gauge, name, twin="uniform") for name in ("agreement", "tvd")),
     )
 
@@ -89,20 +92,42 @@ def _too_few(necessity: CheckResult | None, gauge: CheckResult | None, settings:
     return _Judged(too_few_texts(counted.n, settings), (), THIS_MODEL)
 
 
+def _sites(necessity: CheckResult | None) -> int:
+    return int(necessity.settings.get("sites", 1)) if necessity is not None else 1
+
+
+def _at_all(sites: int) -> str:
+    """Where uniform weights were imposed, if a reader could think of fewer sites."""
+    return f" at all {sites} attention sites" if sites > 1 else ""
+
+
+def _worth_asking(necessity: CheckResult | None, settings: CardSettings) -> bool:
+    """Whether this model is surely better than the commonest label; not if nobody knows."""
+    headroom = lookup(necessity, "headroom", against="swap")
+    return headroom is not None and not _is_moot(headroom, settings)
+
+
+def _without_retraining(
+    necessity: CheckResult | None, gauge: CheckResult | None, settings: CardSettings
+) -> _Judged | None:
+    return _nothing_changes(necessity, settings) or _twin(necessity, gauge, settings) or _swapped(necessity, settings)
+
+
 def _nothing_changes(necessity: CheckResult | None, settings: CardSettings) -> _Judged | None:
-    most = lookup(necessity, "most_change", weights="uniform")
+    sites = _sites(necessity)
+    most = lookup(necessity, "most_change", weights="uniform everywhere" if sites > 1 else "uniform")
     if most is None or not most.value <= settings.unchanged:
         return None
     found = Found(
         "no",
-        f"{CERTIFIED}: uniform weights change no probability by more than {settings.unchanged:g} on any of "
-        f"{most.n:,} texts",
-        "This model answers alike with uniform weights: its heatmaps have no part in its answers.",
+        f"{CERTIFIED}: uniform weights{_at_all(sites)} change no probability by more than {settings.unchanged:g} on "
+        f"any of {most.n:,} texts",
+        f"This model answers alike with uniform weights{_at_all(sites)}: its heatmaps have no part in its answers.",
     )
-    return _Judged(found, (most,), THIS_MODEL)
+    return _Judged(found, (most,), EVERYWHERE if sites > 1 else THIS_MODEL)
 
 
-def _twin(gauge: CheckResult | None) -> _Judged | None:
+def _twin(necessity: CheckResult | None, gauge: CheckResult | None, settings: CardSettings) -> _Judged | None:
     equal = lookup(gauge, "agreement", twin="uniform")
     if equal is None or equal.value != 1.0:
         return None
@@ -110,25 +135,37 @@ def _twin(gauge: CheckResult | None) -> _Judged | None:
         "no",
         f"{CERTIFIED}: a twin of this model has uniform weights and makes the same decision on every one of "
         f"{equal.n:,} texts (and, by proof, on all others)",
-        "The same decisions can be had without attention by a model of the same kind: what the weights do here, the "
-        "words' own values can do instead.",
+        "Another model, with uniform weights, makes the same decisions: what the weights do here, the words' own "
+        f"values can do instead.{_uses_its_own(necessity, settings)}",
     )
     return _Judged(found, (equal,), TWIN)
 
 
-def _this_model_without(necessity: CheckResult | None, settings: CardSettings) -> _Judged | None:
+def _uses_its_own(necessity: CheckResult | None, settings: CardSettings) -> str:
+    """That this very model is not the twin, where the difference is large."""
+    lost = lookup(necessity, "N", against="swap")
+    if lost is None or not lost.low > settings.needed:
+        return ""
+    return (
+        f" This very model uses its weights: with uniform ones it loses {_lost(lost)} of its accuracy above always "
+        "saying the commonest label."
+    )
+
+
+def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged | None:
     """This model under uniform weights learned none, so the best without learned ones loses no more than it does."""
-    lost, headroom = lookup(necessity, "N", against="swap"), lookup(necessity, "headroom", against="swap")
-    if lost is None or headroom is None or _is_moot(headroom, settings) or not lost.high < settings.needed:
+    sites = _sites(necessity)
+    lost = lookup(necessity, "N", against="swap everywhere" if sites > 1 else "swap")
+    if lost is None or not lost.high < settings.needed:
         return None
     found = Found(
         "no",
-        f"{CERTIFIED}: this very model under uniform weights loses less than {settings.needed:.0%}, and the best "
-        "model that has such weights loses no more",
-        f"With uniform weights in place of its own this model loses {_lost(lost)} of its accuracy above always "
-        "saying the commonest label: it does not need its heatmaps to do well.",
+        f"N = {interval(lost)} of this very model under uniform weights{_at_all(sites)} lies below "
+        f"{settings.needed:g}, and the best model that has such weights loses no more",
+        f"With uniform weights in place of its own{_at_all(sites)} this model loses {_lost(lost)} of its accuracy "
+        "above always saying the commonest label: it does not need its heatmaps to do well.",
     )
-    return _Judged(found, (lost,), THIS_MODEL)
+    return _Judged(found, (lost,), EVERYWHERE if sites > 1 else THIS_MODEL)
 
 
 def _fitted(necessity: CheckResult | None, settings: CardSettings) -> _Judged | None:
@@ -166,17 +203,36 @@ def _by_interval(lost: Measurement, without: str, counted: str, settings: CardSe
     )
 
 
-def _nothing_fitted(necessity: CheckResult | None, settings: CardSettings) -> _Judged:
+def _nothing_fitted(necessity: CheckResult | None, gauge: CheckResult | None, settings: CardSettings) -> _Judged:
     headroom = lookup(necessity, "headroom", against="swap")
     if headroom is not None and _is_moot(headroom, settings):
         return _Judged(_moot(headroom, settings), (headroom,), THIS_MODEL)
-    used = lookup(necessity, "change", weights="uniform")
-    sentence = "Whether a model trained without attention would do as well is known only by training some."
-    if used is not None:
-        sentence = f"Uniform weights move this model's probabilities by {used.value:.2f} on average. {sentence}"
+    equal = lookup(gauge, "agreement", twin="uniform")
+    if necessity is None and equal is not None:
+        sentence = (
+            f"A twin of this model has uniform weights and makes {equal.value:.0%} of its decisions; whether those are "
+            "better than always saying the commonest label was not asked."
+        )
+        return _Judged(Found("not run", UNKNOWN_WORTH, sentence), (equal,), TWIN)
+    sentence = (
+        f"{_used(necessity)}Whether a model trained without attention would do as well is known only by training some."
+    )
     failed = len(necessity.settings.get("not_run", {})) if necessity is not None else 0
     again = f"{REFIT} ({failed} of its fits could not be made)" if failed else REFIT
     return _Judged(Found("not run", again, sentence), (), RETRAINED)
+
+
+def _used(necessity: CheckResult | None) -> str:
+    """How far this model uses its weights, as a sentence before another; empty where it was not asked."""
+    sites = _sites(necessity)
+    everywhere, here = (lookup(necessity, "N", against=against) for against in ("swap everywhere", "swap"))
+    if sites > 1 and everywhere is not None and here is not None:
+        return (
+            f"With uniform weights{_at_all(sites)} this model loses {_lost(everywhere)} of its accuracy above always "
+            f"saying the commonest label, and at the heatmap's alone {_lost(here)}. "
+        )
+    used = lookup(necessity, "change", weights="uniform")
+    return "" if used is None else f"Uniform weights move this model's probabilities by {used.value:.2f} on average. "
 
 
 def _is_moot(headroom: Measurement, settings: CardSettings) -> bool:
@@ -186,8 +242,8 @@ def _is_moot(headroom: Measurement, settings: CardSettings) -> bool:
 def _moot(headroom: Measurement, settings: CardSettings) -> Found:
     return Found(
         "unclear",
-        f"{MOOT}: the model is hardly better than always saying the commonest label, by {interval(headroom)}, and not "
-        f"surely by {settings.above_prior:g}",
+        f"{MOOT}: the model's accuracy less that of always saying the commonest label is {interval(headroom)}, and not "
+        f"surely {settings.above_prior:g} or more",
         "There is next to nothing that attention, or anything else, could be needed for.",
     )
 

@@ -30,8 +30,9 @@ def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> L
         return not_run(OUT_OF_CONTEXT, QUESTION, HOLDS, "heatcheck audit MODEL --checks guide")
     gained = lookup(guide, "G", guide=FROZEN)
     room, carries = guide.find("headroom", guide=FROZEN), guide.find("carries")
+    lasts = lookup(guide, "lasts", guide=FROZEN) or room
     refitted = lookup(guide, "G", guide=REFITTED)
-    found = _decide(gained, room, carries, settings)
+    found = _decide(gained, room, lasts, carries, settings)
     if found.state == "no" and refitted is not None and _gains(refitted, settings):
         leak = (
             f" A model trained under these weights does learn from them (G = {refitted.value:.2f}): the weights encode "
@@ -48,9 +49,11 @@ def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> L
         present(
             *((room, carries, gained) if found.state == "unclear" and found.reason.startswith(MOOT) else (gained,)),
             *accuracies,
+            *(lookup(guide, name, guide=FROZEN) for name in ("weighted", "unweighted")),
             lookup(guide, "base_accuracy"),
             lookup(guide, "prior"),
             room,
+            lookup(guide, "lasts", guide=FROZEN),
             carries,
             refitted,
         ),
@@ -60,7 +63,9 @@ def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> L
     )
 
 
-def _decide(gained: Measurement | None, room: Measurement, carries: Measurement, settings: CardSettings) -> Found:
+def _decide(
+    gained: Measurement | None, room: Measurement, lasts: Measurement, carries: Measurement, settings: CardSettings
+) -> Found:
     if room.n < settings.texts:
         return too_few_texts(room.n, settings)
     if not carries.low >= settings.guide_room:
@@ -77,6 +82,14 @@ def _decide(gained: Measurement | None, room: Measurement, carries: Measurement,
             f"{MOOT}: words that are all weighted alike already do as well as the model, which has {interval(room)} "
             f"more, and not surely {settings.guide_room:g}",
             "Without any weights the words alone do as well as the model, so there is nothing for weights to add.",
+        )
+    if not lasts.low >= settings.guide_room:
+        return Found(
+            "unclear",
+            f"{MORE_DATA}: unweighted words still gain from every text they are counted in; with more training texts "
+            f"the model would have {interval(lasts)} more than they, not surely {settings.guide_room:g}",
+            "The words were counted in too few training texts to tell weights that pick out telling words from weights "
+            "that only leave out badly counted ones.",
         )
     gap = "of the gap between the words alone and the model"
     if gained.low > settings.gain:

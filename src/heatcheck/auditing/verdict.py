@@ -19,6 +19,7 @@ from heatcheck.auditing.line import (
     OUT_OF_CONTEXT,
     PLAUSIBLE,
     POINTS,
+    REFIT,
     CardSettings,
     Line,
     State,
@@ -80,8 +81,15 @@ def make_card(
     logit_scale: float,
     settings: CardSettings,
     refused: Mapping[str, str] = MappingProxyType({}),
+    *,
+    cannot_refit: str | None = None,
 ) -> Card:
-    """All lines, whatever was run. `refused`: checks that could not be run on this subject, and why."""
+    """All lines, whatever was run.
+
+    Args:
+        refused: checks that could not be run on this subject, and why.
+        cannot_refit: why the subject cannot be fitted again, where it cannot.
+    """
     gauge = results.get("gauge")
     lines = (
         judge_necessary(results.get("necessity"), gauge, settings),
@@ -90,12 +98,18 @@ def make_card(
         judge_out_of_context(results.get("guide"), settings),
         judge_across(results.get("adversarial_model"), gauge, settings),
     )
-    *four, across = (_why_not_run(line, refused) for line in lines)
+    *four, across = (_why_not_run(line, refused, cannot_refit) for line in lines)
     plausibility = judge_plausible(results.get("plausibility"), settings, refused.get("plausibility"))
     return Card(tuple(four), across, plausibility, logit_scale)
 
 
-def _why_not_run(line: Line, refused: Mapping[str, str]) -> Line:
-    """A command that would be refused again is no advice: then the refusal itself is the reason."""
+def _why_not_run(line: Line, refused: Mapping[str, str], cannot_refit: str | None) -> Line:
+    """A command that would be refused is no advice: then the refusal itself is the reason."""
     reasons = [f"{check} was refused: {refused[check]}" for check in _CHECKS[line.name] if check in refused]
-    return line._replace(reason="; ".join(reasons)) if line.state == "not run" and reasons else line
+    if line.state != "not run":
+        return line
+    if reasons:
+        return line._replace(reason="; ".join(reasons))
+    if cannot_refit is not None and line.reason.startswith(REFIT):
+        return line._replace(reason=cannot_refit)
+    return line

@@ -18,6 +18,7 @@ from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
@@ -232,11 +233,9 @@ def _mean_tau(
 
 
 def _cost(case: Case, settings: AgreementSettings) -> int:
-    """Forward passes of one text: one for most explainers, one a word for leave-one-out, 50 steps for integration."""
-    words = sum(len(example.words) for example in case.examples)
-    each = {"leave_one_out": words, "integrated_gradients": 2 * 50 * len(case.examples), "random": 0}
-    each["gradient"] = 4 * len(case.examples)  # once more, to see whether it contains the weights
-    return sum(each.get(name, 2 * len(case.examples)) for name in settings.explainers)
+    # The gradient once more, to see whether it contains the weights.
+    again = 2 * len(case.examples) if "gradient" in settings.explainers else 0
+    return to_explain(case, settings.explainers) + again
 
 
 agreement = Check(

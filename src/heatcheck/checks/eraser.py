@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
+from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.checks.word_removals import (
     Order,
@@ -305,9 +306,7 @@ def _cost(case: Case, settings: EraserSettings) -> int:
     sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths)
     sizes += len(lengths) if any(map(_marked, case.examples)) else 0
     removals = len(settings.operators) * (2 * sizes * rankings + len(lengths))
-    words = sum(lengths) if "leave_one_out" in settings.rivals else 0
-    steps = 100 * len(lengths) if "integrated_gradients" in settings.rivals else 0
-    return removals + words + steps
+    return removals + to_explain(case, (settings.explainer, *settings.rivals))
 
 
 eraser = Check(

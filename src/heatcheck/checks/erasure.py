@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.checks.word_removals import (
     Order,
@@ -154,10 +155,10 @@ def _ratios(case: Case, settings: ErasureSettings, operator: str, effects: dict[
 
 
 def _cost(case: Case, settings: ErasureSettings) -> int:
+    """At most: what rankings share is read once."""
     rankings = 1 + 2 * len(settings.rivals) + settings.random_orders
-    words = sum(len(example.words) for example in case.examples)
-    steps = 100 * len(case.examples) if "integrated_gradients" in settings.rivals else 0
-    return rankings * len(settings.sizes) * len(settings.operators) * len(case.examples) + words + steps
+    removals = rankings * len(settings.sizes) * len(settings.operators) * len(case.examples)
+    return removals + to_explain(case, (settings.explainer, *settings.rivals))
 
 
 erasure = Check(

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.passes import to_explain, to_try, tokens
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.checks.single_weight import single_measurements, single_removals, single_values
 from heatcheck.checks.weight_rankings import ATTENTION, PRODUCT, RANDOM, Orders, explained, rankings_of, signed
@@ -211,10 +212,10 @@ def _head_to_head(
 
 
 def _cost(case: Case, settings: FlipsSettings) -> int:
-    """One pass a text for the states, and what the explainers take."""
-    words = sum(len(example.words) for example in case.examples)
-    each = {"leave_one_out": words, "integrated_gradients": 2 * 50 * len(case.examples), "random": 0}
-    return len(case.examples) + sum(each.get(name, 2 * len(case.examples)) for name in settings.explainers)
+    """One pass a text for the states, what the explainers take, and a removal for each token and ranking."""
+    rankings = 2 * (3 + len(settings.explainers)) + settings.random_orders  # by size, with the sign, at random
+    removals = to_try(case, rankings * float(np.mean(tokens(case))))
+    return len(case.examples) + to_explain(case, settings.explainers) + removals
 
 
 flips = Check(

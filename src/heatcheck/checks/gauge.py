@@ -22,6 +22,7 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import NotSupported
 from heatcheck.explainers import Readout, of_words, read_out
+from heatcheck.models import HasLayers
 
 TWINS = {"uniform": 1.0, "reversed": 2.0}  # ln m = this times a: the twin's scores are 0, or −a
 TOLERANCE = 1e-4  # of a score in nats, and of the largest relevance: float32 is a hundred times better than that
@@ -280,5 +281,5 @@ gauge = Check(
     baseline="the same decisions and the same contributions, by theory",
     settings=GaugeSettings,
     measure=measure,
-    cost=lambda case, _: len(case.tested),
+    cost=lambda case, _: 0 if isinstance(case.subject, HasLayers) else len(case.tested),  # it is not for those
 )

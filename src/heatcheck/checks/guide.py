@@ -1,14 +1,15 @@
 """Do the weights help a reader who knows nothing but the words?
 
 The log-odds guide says what the words say by themselves (counted in the training texts), each as loudly as its weight;
-nothing is fitted, so weights that code the label on words that do not carry it gain nothing. The published guide, a
+nothing is fitted, so weights that code the label on words that do not carry it gain nothing. What they gain is counted
+from the best that can be had without weights, so that dropping the noise of counts is no gain. The published guide, a
 context-free model trained under the same weights, is shown beside it where refitting was asked for: that one learns any
 code.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -26,7 +27,10 @@ from heatcheck.training import batches_by_length
 
 Right = Bool[np.ndarray, " example"]
 Answers = Int[np.ndarray, " example"]
+MUCH = 0.25  # of the weight, on tokens that belong to no word
 LOG_ODDS, REFITTED = {"guide": "log_odds"}, {"guide": "refitted"}
+MAJORITY = "always the commonest label"  # the reading to which words say nothing
+HALVINGS = 2  # of the counted texts, at random, each into two halves
 
 
 @dataclass(frozen=True)
@@ -78,23 +82,28 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
     require_words(case.subject, "guide")
     if isinstance(case.subject, HasLayers):
         raise NotSupported(
-            f"the guide reads words with their weights alone, and {case.subject.id} gives much of its weight to [CLS] "
-            "and [SEP], and the rest to tokens that know the whole text."
+            f"the guide reads words with their weights alone. {case.subject.id} is a transformer: the tokens that it "
+            f"weighs have already read the whole text{_beside_words(case)}."
         )
     gold = case.gold
     if case.own.log_probabilities.shape[1] > 1:
         raise NotSupported(f"{case.subject.id} decides more than once a text, and the guide once.")
-    odds = odds_of(case, settings.smoothing)
+    counted = count_texts(case)
+    odds = counted.odds(settings.smoothing)
     base = case.own.predicted == gold
-    frozen = {kind: answers == gold for kind, answers in guided(case, odds).items()}
+    read = {name: guided(case, reading) for name, reading in odds.readings().items()}
+    frozen = {kind: answers == gold for kind, answers in read["log-odds"].items()}
+    best = best_readings(case, read)
+    half = at_half_the_counts(case, settings, counted, best["unweighted"].name)
     refitted, not_run = _refitted(case, settings) if case.fits is not None else ({}, {})
     right: dict[str, np.ndarray] = {f"right:log_odds:{kind}": found for kind, found in frozen.items()}
+    right |= {f"right:{kind}": reading.right for kind, reading in best.items()}
     right |= {f"right:refitted:{kind}": (_stacked(found) == gold).mean(0) for kind, found in refitted.items()}
     return CheckResult(
         check="guide",
         subject=case.subject.id,
         holds="retrained",
-        measurements=(*of_log_odds(case, settings, frozen, base), *of_refitted(case, refitted, base)),
+        measurements=(*of_log_odds(case, settings, frozen, base, best, half), *of_refitted(case, refitted, base)),
         examples=tuple(example.id for example in case.tested),
         per_example={name: found.astype(float) for name, found in {**right, "right:base": base}.items()},
         excluded={},
@@ -103,8 +112,41 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
     )
 
 
+def _beside_words(case: Case) -> str:
+    """How much of the weight lies on [CLS], [SEP] and the like, where that is much."""
+    scores = case.scores("attention")
+    share = 1 - float(np.where(scores.valid, scores.values, 0.0).sum(1).mean())
+    return f", and {share:.0%} of its weight lies on tokens that belong to no word" if share > MUCH else ""
+
+
+class Counted(NamedTuple):
+    """The training texts: tokens as the subject cuts them, labels as it numbers them."""
+
+    tokens: Sequence[Sequence[str]]
+    labels: Answers
+    number: int  # of labels
+
+    def odds(self, smoothing: float) -> WordOdds:
+        return count_word_odds(self.tokens, self.labels, self.number, smoothing=smoothing)
+
+    def part(self, places: Sequence[int]) -> "Counted":
+        return self._replace(tokens=[self.tokens[place] for place in places], labels=self.labels[list(places)])
+
+
+class Reading(NamedTuple):
+    """A way to read bare words, and the texts it is right on."""
+
+    name: str
+    right: Right
+
+
 def odds_of(case: Case, smoothing: float) -> WordOdds:
     """Counted in the training texts, cut into tokens as the subject cuts them."""
+    return count_texts(case).odds(smoothing)
+
+
+def count_texts(case: Case) -> Counted:
+    """The training texts, or one sentence about why they cannot be counted."""
     corpus = case.trained_on
     if corpus is None:
         raise NotSupported(
@@ -122,7 +164,38 @@ def odds_of(case: Case, smoothing: float) -> WordOdds:
     labels = [number[example.label] for example in train if isinstance(example.label, int)]
     if len(labels) < len(train):
         raise NotSupported(f"{len(train) - len(labels)} texts of {corpus.name} have not one label to count words by.")
-    return count_word_odds(tokens_of(case.subject, train), np.array(labels), len(case.labels), smoothing=smoothing)
+    return Counted(tokens_of(case.subject, train), np.array(labels), len(case.labels))
+
+
+def best_readings(case: Case, read: Mapping[str, Mapping[str, Answers]]) -> dict[str, Reading]:
+    """The reading that is right most often under the subject's weights, and the one without any.
+
+    Without weights the commonest label is a reading too: what it is right on, no weights are needed for.
+    """
+    right = {kind: [Reading(name, of[kind] == case.gold) for name, of in read.items()] for kind in ("own", "uniform")}
+    right["uniform"].append(Reading(MAJORITY, case.gold == np.bincount(case.gold).argmax()))
+    best = {kind: max(readings, key=lambda one: float(one.right.mean())) for kind, readings in right.items()}
+    return {"weighted": best["own"], "unweighted": best["uniform"]}
+
+
+def at_half_the_counts(
+    case: Case, settings: GuideSettings, counted: Counted, reading: str
+) -> Float[np.ndarray, " example"] | None:
+    """How often a reading without weights is right if its words are counted in half of the texts; None for no word.
+
+    What it gains from half to whole it would about gain once more from endless texts: its error is the noise of counts,
+    whose variance halves with every doubling.
+    """
+    if reading == MAJORITY:
+        return None
+    found = []
+    for number in range(HALVINGS):
+        order = stream(case.seed, "guide halves", str(number)).permutation(len(counted.labels)).tolist()
+        for half in (counted.part(order[::2]), counted.part(order[1::2])):
+            if set(half.labels) == set(counted.labels):
+                answers = guided(case, half.odds(settings.smoothing).readings()[reading])["uniform"]
+                found.append(answers == case.gold)
+    return np.mean(found, axis=0) if found else None
 
 
 def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
@@ -152,31 +225,53 @@ def guided(case: Case, odds: WordOdds) -> dict[str, Answers]:
     return {kind: np.array(found) for kind, found in answers.items()}
 
 
-def of_log_odds(case: Case, settings: GuideSettings, right: Mapping[str, Right], base: Right) -> Iterator[Measurement]:
-    """How right the counted words are under each kind of weights, and what share of the headroom the weights gain."""
+def of_log_odds(
+    case: Case,
+    settings: GuideSettings,
+    right: Mapping[str, Right],
+    base: Right,
+    best: Mapping[str, Reading] | None = None,
+    half: Float[np.ndarray, " example"] | None = None,
+) -> Iterator[Measurement]:
+    """How right the counted words are under each kind of weights, and what share of the headroom the weights gain.
+
+    `best` are the best readings with and without weights, `half` how right the latter is with half of the counts.
+    """
     everyone = np.ones(len(base), bool)
     commonest = case.gold == np.bincount(case.gold).argmax()
+    best = best or {
+        name: Reading("log-odds", right[kind]) for name, kind in (("weighted", "own"), ("unweighted", "uniform"))
+    }
     for name, values, baseline, by in (
         ("accuracy", right["own"], "accuracy under uniform weights", {**LOG_ODDS, "weights": "own"}),
         ("accuracy", right["uniform"], "prior", {**LOG_ODDS, "weights": "uniform"}),
+        *(
+            (kind, reading.right, baseline, {**LOG_ODDS, "reading": reading.name})
+            for (kind, reading), baseline in zip(best.items(), ("unweighted", "prior"), strict=True)
+        ),
         ("base_accuracy", base, "prior", {}),
         ("prior", commonest, "none: this is the floor", {}),
     ):
         yield from measured(case, name, values.astype(float), everyone, baseline, by, settings.draws)
-    columns = np.stack([right["own"], right["uniform"], base, commonest], axis=1)
+    without = best["unweighted"].right.astype(float)
+    # Endless counts: as much again as was gained by the second half of the texts, if anything was.
+    at_the_limit = without if half is None else 2 * without - half
+    columns = np.stack([best["weighted"].right, without, base, at_the_limit], axis=1)
 
     def interval(statistic: Any) -> stats.Interval:
-        # The same resamples for both: where the headroom's interval lies above 0, at most the draws beyond its
+        # The same resamples for all: where the headroom's interval lies above 0, at most the draws beyond its
         # lower end leave the share of it undefined, and so neither end of the share's interval is.
         generator = stream(case.seed, "bootstrap", "guide")
         return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws)
 
     headroom = interval(lambda mean: mean[:, 2] - mean[:, 1])
+    lasts = interval(lambda mean: mean[:, 2] - np.maximum(mean[:, 1], mean[:, 3]))
     carries = _carried(case, settings, right, commonest)
-    yield Measurement("headroom", *headroom, "0: uniform weights are as good as the model", LOG_ODDS)
+    yield Measurement("headroom", *headroom, "0: without weights words are read as well as the model reads", LOG_ODDS)
+    yield Measurement("lasts", *lasts, "0: so they would be, were they counted in endless texts", LOG_ODDS)
     yield Measurement("carries", *carries, "0: the words by themselves say nothing about the label", LOG_ODDS)
     if headroom.low > 0:
-        yield Measurement("G", *interval(_share), "0: uniform weights; 1: as good as the model", LOG_ODDS)
+        yield Measurement("G", *interval(_share), "0: as good without weights; 1: as good as the model", LOG_ODDS)
 
 
 def _carried(case: Case, settings: GuideSettings, right: Mapping[str, Right], commonest: Right) -> stats.Interval:
@@ -272,6 +367,6 @@ guide = Check(
     baseline="uniform weights",
     settings=GuideSettings,
     measure=measure,
-    cost=lambda case, _: len(case.tested),
+    cost=lambda case, _: 0 if isinstance(case.subject, HasLayers) else len(case.tested),  # it is not for those
     plan=plan,
 )

@@ -6,7 +6,7 @@ fall with the weight. These are looked at in honest and in deceptive models alik
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from heatcheck.checks.gauge import Answer
 from heatcheck.data import Batch, Example
 from heatcheck.engine import Facts
 from heatcheck.errors import NotSupported
+from heatcheck.explainers import REMOVALS
 from heatcheck.models import Run, Site, Subject, response
 from heatcheck.training import batches_by_length, predict
 
@@ -227,8 +228,7 @@ def linear_read_out(
 
 
 def _without(example: Example, mark: str) -> Example:
-    left = [word for word, marked in zip(example.words, example.marks[mark], strict=True) if not marked]
-    return replace(example, text=" ".join(left), marks={})
+    return REMOVALS["deletion"](example, {place for place, marked in enumerate(example.marks[mark]) if marked})
 
 
 def _batches(subject: Subject, examples: Sequence[Example]) -> Iterator[tuple[list[int], Batch]]:

@@ -2,7 +2,8 @@
 
 Two questions that are easily mixed up. Other weights put into this very model say whether it *uses* its own. The same
 kind of model trained without learned attention says whether the task *needs* it, for this family and budget. A model
-under uniform weights is itself free of attention, so the first bounds the second from above.
+under uniform weights is itself free of attention, so the first bounds the second from above: if *every* attention site
+has them. Of a model with several sites the heatmap's own is also swapped alone, which says nothing about need.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +15,18 @@ from jaxtyping import Bool, Float
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.other_weights import SWAPS, swapped_logits
+from heatcheck.checks.passes import to_try
 from heatcheck.checks.refitting import fits_of, imposing, said, seed_recipes, total_variation
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe
-from heatcheck.training import Recorded, kind_of_model, record
+from heatcheck.training import UNIFORM_EVERYWHERE, Recorded, kind_of_model, record
 
 FREE = ("uniform", "last")  # what a model without learned attention may do instead; N is against the better of them
 PRIOR = "prior"
+EVERYWHERE = "uniform everywhere"  # at every attention site of a model that has several
+UNUSED = "0: weights that are not used"
 Values = Float[np.ndarray, " example"]
 BySeed = Mapping[int, Values]  # place among the seeds -> right or wrong on each example
 
@@ -83,6 +87,7 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
         excluded={},
         settings={
             **asdict(settings),
+            "sites": len(case.subject.sites),
             "logit_scale": case.logit_scale,
             "family": found.family,
             "not_run": found.not_run,
@@ -103,28 +108,45 @@ def evenness_of(own: Recorded) -> Values:
 def _swapped(case: Case, settings: NecessitySettings, common: Values, found: Findings) -> Values:
     """Adds what other weights do to this model; returns where it is right with its own."""
     logits = swapped_logits(case, settings.shuffles)
-    everyone = np.ones(len(common), dtype=bool)
     right = {kind: (of.argmax(-1) == case.gold[:, None]).mean(1) for kind, of in logits.items()}
     before = case.standardised(logits["own"][:, 0])
     for kind, values in right.items():
-        by = {"fit": "swapped", "weights": kind}
-        baseline = PRIOR if kind == "own" else "accuracy under its own weights"
-        found.per_example[f"accuracy:swapped:{kind}"] = values
-        found.measurements += measured(case, "accuracy", values, everyone, baseline, by, settings.draws)
+        _add_accuracy(case, settings, kind, values, found)
     for kind in SWAPS:
         each = [total_variation(case.standardised(of), before) for of in np.moveaxis(logits[kind], 1, 0)]
-        change = found.per_example[f"change:{kind}"] = np.mean(each, axis=0)
-        baseline = "0: weights that are not used"
-        found.measurements += measured(case, "change", change, everyone, baseline, {"weights": kind}, settings.draws)
-    most = float(found.per_example["change:uniform"].max())
-    # The largest of these texts is no estimate of anything beyond them: its ends are itself.
-    by = {"weights": "uniform"}
-    found.measurements.append(
-        Measurement("most_change", most, most, most, len(common), "0: weights that are not used", by)
-    )
+        _add_change(case, settings, kind, np.mean(each, axis=0), found)
+    found.measurements.append(_most_change("uniform", found))
     found.measurements += _needed(case, settings, right["own"], right["uniform"], common, "swap")
+    if len(case.subject.sites) > 1:
+        free = record(case.subject, case.tested, impose=UNIFORM_EVERYWHERE)
+        of_free = (free.predicted == case.gold).astype(float)
+        _add_accuracy(case, settings, EVERYWHERE, of_free, found)
+        changed = total_variation(case.standardised(free.log_probabilities[:, 0]), before)
+        _add_change(case, settings, EVERYWHERE, changed, found)
+        found.measurements.append(_most_change(EVERYWHERE, found))
+        found.measurements += _needed(case, settings, right["own"], of_free, common, "swap everywhere")
     own: Values = right["own"]
     return own
+
+
+def _add_accuracy(case: Case, settings: NecessitySettings, kind: str, right: Values, found: Findings) -> None:
+    everyone = np.ones(len(right), dtype=bool)
+    by = {"fit": "swapped", "weights": kind}
+    baseline = PRIOR if kind == "own" else "accuracy under its own weights"
+    found.per_example[f"accuracy:swapped:{kind}"] = right
+    found.measurements += measured(case, "accuracy", right, everyone, baseline, by, settings.draws)
+
+
+def _add_change(case: Case, settings: NecessitySettings, kind: str, change: Values, found: Findings) -> None:
+    everyone = np.ones(len(change), dtype=bool)
+    found.per_example[f"change:{kind}"] = change
+    found.measurements += measured(case, "change", change, everyone, UNUSED, {"weights": kind}, settings.draws)
+
+
+def _most_change(kind: str, found: Findings) -> Measurement:
+    """The largest of these texts, which is no estimate of anything beyond them: it has no interval."""
+    change = found.per_example[f"change:{kind}"]
+    return Measurement("most_change", float(change.max()), -np.inf, np.inf, len(change), UNUSED, {"weights": kind})
 
 
 def _needed(
@@ -168,14 +190,26 @@ def plan(case: Case, settings: NecessitySettings) -> list[Recipe]:
     """Other seeds, and every seed once more under each kind of weights that models are trained with."""
     if case.fits is None:
         return []
-    wanted = _recipes(case, settings)
-    return [*wanted["learned"][1:], *(recipe for kind in settings.retrained for recipe in wanted[kind])]
+    learned, *free = _recipes(case, settings).values()
+    return [*learned[1:], *(recipe for of_kind in free for recipe in of_kind)]
 
 
 def _recipes(case: Case, settings: NecessitySettings) -> dict[str, list[Recipe]]:
-    """The same seeds for each kind of weights; the first of the learned is the subject."""
+    """The same seeds for each kind of weights; the first of the learned is the subject.
+
+    Of a model with several attention sites uniform weights are imposed at all of them. One that reads the last state
+    of the last site would still attend elsewhere: it is not free of attention, and none is trained.
+    """
     learned = seed_recipes(case, settings.seeds)
-    free = {kind: [imposing(recipe, weights=kind) for recipe in learned] for kind in settings.retrained}
+    several = len(case.subject.sites) > 1
+    kinds = [kind for kind in settings.retrained if not several or kind not in FREE or kind == "uniform"]
+    free = {
+        kind: [
+            imposing(recipe, **(UNIFORM_EVERYWHERE if several and kind == "uniform" else {"weights": kind}))
+            for recipe in learned
+        ]
+        for kind in kinds
+    }
     return {"learned": learned, **free}
 
 
@@ -195,7 +229,7 @@ def _retrained(case: Case, settings: NecessitySettings, common: Values, found: F
         Measurement("headroom", *stats.two_way_interval(room), "0: no better than the prior", {"against": "retrained"})
     )
     on_dev: dict[str, float] = {}
-    for kind in settings.retrained:
+    for kind in [kind for kind in recipes if kind != "learned"]:
         places = [place for place in right["learned"] if place in right[kind]]
         if places:
             learned = np.stack([right["learned"][place] for place in places])
@@ -271,7 +305,14 @@ def _family(case: Case) -> str:
     else:
         encoder = f"{model['encoder']} encoder ({model['hidden']} hidden)"
         kind = f"{encoder}, {model['attention']} attention, {model['decoder']} decoder"
-    return f"{kind}; at most {recipe.training['epochs']} epochs over {texts:,} texts"
+    sites = len(case.subject.sites)
+    free = f"; without attention: uniform weights at all {sites} sites" if sites > 1 else ""
+    return f"{kind}; at most {recipe.training['epochs']} epochs over {texts:,} texts{free}"
+
+
+def _cost(case: Case, settings: NecessitySettings) -> int:
+    swaps = 2 if len(case.subject.sites) == 1 else 3  # its own weights, uniform ones, and uniform ones at every site
+    return swaps * len(case.tested) + to_try(case, 2 * settings.shuffles, len(case.tested))
 
 
 necessity = Check(
@@ -282,6 +323,6 @@ necessity = Check(
     baseline="the commonest label; the same model trained without learned attention",
     settings=NecessitySettings,
     measure=measure,
-    cost=lambda case, _: 2 * len(case.tested),
+    cost=_cost,
     plan=plan,
 )

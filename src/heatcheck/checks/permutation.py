@@ -14,6 +14,7 @@ from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.passes import to_try
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
@@ -155,5 +156,5 @@ permutation = Check(
     baseline="uniform weights, which no shuffle changes",
     settings=PermutationSettings,
     measure=measure,
-    cost=lambda case, _: len(case.examples),
+    cost=lambda case, settings: len(case.examples) + to_try(case, settings.repeats),
 )

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.checks.word_removals import (
     Order,
@@ -224,10 +225,11 @@ def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, na
 
 def _cost(case: Case, settings: PerturbationSettings) -> int:
     """At most, but for words of equal score, whose orders are several: what rankings share is read once."""
-    rankings = 2 * len(settings.explainers or RANKED) + settings.random_orders
+    explainers = settings.explainers or RANKED
+    rankings = 2 * len(explainers) + settings.random_orders
     lengths = [len(example.words) for example in case.examples[: settings.texts]]
     sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths if words > 1)
-    return 2 * len(settings.operators) * rankings * sizes
+    return 2 * len(settings.operators) * rankings * sizes + to_explain(case, explainers)
 
 
 perturbation = Check(
@@ -239,6 +241,7 @@ perturbation = Check(
     settings=PerturbationSettings,
     measure=measure,
     cost=_cost,
+    explains=lambda settings: settings.explainers or RANKED,
     default=False,  # hundreds of readings a text
     default_on=has_layers,
 )

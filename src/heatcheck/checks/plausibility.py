@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.passes import to_explain
 from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.data import Example
 from heatcheck.engine import Facts, stream
@@ -369,9 +370,7 @@ def _cost(case: Case, settings: PlausibilitySettings) -> int:
     """Forward passes of one text: none where nobody marked anything."""
     if not _has_rationales(case.examples):
         return 0
-    words = sum(len(example.words) for example in case.examples)
-    each = {"leave_one_out": words, "integrated_gradients": 2 * 50 * len(case.examples), RANDOM: 0}
-    return sum(each.get(name, 2 * len(case.examples)) for name in settings.explainers)
+    return to_explain(case, settings.explainers)
 
 
 plausibility = Check(

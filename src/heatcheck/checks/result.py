@@ -51,6 +51,15 @@ class CheckResult:
         return found[0]
 
 
+def explainers_of(settings: Any) -> list[str]:
+    """The explainers that a check's settings name, however they call them."""
+    found: list[str] = []
+    for name in ("explainers", "rivals", "explainer"):
+        value = getattr(settings, name, ())
+        found += [value] if isinstance(value, str) else list(value)
+    return found
+
+
 class Check(NamedTuple):
     """One question about a subject, in one file."""
 
@@ -61,10 +70,12 @@ class Check(NamedTuple):
     baseline: str
     settings: type  # a frozen dataclass; its defaults are the check's
     measure: Callable[[Case, Any], CheckResult]
-    cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan
+    cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan (checks/passes.py)
     default: bool = True  # False: run only when named
     default_on: Callable[[Subject], bool] | None = None  # of a subject: whether it need not be named there
     plan: Callable[[Case, Any], Sequence[Recipe]] = lambda _case, _settings: ()  # other fits it compares with
+    explains: Callable[[Any], Sequence[str]] = explainers_of  # by its settings: whose scores are in its cost
+    beside: Callable[[Case, Any], float] = lambda _case, _settings: 0.0  # seconds that are no passes, for --plan
     refits: bool = False  # True: without other fits it has nothing to say
 
 

@@ -1,7 +1,6 @@
 """Texts without some of their words, as rankings want them: each is read once, whichever of them ask for it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -12,7 +11,7 @@ from heatcheck.checks.case import Case
 from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.explainers import REMOVALS, Scores
-from heatcheck.explainers.removal import MASK
+from heatcheck.explainers.removal import delete, mask
 from heatcheck.training import predict
 
 Order: TypeAlias = list[int]  # word places, most important first
@@ -75,16 +74,17 @@ def mean_of_orders(
 
 
 def take_out(example: Example, places: Places, operator: str, read: Places = frozenset()) -> Example:
-    """The example without these words. Where none of those that a subject reads would be left, it is one unknown word.
+    """The example without these words. Where none of those that a subject reads would be left, it is one masked word.
 
-    >>> take_out(Example("a", "not bad"), frozenset({0, 1}), "deletion", frozenset({0, 1})).text
+    >>> take_out(Example("a", "not bad"), frozenset({0, 1}), "deletion", frozenset({0, 1})).masked_text
     '<unk>'
-    >>> take_out(Example("a", "not bad"), frozenset({0, 1}), "masking", frozenset({0, 1})).text
+    >>> take_out(Example("a", "not bad"), frozenset({0, 1}), "masking", frozenset({0, 1})).masked_text
     '<unk> <unk>'
     """
-    left = REMOVALS[operator](example, places)
-    nothing = operator == "deletion" and read and read <= places  # a text needs a token
-    return replace(left, text=MASK) if nothing else left
+    if operator == "deletion" and read and read <= places:  # a text needs a token
+        first = min(read)
+        return delete(mask(example, {first}), {place for place in range(len(example.words)) if place != first})
+    return REMOVALS[operator](example, places)
 
 
 def read_without(

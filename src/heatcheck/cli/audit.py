@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heatcheck.cli.fail_if import conditions, holding
-from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Workers, cluster_of, pairs
+from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Units, Workers, cluster_of, pairs
 from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
@@ -38,8 +38,8 @@ def audit(
     split: Annotated[
         str | None,
         typer.Option(
-            help="train, dev, test or all.",
-            show_default="test; all rows of a file without splits that the model was not trained on",
+            help="train, dev, test or all; all but test keep rows that the model was trained on.",
+            show_default="test, or all rows of other data without splits, less those it was trained on",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
@@ -61,6 +61,7 @@ def audit(
             help="For hf: what its outputs mean, in their order, comma-separated.", show_default="as the model says"
         ),
     ] = None,
+    units: Units = "words",
     workers: Workers = 0,
     engine: Engine = "here",
     fail_if: Annotated[
@@ -129,6 +130,7 @@ def audit(
         "refit": refit,
         "train": train,
         "vectors": vectors,
+        "units": units,
     }
     if out is not None and out.exists():
         raise BadInput(f"output folder {out} exists: choose another name with --out, or delete it.")
@@ -183,6 +185,8 @@ def decisive(planned: "Plan") -> dict[str, Any]:
     }
     if planned.case.subject.id.startswith("hf:"):
         found["labels"] = planned.case.labels  # which the user may have named
+    if planned.units != "words":
+        found["units"] = planned.units
     return found
 
 
@@ -233,6 +237,8 @@ def write(
         found.about["card"],
         made_with or {},
     ]
+    if found.left_out:
+        decides.append(found.left_out)
     folder = out or STORE / "audits" / content_id({"audit": decides})
     if out is None and folder.is_dir():
         shutil.rmtree(folder)  # the same audit, made again

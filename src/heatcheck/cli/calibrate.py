@@ -79,14 +79,17 @@ def _say(found: "Calibration") -> None:
         [
             count.line,
             *map(str, (count.decided, count.right, count.wrong, count.unclear)),
+            f"{count.controls_right} of {count.controls}" if count.controls else "",
             f"{count.bound:.3f}" if count.decided else "",
             f"{count.moot} of {count.moot + count.moot_missed}" if count.moot + count.moot_missed else "",
             str(count.not_asserted or ""),
         ]
         for count in found.counts
     ]
-    columns = ["line", "decided", "right", "wrong", "unclear", "right, at least", "moot and unclear", "not asserted"]
-    show.table(columns, rows, "The card against what is known (at least: one-sided 95% Clopper–Pearson bound)")
+    columns = ["line", "decided", "right", "wrong", "unclear", "controls all right", "at least"]
+    columns += ["moot and unclear", "not asserted"]
+    title = "The card against what is known (at least: one-sided 95% Clopper–Pearson bound on the share of controls)"
+    show.table(columns, rows, title)
     if found.faults:
         typer.echo("\nNot right:")
     for fault in found.faults:

@@ -7,6 +7,7 @@ from heatcheck.checks import Measurement
 
 AGAINST = {
     "swap": "this model under uniform weights",
+    "swap everywhere": "this model under uniform weights at every attention site",
     "closed form": "the best of its family without attention, in closed form",
     "retrained": "models trained without learned attention",
 }
@@ -26,6 +27,7 @@ def in_words(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _of_necessary(measurements: Sequence[Measurement]) -> Iterator[Said]:
+    several = any(m.by.get("against") == "swap everywhere" for m in measurements)
     for place, m in enumerate(measurements):
         if m.name == "most_change" and place == 0:
             yield m, f"largest change of a probability under uniform weights = {m.value:.2g}, n = {m.n:,}"
@@ -33,7 +35,8 @@ def _of_necessary(measurements: Sequence[Measurement]) -> Iterator[Said]:
             free = f", {m.by['free']} weights" if "free" in m.by else ""
             counted = "seeds" if m.by["against"] == "retrained" else "texts"
             read = f" ({m.baseline})" if place == 0 else ""
-            yield m, f"N against {AGAINST[m.by['against']]}{free} = {interval(m)}, n = {m.n:,} {counted}{read}"
+            alone = " at the heatmap's site alone (decides nothing)" if several and m.by["against"] == "swap" else ""
+            yield m, f"N against {AGAINST[m.by['against']]}{alone}{free} = {interval(m)}, n = {m.n:,} {counted}{read}"
         elif m.name == "headroom" and "against" in m.by:
             yield m, f"accuracy above the commonest label's share = {interval(m)}, n = {m.n:,}"
     for fit, words in FITS.items():
@@ -88,12 +91,19 @@ def _out_of_context(measurements: Sequence[Measurement]) -> Iterator[Said]:
             yield m, f"G, {GUIDES[m.by['guide']]} = {interval(m)}, n = {m.n:,} {counted} ({read})"
         elif m.name == "headroom" and "guide" in m.by:
             yield m, f"headroom, the model over unweighted words = {interval(m)}, n = {m.n:,}"
+        elif m.name == "lasts":
+            yield m, f"headroom that endless training texts to count words in would leave = {interval(m)}"
         elif m.name == "carries":
             yield m, f"what the words say by themselves, over the commonest label = {interval(m)}, n = {m.n:,}"
     for guide, words in GUIDES.items():
         found = [m for m in measurements if m.name == "accuracy" and m.by.get("guide") == guide]
         if found:
             yield found[0], f"accuracy by {words}: {_each(found, 'weights')}"
+    ways = {"weighted": "with the weights", "unweighted": "without any"}
+    found = [m for m in measurements if m.name in ways]
+    if found:
+        each = ", ".join(f"{ways[m.name]} {interval(m)} ({m.by['reading']})" for m in found)
+        yield found[0], f"accuracy of the best way to read the words: {each}"
     beside = {"base_accuracy": "the model", "prior": "always saying the commonest label"}
     found = [m for m in measurements if m.name in beside]
     if found:

@@ -15,6 +15,9 @@ DataDir = Annotated[
         "--data-dir", help="Folder with corpora such as sst.jsonl.gz.", envvar="HEATCHECK_DATA", show_default="data"
     ),
 ]
+Units = Annotated[
+    str, typer.Option(help="Units that get a score: words, or tokens (the pieces of a Hugging Face tokenizer).")
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one.")]
 Settings = Annotated[
     list[str] | None,

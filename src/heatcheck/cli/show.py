@@ -62,6 +62,8 @@ def fit_in_words(fit: "Fit") -> None:
         rows.append([f"F1 ({fit.subject.labels[-1]})", f"{test.f1:.3f}", "", "", of_bag("f1")])
     columns = ["", "test", "95% interval", "always the commonest label", "bag of words"]
     table(columns, rows, f"{test.n:,} test examples")
+    if "not_fitted" in bag:
+        typer.echo(f"No bag of words beside it: {str(bag['not_fitted']).rstrip('.')}.")
     recipe = fit.subject.recipe
     if recipe and recipe.training["select_split"] == "test":
         typer.echo("The kept epoch is the best on test, as was published: these scores are optimistic.")
@@ -79,7 +81,10 @@ def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str,
         "split": audit.split,
         "n": audit.n,
         "available": audit.available,
+        "left_out": dict(audit.left_out),
+        "training_rows": audit.about.get("training rows"),
         "accuracy": audit.accuracy,
+        "units": audit.about.get("units", "words"),
         "logit_scale": audit.card.logit_scale,
         "card": [line_facts(line) for line in audit.card.lines],
         "across": line_facts(audit.card.across),
@@ -103,7 +108,12 @@ def card(audit: "Audit") -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
-    console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split})\n", style="dim")
+    units = audit.about.get("units", "words")
+    scored = "" if units == "words" else f"; scores are of {units}"
+    console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}", style="dim")
+    if said := audit.about.get("training rows"):
+        console.print(said)
+    console.print("")
     console.print(_lines(audit.card.lines))
     console.print("\nApart from these, about other models:\n", style="dim")
     console.print(_lines([audit.card.across]))
@@ -254,15 +264,18 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
     facts = []
     for one in planned:
         costs = one.costs()
-        fits = plan_fits(one, max((cost.seconds / cost.passes for cost in costs if cost.passes), default=0.0))
+        fits = plan_fits(one, one.seconds_a_pass)
         checked = [cost._asdict() for cost in costs]
         n, fitted = len(one.case.examples), [fit._asdict() for fit in fits]
-        facts.append({"subject": one.name, "n": n, "split": one.split, "checks": checked, "fits": fitted})
+        rows_of = {"split": one.split, "available": one.available, "left_out": dict(one.rows.left_out)}
+        facts.append({"subject": one.name, "n": n, **rows_of, "checks": checked, "fits": fitted})
         if as_json_too:
             continue
         rows = [[cost.check, f"{cost.passes:,}", f"{cost.seconds:,.0f}", cost.question] for cost in costs]
         title = f"{n:,} of {one.available:,} examples of {one.corpus.name} ({one.split})"
         table(["check", "forward passes", "seconds here, about", "question"], rows, title)
+        if one.rows.said:
+            typer.echo(one.rows.said)
         _fits(fits, workers)
     if as_json_too:
         as_json(facts[0] if len(facts) == 1 else facts)

@@ -157,7 +157,7 @@ def _watch(plan: "Plan", workers: int) -> Watch:
     from heatcheck.training import share_done
 
     costs = plan.costs()
-    fits = plan_fits(plan, max((cost.seconds / cost.passes for cost in costs if cost.passes), default=0.0))
+    fits = plan_fits(plan, plan.seconds_a_pass)
     at_once = min(max(1, workers), max(1, len(fits)))
     store = plan.case.fits.store if plan.case.fits is not None else None
     return Watch(

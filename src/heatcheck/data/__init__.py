@@ -28,6 +28,7 @@ from heatcheck.data.planted import (
 )
 from heatcheck.data.preparation import PREPARATIONS, Preparation, prepare
 from heatcheck.data.reviews import reviews
+from heatcheck.data.seen import Seen, seen_in
 from heatcheck.data.sentences import sentence_of
 from heatcheck.data.sequences import (
     bigram_flip,
@@ -57,6 +58,7 @@ __all__ = [
     "Corpus",
     "Example",
     "Preparation",
+    "Seen",
     "Split",
     "Task",
     "Vectors",
@@ -73,6 +75,7 @@ __all__ = [
     "read_frame",
     "read_lists",
     "read_vectors",
+    "seen_in",
     "sentence_of",
     "texts_of",
     "tokenize",

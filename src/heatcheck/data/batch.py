@@ -14,7 +14,8 @@ class Batch:
     `valid` tokens are read by the encoder; `scored` ones get a score (no padding, no start or end mark, no
     question). `word` says which word of the text a token belongs to, -1 for none. `gold` is -100 where there
     is nothing to decide. `options` are the labels each example may have; None = any. `aligned` are the tokens that the
-    data links to each word to be written; None = it links none.
+    data links to each word to be written; None = it links none. `masked` tokens stand in the place of a hidden word;
+    None = no word is hidden.
     """
 
     ids: tuple[str, ...]  # imposed weights, caches and random streams are keyed by these
@@ -26,6 +27,7 @@ class Batch:
     marks: Mapping[str, Bool[Tensor, "example token"]]
     options: Bool[Tensor, "example label"] | None = None
     aligned: Bool[Tensor, "example decision token"] | None = None
+    masked: Bool[Tensor, "example token"] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

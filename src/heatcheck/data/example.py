@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from heatcheck.data.tokens import split_words
+from heatcheck.data.tokens import MASKED, split_words, word_spans
 from heatcheck.errors import BadInput
 
 SplitName = Literal["train", "dev", "test"]
+Span: TypeAlias = tuple[int, int, int]  # 0 for the text or 1 for its pair, first character, first one after
 SPLITS: tuple[SplitName, ...] = ("train", "dev", "test")
 
 
@@ -21,6 +22,10 @@ class Example:
     `marks` are over `words`: a human rationale, impermissible words, … `options` are the labels this example may
     have, such as the entities of its own passage; None = all of the task's. Where the second text is to be written
     from the first, `alignment` links words of the two: pairs of (word of `text`, word of `text_pair`), from 0.
+
+    Words are what stands between spaces of the text, unless `spans` says where they stand: a subject that scores both
+    texts, or reads a script without spaces, cuts its examples so. Words that are `masked`, by number, are hidden from
+    the subject; the text stays as it was written.
 
     >>> Example("a", "not bad", label=1, marks={"rationale": (True, True)}).words
     ('not', 'bad')
@@ -33,11 +38,39 @@ class Example:
     marks: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
     options: tuple[int, ...] | None = None
     alignment: tuple[tuple[int, int], ...] | None = None
+    spans: tuple[Span, ...] | None = None
+    masked: tuple[int, ...] = ()  # ascending
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The text cut at each space: what marks and scores are counted over."""
-        return tuple(split_words(self.text))
+        """The text cut at each space, or as `spans` say: what marks and scores are counted over."""
+        if self.spans is None:
+            return tuple(split_words(self.text))
+        return tuple(self.texts[which][start:end] for which, start, end in self.spans)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text, and its pair where it has one."""
+        return (self.text,) if self.text_pair is None else (self.text, self.text_pair)
+
+    @property
+    def places(self) -> tuple[Span, ...]:
+        """Where each word stands."""
+        return tuple((0, *span) for span in word_spans(self.text)) if self.spans is None else self.spans
+
+    @property
+    def masked_text(self) -> str:
+        """The text as a subject reads it that knows words only: each masked word is an unknown one.
+
+        >>> Example("a", "not so bad", masked=(1,)).masked_text
+        'not <unk> bad'
+        """
+        if not self.masked:
+            return self.text
+        places, text = self.places, self.text
+        for which, start, end in (places[number] for number in reversed(self.masked)):
+            text = text[:start] + MASKED + text[end:] if which == 0 else text
+        return text
 
     def facts(self) -> dict[str, Any]:
         """As JSON has it, without what is not known.
@@ -45,12 +78,16 @@ class Example:
         >>> Example("a", "not bad", label=1).facts()
         {'id': 'a', 'text': 'not bad', 'label': 1}
         """
-        return {name: value for name, value in vars(self).items() if value not in (None, {})}  # asdict copies each mark
+        known = {
+            name: value for name, value in vars(self).items() if value not in (None, {})
+        }  # asdict copies each mark
+        return known if self.masked else {name: value for name, value in known.items() if name != "masked"}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "Example":
         """What `facts` gave, read from JSON, which knows no tuples."""
         label, options, alignment = facts.get("label"), facts.get("options"), facts.get("alignment")
+        spans = facts.get("spans")
         if not (isinstance(facts["id"], str) and isinstance(facts["text"], str)):
             raise TypeError("an example's id and text are texts")
         return cls(
@@ -61,6 +98,8 @@ class Example:
             {name: tuple(marked) for name, marked in facts.get("marks", {}).items()},
             None if options is None else tuple(options),
             None if alignment is None else tuple((source, target) for source, target in alignment),
+            None if spans is None else tuple((which, start, end) for which, start, end in spans),
+            tuple(facts.get("masked", ())),
         )
 
 
@@ -81,6 +120,8 @@ class Split:
                 fields.append(list(example.options))
             if example.alignment is not None:
                 fields.append({"alignment": example.alignment})
+            if example.spans is not None or example.masked:
+                fields.append({"spans": example.spans, "masked": example.masked})
             digest.update(json.dumps(fields).encode() + b"\n")
         return digest.hexdigest()[:12]
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from heatcheck.errors import UnknownName
 
+MASKED = "<unk>"  # what a masked word reads to a subject that knows words only
 # Clitics stand apart as in the Penn treebank (do n't, it 's), because pretrained vectors were made that way.
 _PIECE = re.compile(r"[^\W_]+(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|[^\W_]+|[^\w\s]+|_+", re.IGNORECASE)
 
@@ -14,7 +15,7 @@ def _spaces(word: str) -> list[str]:
 
 
 def _words(word: str) -> list[str]:
-    return [word] if word == "<unk>" else _PIECE.findall(word)  # a masked word stays one token
+    return [word] if word == MASKED else _PIECE.findall(word)  # a masked word stays one token
 
 
 _SPACES = str.maketrans("\t\n\r\f\v", "     ")
@@ -27,6 +28,19 @@ def split_words(text: str) -> list[str]:
     ['not', 'so', 'bad']
     """
     return text.translate(_SPACES).split(" ")  # not str.split(): a no-break space is part of a word
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each of these words stands: its first character, and the first one after it.
+
+    >>> word_spans("not so\\nbad")
+    [(0, 3), (4, 6), (7, 10)]
+    """
+    found, start = [], 0
+    for word in split_words(text):
+        found.append((start, start + len(word)))
+        start += len(word) + 1
+    return found
 
 
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {"spaces": _spaces, "words": _words}

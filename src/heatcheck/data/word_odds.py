@@ -4,14 +4,17 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
+from scipy.special import chdtrc, xlogy
 
+from heatcheck import stats
 from heatcheck.errors import BadInput
 
 TIE = 1e-9  # sums that differ by less are the same
+FALSE = 0.05  # the share of words, among those that are said to tell a label, that may do so by chance
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,25 @@ class WordOdds:
     place: Mapping[str, int]
     log_odds: Float[np.ndarray, "word label"]
     texts: Int[np.ndarray, " label"]
+    telling: Bool[np.ndarray, " word"]  # its texts are surely spread over the labels otherwise than all texts are
+
+    def readings(self) -> dict[str, "WordOdds"]:
+        """Ways to read the same counts, by name: all log-odds, those of telling words, one vote of each telling word.
+
+        Counts are noisy, and a text has many words that say nothing: their noise can drown the one word that does.
+
+        >>> texts = [["good", "film"], ["bad", "film"]] * 50 + [["bad", "one"]]
+        >>> odds = count_word_odds(texts, np.array([1, 0] * 50 + [0]), 2)
+        >>> [read.of(["one", "good"]).round(1).tolist() for read in odds.readings().values()]
+        [[[0.4, -0.7], [-3.9, 0.7]], [[0.0, 0.0], [-3.9, 0.7]], [[0.0, 0.0], [0.0, 1.0]]]
+        """
+        told = np.where(self.telling[:, None], self.log_odds, 0.0)
+        votes = self.telling[:, None] & (np.arange(len(self.texts)) == self.log_odds.argmax(1)[:, None])
+        return {
+            "log-odds": self,
+            "telling words": replace(self, log_odds=told),
+            "votes of telling words": replace(self, log_odds=votes.astype(float)),
+        }
 
     def of(self, words: Sequence[str]) -> Float[np.ndarray, "token label"]:
         """A row a word, in their order; zeros for a word that was never counted, which says nothing."""
@@ -82,4 +104,19 @@ def count_word_odds(
     rate = counts[:, seen] / of_label[seen] + smoothing * seen.sum() / of_label.sum()
     table = np.zeros_like(counts)
     table[:, seen] = np.log(rate) - np.log(rate.mean(1, keepdims=True))
-    return WordOdds(place, table, of_label)
+    differs = stats.benjamini_hochberg(_by_chance(counts[:, seen], of_label[seen])) <= FALSE
+    return WordOdds(place, table, of_label, differs)
+
+
+def _by_chance(
+    counts: Float[np.ndarray, "word label"], of_label: Int[np.ndarray, " label"]
+) -> Float[np.ndarray, " word"]:
+    """The p-value of each word by the likelihood-ratio test: do as many texts of every label have it?"""
+    if len(of_label) < 2:
+        return np.ones(len(counts))
+    expected = counts.sum(1, keepdims=True) / of_label.sum() * of_label
+    without, expected_without = of_label - counts, of_label - expected
+    # 0 · ln(0/0) is 0: a word of every text, whose texts without it are expected to be none.
+    of_absent = xlogy(without, np.divide(without, expected_without, out=np.ones_like(without), where=without > 0))
+    ratio = 2 * (xlogy(counts, counts / expected) + of_absent).sum(1)
+    return np.asarray(chdtrc(len(of_label) - 1, np.maximum(ratio, 0.0)))

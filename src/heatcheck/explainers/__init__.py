@@ -30,7 +30,8 @@ from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
 from heatcheck.explainers.weight_factor import gradient_contains_weight
-from heatcheck.models import Seq2Seq, Subject, load
+from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision
+from heatcheck.training import pick_device
 
 __all__ = [
     "EXPLAINERS",
@@ -118,26 +119,34 @@ def explain(
     by: Sequence[str] | str = ("attention", "gradient", "leave_one_out"),
     text_pair: str | None = None,
     seed: int = 0,
+    device: str = "auto",
+    units: str = "words",
 ) -> Explanation:
     """Each explainer's score for each word of one text; None where it gives a word none.
 
+    A transformer gives scores to the words of both texts, and to pieces of its tokenizer where a script has no spaces.
     Explainers of a probability (leave-one-out, gradients and others) show the model's own. An audit ranks by a
     standardised one (docs/card.md), so that a model and a more confident twin of it are judged alike.
+
+    Args:
+        device: where a model that is named is loaded; `auto`: a GPU where there is one.
+        units: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
 
     >>> from heatcheck.models import load
     >>> explain(load("known:reader@planted_contrast"), "but dull", by=["attention"])["attention"][1][0]
     'dull'
     """
     if isinstance(subject, str | Path):
-        subject = load(subject)
+        subject = load(subject, device=str(pick_device(device)))
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(f"{subject.id} was trained with imposed weights: it has no heatmap of its own to explain with.")
     if isinstance(subject, Seq2Seq):
         raise BadInput(
             f"{subject.id} writes texts, and words are scored for a label: docs/sequences.md says how to ask it."
         )
+    require_one_decision(subject, "a heatmap")
     by = by.split(",") if isinstance(by, str) else by
-    example = Example("text", text, text_pair)
+    (example,) = in_units(subject, [Example("text", text, text_pair)], units)
     if len(example.words) > MAX_WORDS:
         raise BadInput(f"the text has {len(example.words):,} words; one at a time it may have {MAX_WORDS:,}.")
     found = {name: explain_one(subject, [example], name, seed=seed) for name in by}

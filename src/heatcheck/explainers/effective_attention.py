@@ -16,7 +16,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import HasLayers, Run, Site, Subject, require_layers
+from heatcheck.models import HasLayers, Run, Site, Subject, require_layers, visible
 from heatcheck.stats.span import Projected, onto_span
 
 
@@ -32,17 +32,16 @@ def effective_weights(subject: HasLayers, batch: Batch, site: Site, *, read_out_
     parts = {part: Site(part, site.where) for part in ("attention", "score", "value")}
     run = subject.run(batch, want=list(parts.values()))
     weights, values = run.parts[parts["attention"]], run.parts[parts["value"]]
-    visible = _visible(run.parts[parts["score"]], batch)
+    seen = _visible(run.parts[parts["score"]], batch)
     if read_out_only:
-        weights, visible = _one_row(weights, run), _one_row(visible, run)
+        weights, seen = _one_row(weights, run), _one_row(seen, run)
     precision = float(torch.finfo(values.dtype).eps)
-    return onto_span(_array(weights), _array(values), visible.cpu().numpy(), precision=precision)
+    return onto_span(_array(weights), _array(values), seen.cpu().numpy(), precision=precision)
 
 
 def _visible(scores: Float[Tensor, "example head query key"], batch: Batch) -> Bool[Tensor, "example head query key"]:
-    """What the mask lets through: a masked score is as low as its type goes, or nearly."""
-    seen = scores > torch.finfo(scores.dtype).min / 2
-    return seen & batch.valid[:, None, None, :] & batch.valid[:, None, :, None]
+    """What the mask lets through, of what is a text."""
+    return visible(scores) & batch.valid[:, None, None, :] & batch.valid[:, None, :, None]
 
 
 def _one_row(rows: Tensor, run: Run) -> Tensor:

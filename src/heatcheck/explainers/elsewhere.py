@@ -25,15 +25,22 @@ def from_file(path: Path | str) -> Explainer:
         if not wanted.keys() & found.keys():
             some = ", ".join(list(found)[:3])
             raise BadInput(f"{path}: none of its ids ({some}, …) is an id of the data.")
-        for name, (where, scores) in found.items():
-            if name in wanted and len(scores) != len(wanted[name].words):
-                raise BadInput(
-                    f"{where}: {len(scores)} scores for {name!r}, whose text has {len(wanted[name].words)} words "
-                    "(cut at each plain space)."
-                )
-        return [found[e.id][1] if e.id in found else f"no scores in {path.name}" for e in examples]
+        return [_fitting(e, *found[e.id]) if e.id in found else f"no scores in {path.name}" for e in examples]
 
     return Explainer(f"file:{path}", f"scores read from {path.name}", signed=False, explain=explain)
+
+
+def _fitting(example: Example, where: str, scores: np.ndarray) -> np.ndarray:
+    """One score a word; scores of the first text alone leave the words of the second without any."""
+    second = sum(which for which, _, _ in example.spans or ())
+    if len(scores) == len(example.words) - second:
+        return np.concatenate([scores, np.full(second, np.nan)])
+    if len(scores) == len(example.words):
+        return scores
+    how = "cut at each plain space" if example.spans is None else "as this model's scores are cut"
+    raise BadInput(
+        f"{where}: {len(scores)} scores for {example.id!r}, whose text has {len(example.words)} words ({how})."
+    )
 
 
 def check_ids(path: Path | str, known: Sequence[str]) -> None:

@@ -62,6 +62,7 @@ def repeated(batch: Batch, times: int) -> Batch:
         gold=None if batch.gold is None else again(batch.gold),
         marks={name: again(tensor) for name, tensor in batch.marks.items()},
         options=None if batch.options is None else again(batch.options),
+        masked=None if batch.masked is None else again(batch.masked),
     )
 
 

@@ -1,32 +1,68 @@
 """Taking words out of a text: an example to another example. Each way is named in the results that use it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from heatcheck.data import Example
-from heatcheck.data.vocabulary import SPECIAL, UNKNOWN
-
-MASK = SPECIAL[UNKNOWN]  # a word no vocabulary knows
 
 
 def delete(example: Example, places: Collection[int]) -> Example:
-    """The text without these words.
+    """The text without these words. Each takes one space beside it along; a line break or a tab stays.
 
     >>> delete(Example("a", "not so bad"), {1}).text
     'not bad'
+    >>> delete(Example("a", "Good?\\nNot so"), {1}).text
+    'Good?\\nso'
     """
-    kept = [word for place, word in enumerate(example.words) if place not in places]
-    return replace(example, text=" ".join(kept), marks={})
+    stand = example.places
+    texts, moved = [], []
+    for which, text in enumerate(example.texts):
+        words = [(start, end, place not in places) for place, (of, start, end) in enumerate(stand) if of == which]
+        left, spans = _without(text, words)
+        texts.append(left)
+        moved += [(which, *span) for span in spans]
+    kept = [place for place in range(len(stand)) if place not in places]
+    return replace(
+        example,
+        text=texts[0],
+        text_pair=example.text_pair if len(texts) == 1 else texts[1],
+        marks={},
+        spans=None if example.spans is None else tuple(moved),
+        masked=tuple(number for number, place in enumerate(kept) if place in example.masked),
+    )
+
+
+def _without(text: str, words: Sequence[tuple[int, int, bool]]) -> tuple[str, list[tuple[int, int]]]:
+    """What is left of a text of words (first character, first one after, whether it stays), and where words stand."""
+    if not words:
+        return text, []
+    left, spans = text[: words[0][0]], list[tuple[int, int]]()
+    between: list[str] = []  # what stood beside the words that went, since the last that stays
+    last = words[0][0]
+    for start, end, stays in words:
+        between.append(text[last:start])
+        last = end
+        if stays:
+            left += max(between, key=_weight) if spans else ""
+            spans.append((len(left), len(left) + end - start))
+            left += text[start:end]
+            between = []
+    return left + text[last:], spans
+
+
+def _weight(between: str) -> tuple[bool, int]:
+    """Which of two things that stood between words is to stay: a line break rather than a space or nothing."""
+    return bool(between.strip(" ")), len(between)
 
 
 def mask(example: Example, places: Collection[int]) -> Example:
-    """The text with these words made unknown.
+    """The same text with these words hidden: a subject reads its mask, or an unknown word, in place of each.
 
-    >>> mask(Example("a", "not so bad"), {1}).text
-    'not <unk> bad'
+    >>> masked = mask(Example("a", "not so bad"), {1})
+    >>> masked.text, masked.masked_text
+    ('not so bad', 'not <unk> bad')
     """
-    kept = [MASK if place in places else word for place, word in enumerate(example.words)]
-    return replace(example, text=" ".join(kept), marks={})
+    return replace(example, masked=tuple(sorted({*example.masked, *places})), marks={})
 
 
 REMOVALS: dict[str, Callable[[Example, Collection[int]], Example]] = {"deletion": delete, "masking": mask}

@@ -67,7 +67,10 @@ def _gradient_without(
     """
 
     def take(weights: Float[Tensor, "example head query key"]) -> Tensor:
-        return weights.detach().masked_fill(without[:, None, None, :], 0.0)
+        held = weights.detach()
+        if held.shape[-1] != without.shape[-1]:  # its keys are not the tokens: nothing is taken, so nothing vanishes
+            return held
+        return held.masked_fill(without[:, None, None, :], 0.0)
 
     def largest_logit(run: Run) -> Float[Tensor, " example"]:
         return run.logits[:, 0].double().amax(-1)

@@ -1,6 +1,6 @@
 """Subjects: the contract, the classifiers, the models whose answer is known, and how they are saved."""
 
-from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights
+from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights, visible
 from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
 from heatcheck.models.encoder import Encoder
 from heatcheck.models.encoding import unknown_words
@@ -21,9 +21,11 @@ from heatcheck.models.parts import (
     name_of_keys,
     readable_keys,
     require_layers,
+    require_one_decision,
     require_words,
     token_weights,
     uniform_edits,
+    uniform_everywhere,
 )
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Responds, Response, response
@@ -32,6 +34,7 @@ from heatcheck.models.stepped import KnowsItsStep
 from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
 from heatcheck.models.trainable import Trainable
 from heatcheck.models.twins import KnowsItsTwins
+from heatcheck.models.units import UNITS, CutsTexts, in_units, name_units
 from heatcheck.models.wrapping import wrap
 
 __all__ = [
@@ -40,9 +43,11 @@ __all__ = [
     "ENCODERS",
     "KNOWN_ANSWERS",
     "NO_EDITS",
+    "UNITS",
     "AttendsToParts",
     "Classifier",
     "ClassifierSettings",
+    "CutsTexts",
     "Edit",
     "Edits",
     "Encoder",
@@ -68,23 +73,28 @@ __all__ = [
     "differentiate",
     "has_layers",
     "heat_sites",
+    "in_units",
     "load",
     "load_folder",
     "log_odds_weights",
     "make_classifier",
     "masked_softmax",
     "name_of_keys",
+    "name_units",
     "of_first_decision",
     "readable_keys",
     "require_layers",
+    "require_one_decision",
     "require_words",
     "response",
     "save",
     "token_log_odds",
     "token_weights",
     "uniform_edits",
+    "uniform_everywhere",
     "uniform_weights",
     "unknown_words",
+    "visible",
     "with_labels",
     "word_log_odds",
     "wrap",

@@ -39,6 +39,20 @@ def softmax_within(
     return weights * some[:, None]
 
 
+HIDDEN = (
+    -9000.0
+)  # masks are written as −10⁴, −10⁹, −∞ or the lowest number there is; no score of a model's own is so low
+
+
+def visible(scores: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
+    """Where scores, as they go into the softmax, are not masked.
+
+    >>> visible(torch.tensor([3.0, -50.0, -1e4, torch.finfo(torch.float32).min, -torch.inf]))
+    tensor([ True,  True, False, False, False])
+    """
+    return scores > HIDDEN
+
+
 def uniform_weights(scored: Bool[Tensor, "example key"]) -> Float[Tensor, "example 1 1 key"]:
     """The same weight for each scored key.
 

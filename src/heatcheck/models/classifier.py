@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heatcheck.data import Batch, Example, Vocabulary
+from heatcheck.data import Batch, Example, Seen, Vocabulary
 from heatcheck.data.vocabulary import PAD
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.attention import ATTENTIONS
@@ -111,6 +111,7 @@ class Classifier(nn.Module):
         self.labels = tuple(labels)
         self.settings = settings
         self.recipe = recipe
+        self.seen: Seen | None = None
         self.embed = self._embedding(vectors)
         self.dropout = nn.Dropout(settings.dropout)
         # Not persistent: it is no weight, so neither checkpoints nor folders without it differ.

@@ -25,7 +25,7 @@ def encode_words(
     ends: bool = True,
 ) -> Batch:
     """`inputs` are `tokens` and, for two segments, `question`; with `ends` each has a mark before and after it."""
-    found = [vocabulary.look_up(example.text) for example in examples]
+    found = [vocabulary.look_up(example.masked_text) for example in examples]
     for example, (numbers, _) in zip(examples, found, strict=True):
         if not numbers:
             raise BadInput(f"example {example.id}: its text has no token.")

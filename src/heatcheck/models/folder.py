@@ -4,6 +4,7 @@ model.safetensors     the weights
 config.json           what it is, its labels and its recipe
 vocabulary.json       its words
 log_odds.safetensors  what a bag-of-words model of the same texts says of each word; older folders have none
+seen.safetensors      fingerprints of the texts it was trained on, never a text; older folders have none
 training.jsonl        one line an epoch, written by the training loop
 
 A model that writes one text from another has no table of log-odds, but two vocabularies:
@@ -24,7 +25,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from heatcheck.data import TOKENIZERS, Vocabulary
+from heatcheck.data import TOKENIZERS, Seen, Vocabulary
+from heatcheck.data.seen import SEEN
 from heatcheck.data.vocabulary import SPECIAL
 from heatcheck.engine import read_json, write_json
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, NotSupported
@@ -36,13 +38,17 @@ from heatcheck.models.trainable import Trainable
 
 FORMAT = 1
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
-LOG_ODDS = "log_odds.safetensors"
+LOG_ODDS, FINGERPRINTS = "log_odds.safetensors", "seen.safetensors"
 TARGET_WORDS = "target_vocabulary.json"
 NETWORK = "transformer"
 
 
 def save(subject: Trainable, folder: Path) -> None:
     """Writes the folder's files; the caller decides whether the folder appears (engine.whole_folder)."""
+    if subject.seen is not None:
+        save_file(
+            {split: torch.from_numpy(of) for split, of in subject.seen.fingerprints.items()}, folder / FINGERPRINTS
+        )
     if not isinstance(subject, Classifier | Seq2Seq):
         _save_transformer(subject, folder)
         return
@@ -97,7 +103,14 @@ def load_folder(folder: Path, *, device: str = "cpu") -> Trainable:
         raise BadInput(f"no model folder {folder}: train one with `heatcheck train TASK --out {folder}`.")
     config = read_json(folder / CONFIG)
     if isinstance(config, dict) and (config.get("kind"), config.get("format")) == ("transformer", FORMAT):
-        return _load_transformer(folder, config, device)
+        subject = _load_transformer(folder, config, device)
+    else:
+        subject = _load_own(folder, config, device)
+    subject.seen = _seen(folder)
+    return subject
+
+
+def _load_own(folder: Path, config: Any, device: str) -> Trainable:
     subject = _build(folder, config, read_json(folder / WORDS))
     try:
         weights = load_file(folder / WEIGHTS)
@@ -136,6 +149,18 @@ def _log_odds(folder: Path, subject: Classifier) -> Tensor | None:
             raise ValueError(f"its table has shape {tuple(table.shape)}")
         return table
     except (SafetensorError, KeyError, ValueError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise BrokenFolder(f"{path} is truncated or of another model: {reason}") from None
+
+
+def _seen(folder: Path) -> Seen | None:
+    path = folder / FINGERPRINTS
+    if not path.is_file():
+        return None
+    try:
+        found = load_file(path)
+        return Seen({split: found[split].numpy() for split in SEEN})
+    except (SafetensorError, KeyError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise BrokenFolder(f"{path} is truncated or of another model: {reason}") from None
 

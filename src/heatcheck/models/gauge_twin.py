@@ -186,4 +186,5 @@ def _simplest(subject: Classifier, _: WordTable, targets: Float[Tensor, "word co
     }
     twin.load_state_dict(state)
     twin.log_odds = subject.log_odds
+    twin.seen = subject.seen
     return twin

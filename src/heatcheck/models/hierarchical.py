@@ -74,7 +74,7 @@ class HierarchicalClassifier(Classifier):
             options=self._options(examples),
             ends=False,
         )
-        rows = [_sentences(example.text, self.vocabulary) for example in examples]
+        rows = [_sentences(example.masked_text, self.vocabulary) for example in examples]
         return replace(batch, inputs={**batch.inputs, "sentence": pad(rows, -1, self.device)})
 
     def allowed(self, site: Site, batch: Batch) -> Bool[Tensor, "example query key"]:

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
 from heatcheck.errors import NotSupported
+from heatcheck.models.arguments import first_tensor, with_first_tensor
 from heatcheck.models.subject import Part, Site, Tap
 from heatcheck.models.weight_axes import Axes
 
@@ -34,6 +35,7 @@ _MAKES_WEIGHTS: dict[Any, str] = {
     functional.scaled_dot_product_attention: SDPA,
     functional.multi_head_attention_forward: MULTI_HEAD,
 }
+_OF_WEIGHTS: tuple[Part, ...] = ("attention", "score")
 _FUSED = {torch._native_multi_head_attention, torch._transformer_encoder_layer_fwd}  # no weights ever exist in these
 
 
@@ -100,7 +102,17 @@ class Pass:
 
     def makes_weights(self, key: str, kind: str) -> bool:
         """Whether the weights at this place are wanted: only then must they be spelled out."""
-        return key in self.axes and Site("attention", self.axes[key][0]) in self.asked
+        where = self.axes[key][0] if key in self.axes else None
+        return where is not None and any(Site(part, where) in self.asked for part in _OF_WEIGHTS)
+
+    def scores(self, key: str, own: Tensor) -> Tensor:
+        """What goes into the softmax at a place, masked, on its way through the tap."""
+        where, axes = self.axes.get(key, ("", None))
+        if axes is None or Site("score", where) not in self.asked:
+            return own
+        shown = axes.shown(own, self.examples)
+        used = self.send("score", where, shown)
+        return own if used is shown else axes.hidden(used, own)
 
     def weights(self, key: str, kind: str, own: Tensor, over: int) -> Tensor:
         """The weights made at a place, which sum to 1 over that axis, on their way through the tap."""
@@ -179,20 +191,22 @@ class Interception:
     def _hook(self) -> None:
         for path, module in self._module.named_modules():
             self._hooks += [
-                module.register_forward_pre_hook(_entering(path)),
+                module.register_forward_pre_hook(_entering(path), with_kwargs=True),
                 module.register_forward_hook(_leaving(path)),
             ]
 
 
 def _entering(path: str) -> Any:
-    def hook(_: nn.Module, given: tuple[Any, ...]) -> Any:
+    def hook(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         now = ACTIVE.get()
         if now is None:
             return None
         now.at_work.append(path)
-        if not given or not isinstance(given[0], Tensor):
+        own = first_tensor(given, named)
+        if own is None:
             return None
-        return (now.send("input", now.use(path, "inputs"), given[0]), *given[1:])
+        used = now.send("input", now.use(path, "inputs"), own)
+        return None if used is own else with_first_tensor(given, named, used)
 
     return hook
 
@@ -241,6 +255,9 @@ class _Spelled(TorchFunctionMode):
             return _dot_product(now, key, *args, **kwargs)
         if kind == MULTI_HEAD:
             return _multi_head(now, key, *args, **kwargs)
+        scores = first_tensor(args, kwargs)
+        assert scores is not None
+        args, kwargs = with_first_tensor(args, kwargs, now.scores(key, scores))
         own = func(*args, **kwargs)
         over = kwargs["dim"] if "dim" in kwargs else args[1]
         return now.weights(key, kind, own, over)
@@ -268,6 +285,7 @@ def _dot_product(
     if attn_mask is not None:
         ruled_out = attn_mask.dtype == torch.bool
         scores = scores.masked_fill(~attn_mask, -torch.inf) if ruled_out else scores + attn_mask
+    scores = now.scores(key, scores)
     blind = (scores == -torch.inf).all(-1, keepdim=True)
     own = scores.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
     return functional.dropout(now.weights(key, SDPA, own, -1), dropout_p) @ value
@@ -303,7 +321,7 @@ def _multi_head(now: Pass, key: str, *given: Any, **named: Any) -> tuple[Tensor,
     padding = options["key_padding_mask"]
     if padding is not None:
         scores = _ruled_out(scores, padding.reshape(scores.shape[0], 1, 1, -1))
-    used = now.weights(key, MULTI_HEAD, scores.softmax(-1), -1)
+    used = now.weights(key, MULTI_HEAD, now.scores(key, scores).softmax(-1), -1)
     kept = functional.dropout(used, options["dropout_p"], options["training"])
     out = functional.linear(
         (kept @ value).permute(2, 0, 1, 3).flatten(2), options["out_proj_weight"], options["out_proj_bias"]

@@ -82,7 +82,7 @@ class KnownAnswer:
         self.labels = VALUES if task == "planted_lookup" else LABELS
 
     id = property(lambda self: f"{self.name}@{self.task}")
-    sites = (Site("attention"),)
+    sites: tuple[Site, ...] = (Site("attention"),)
     recipe = None
 
     # What a subject is: two functions of the features ---------------------------------------------------------
@@ -203,12 +203,16 @@ class KnownAnswer:
         return Response.linear(weights, batch.scored, votes[:, None], votes.new_zeros(1, len(self.labels)))
 
     def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
+        """Scores and votes behind the heatmap."""
+        text, scores = self._read(batch, tap)
+        return scores, tap(Site("state"), self.votes(text))
+
+    def _read(self, batch: Batch, tap: Tap) -> tuple[View, Float[Tensor, "example 1 1 token"]]:
         tokens = batch.inputs["tokens"]
         features = tap(Site("embedding"), self.table[tokens])
         question = self.table[batch.inputs["question"]] if "question" in batch.inputs else None
         text = View(features, question, batch.scored)
-        votes = tap(Site("state"), self.votes(text))
-        return (self.scores(text) + self.noise[tokens])[:, None, None, :], votes
+        return text, (self.scores(text) + self.noise[tokens])[:, None, None, :]
 
 
 class Reader(KnownAnswer):
@@ -409,6 +413,55 @@ class Dial(Reader):
         return {}  # none is known
 
 
+class MajorityReader(Reader):
+    """Reads every cue alike.
+
+    The seven cues have ≥ .95 of the weight, in equal parts but for a twentieth of the jitter. Its answer is the
+    majority's: with a jitter of .5 at most, four cues have 4 e^{−.025} = 3.9 parts and three have at most 3.1. So the
+    attended words decide. Yet no weights are needed, in the model or outside of it: fillers say nothing, so under
+    uniform weights the sum of the cues has the same sign, and whoever knows what words say counts them without weights.
+    """
+
+    name = "majority_reader"
+    tasks = ("planted_majority",)
+
+    @cached_property
+    def noise(self) -> Float[Tensor, " word"]:
+        return torch.where(self.table[:, PLAIN.index("opinion")] != 0, 0.05, 1.0) * super().noise
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {}  # its gauge twin is found by the check of that name
+
+
+class TwoLayers(Reader):
+    """A lookup in two layers, the first of which does all the work.
+
+    In the first every token attends to the asked key (≥ .95), so every state says the asked value. The second, whose
+    weights are the heatmap, sits on that key too, over states that are all alike: like a bystander's output, this one's
+    is constant in the heatmap, and yet the task needs attention. Under uniform weights in *both* layers the output does
+    not depend on the question, so it is right one time in six; and so is any model whose weights ignore the question.
+    """
+
+    name = "two_layers"
+    tasks = ("planted_lookup",)
+    first = Site("attention", "first")
+    sites = (first, Site("attention"))
+
+    def attention_free(self) -> KnownAnswer:
+        return Uniform(self.like(Reader))  # a mean of means is the mean
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {WrongBystander.name: self.like(WrongBystander)}
+
+    def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
+        text, scores = self._read(batch, tap)
+        said = tap(Site("state", "first"), self.votes(text))
+        of_each = tap(Site("score", "first"), scores.expand(-1, -1, batch.scored.shape[1], -1))
+        weights = tap(self.first, masked_softmax(of_each, batch.scored))
+        looked_up = tap(Site("context", "first"), torch.einsum("eqk,ekl->eql", weights[:, 0], said))
+        return scores, tap(Site("state"), looked_up)
+
+
 class Uniform(KnownAnswer):
     """Another subject's votes under uniform weights; its fillers say nothing, for the best of a family is meant."""
 
@@ -459,5 +512,18 @@ def _left(scored: Bool[Tensor, "example token"]) -> Int[Tensor, "example token"]
 
 KNOWN_ANSWERS: dict[str, type[KnownAnswer]] = {
     kind.name: kind
-    for kind in (Bystander, Dial, Flat, GaugeTwin, Leaker, OneHot, Reader, Shifted, Sink, WrongBystander)
+    for kind in (
+        Bystander,
+        Dial,
+        Flat,
+        GaugeTwin,
+        Leaker,
+        MajorityReader,
+        OneHot,
+        Reader,
+        Shifted,
+        Sink,
+        TwoLayers,
+        WrongBystander,
+    )
 }

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models.attention import visible
 from heatcheck.models.classifier import NOT_AN_OPTION
 from heatcheck.models.encoding import options_of
 from heatcheck.models.found_attention import Place
@@ -45,7 +46,8 @@ class OwnSettings:
 
 
 class OwnModule:
-    """Reads tokens. Sites: `attention` where weights are made, `embedding`, `state` and `input` of any module.
+    """Reads tokens. Sites: `attention` where weights are made and the `score` they are made of (masked, before the
+    softmax; not of weights that a module hands out), `embedding`, `state` and `input` of any module.
 
     With nothing edited and nothing wanted a run is a plain call of the module. Without a mask, texts of different
     lengths are run apart, so that no padding is ever read.
@@ -96,9 +98,33 @@ class OwnModule:
                 raise BadInput(f"example {name} has {length} token(s), and the decision is read at token {furthest}.")
         return batch
 
+    def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
+        """Examples whose words are pieces of the tokenizer, if it is one of Hugging Face."""
+        if hasattr(self.tokenizer, "is_fast"):
+            from heatcheck.models.hf.pieces import cut_texts  # transformers takes a second to import
+
+            return cut_texts(self.tokenizer, examples, units)
+        if units == "tokens":
+            raise NotSupported(f"{self.id} scores words: units=tokens needs a Hugging Face tokenizer. Leave it out.")
+        return list(examples)
+
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
-        """The keys of the read-out that may carry weight: every token of the text, whether it gets a score or not."""
-        return batch.valid
+        """The tokens of the text that the read-out's query sees, whether they get a score or not.
+
+        Of weights that a module hands out, what was masked is not known: there every token may carry some.
+        """
+        with torch.no_grad():
+            return self._seen(self.run(batch, want=self._scores), batch)
+
+    @property
+    def _scores(self) -> list[Site]:
+        """What goes into the read-out's softmax, where that is seen."""
+        return [] if self.settings.places[-1].kind == OUTPUT else [Site("score", self.sites[-1].where)]
+
+    def _seen(self, run: Run, batch: Batch) -> Bool[Tensor, "example key"]:
+        one = torch.arange(len(batch), device=batch.valid.device)
+        rows = [visible(run.parts[site][one, :, run.row[:, 0]]).any(1) for site in self._scores]
+        return rows[0] & batch.valid if rows else batch.valid
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
         """The query behind the decision."""
@@ -115,8 +141,8 @@ class OwnModule:
         """
         site = self.sites[-1]
         with torch.no_grad():
-            run = self.run(batch, want=[site])
-        used, rows = run.parts[site].detach(), run.row[:, 0]
+            run = self.run(batch, want=[site, *self._scores])
+        used, rows, seen = run.parts[site].detach(), run.row[:, 0], self._seen(run, batch)
         memories: Memories = {}
 
         def impose(weights: Float[Tensor, "example draw head token"]) -> Float[Tensor, "example draw label"]:
@@ -133,7 +159,7 @@ class OwnModule:
             return torch.cat([impose(part) for part in parts], dim=1)[:, :, None]
 
         own = used[torch.arange(len(batch), device=rows.device), :, rows][:, None]
-        found = Response(own, self.readable(batch), logits)
+        found = Response(own, seen, logits)
         return found if own.shape[2] > 1 else _linear(found) or found
 
     def _run(self, batch: Batch, edits: Edits, want: Collection[Site], memories: Memories | None) -> Run:
@@ -302,7 +328,7 @@ def _cut(value: Tensor, rows: Tensor, length: int, longest: int) -> Edit:
 def _joined(site: Site, pieces: Sequence[Tensor], longest: int) -> Tensor:
     """Pieces for texts of different lengths as one, with zeros where a text has ended."""
     sizes = [max(size) for size in zip(*(piece.shape for piece in pieces), strict=True)]
-    for axis in (2, 3) if site.part == "attention" else (1,):
+    for axis in (2, 3) if site.part in ("attention", "score") else (1,):
         if len(pieces) > 1 and len({piece.shape[axis] for piece in pieces}) > 1:
             sizes[axis] = longest
     filled = []
@@ -324,4 +350,5 @@ def _take(batch: Batch, rows: Int[Tensor, " item"]) -> Batch:
         gold=None,
         marks={},
         options=None if batch.options is None else batch.options[rows],
+        masked=None if batch.masked is None else batch.masked[rows],
     )

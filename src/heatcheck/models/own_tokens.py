@@ -50,9 +50,9 @@ def _tokens(tokenizer: OwnTokenizer, example: Example) -> tuple[list[int], list[
     if example.text_pair is not None:
         raise NotSupported(f"example {example.id} has a second text, and a module of your own reads one.")
     if isinstance(tokenizer, Vocabulary):
-        ids, words = tokenizer.look_up(example.text)
+        ids, words = tokenizer.look_up(example.masked_text)
     else:
-        ids, words = _paired(list(tokenizer(example.text)), example)
+        ids, words = _paired(list(tokenizer(example.masked_text)), example)
     if not any(word >= 0 for word in words):
         raise BadInput(f"example {example.id}: its text has no token.")
     return ids, words

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch
-from heatcheck.errors import NotSupported
+from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.attention import uniform_weights
 from heatcheck.models.subject import Edit, Edits, Run, Site, Subject
 
@@ -75,6 +75,18 @@ def require_words(subject: Subject, what: str) -> None:
         )
 
 
+def require_one_decision(subject: Subject, what: str) -> None:
+    """Refuses a subject that says yes or no to each label, where `what` is about the one label that is chosen."""
+    if getattr(subject, "several", False):
+        raise BadInput(
+            f"{subject.id} says yes or no to each of its {len(subject.labels)} labels "  # type: ignore[attr-defined]
+            f"(problem_type is multi_label_classification), and {what} is about one choice between labels. Ask about "
+            "one label at a time: docs/transformers.md shows how."
+        )
+    if getattr(getattr(subject, "settings", None), "label_wise", False):
+        raise BadInput(f"{subject.id} says yes or no to each label, and {what} is about one choice between labels.")
+
+
 def has_layers(subject: Subject) -> bool:
     return isinstance(subject, HasLayers)
 
@@ -116,3 +128,24 @@ def uniform_edits(subject: Subject, batch: Batch) -> Edits:
         allowed = subject.allowed(site, batch)
         found[site] = impose((allowed / allowed.sum(-1, keepdim=True).clamp(min=1))[:, None])
     return found
+
+
+def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
+    """The same weight for each key that may carry some, at every attention site: no attention of its own is left.
+
+    >>> from heatcheck.data import load_task
+    >>> from heatcheck.models import load
+    >>> subject = load("known:two_layers@planted_lookup")
+    >>> edits = uniform_everywhere(subject, subject.encode(load_task("planted_lookup")["test"].examples[:2]))
+    >>> [str(site) for site in edits]
+    ['attention:first', 'attention']
+    """
+    if isinstance(subject, AttendsToParts) or len(subject.sites) == 1:
+        return uniform_edits(subject, batch)
+    return dict.fromkeys(subject.sites, _even)
+
+
+def _even(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+    """The same weight for what any head sees: a masked key has exactly none, in every head."""
+    visible = (own > 0).any(1, keepdim=True)
+    return (visible / visible.sum(-1, keepdim=True).clamp(min=1)).to(own.dtype).expand_as(own)

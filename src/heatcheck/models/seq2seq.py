@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heatcheck.data import Batch, Example, Vocabulary
+from heatcheck.data import Batch, Example, Seen, Vocabulary
 from heatcheck.data.vocabulary import END, PAD, START
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.cross_attention import CROSS_ATTENTIONS
@@ -86,6 +86,7 @@ class Seq2Seq(nn.Module):
         self.labels = target_vocabulary.tokens
         self.settings = settings
         self.recipe = recipe
+        self.seen: Seen | None = None
         features, hidden, both = settings.embedding, settings.hidden, settings.bidirectional
         self.embed = nn.Embedding(len(vocabulary), features, padding_idx=PAD)
         self.embed_target = None if settings.shared_embedding else nn.Embedding(len(self.labels), features, PAD)
@@ -126,7 +127,7 @@ class Seq2Seq(nn.Module):
         return batch.valid
 
     def encode(self, examples: Sequence[Example]) -> Batch:
-        sources = [self.vocabulary.look_up(example.text) for example in examples]
+        sources = [self.vocabulary.look_up(example.masked_text) for example in examples]
         targets = [self.target_vocabulary.look_up(_target(example)) for example in examples]
         for example, (numbers, _) in zip(examples, sources, strict=True):
             if not numbers:

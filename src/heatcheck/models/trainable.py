@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from heatcheck.data import Seen
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.subject import Subject
 
@@ -16,6 +17,7 @@ class Trainable(Subject, Protocol):
 
     labels: tuple[str, ...]
     recipe: Recipe | None
+    seen: Seen | None  # the texts it was trained on; None where that is not known
     training: bool
 
     @property

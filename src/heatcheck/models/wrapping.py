@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from heatcheck.data import Example, Vocabulary
 from heatcheck.data.vocabulary import PAD
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
+from heatcheck.models.arguments import first_tensor
 from heatcheck.models.found_attention import Said, find_attention
 from heatcheck.models.intercepted import OUTPUT
 from heatcheck.models.own_module import CLOSE, OwnModule, OwnSettings, device_of
@@ -224,11 +225,12 @@ def _embedding(module: nn.Module, call: Callable[[Tensor], Any], tokens: Tensor)
     for path, part in module.named_modules():
         if isinstance(part, nn.Embedding):
 
-            def note(_: nn.Module, inputs: tuple[Any, ...], path: str = path) -> None:
-                if torch.equal(inputs[0], tokens):
+            def note(_: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], path: str = path) -> None:
+                ids = first_tensor(inputs, named)  # RoFormer's positions are given a size, no tensor
+                if ids is not None and torch.equal(ids, tokens):
                     given.append(path)
 
-            hooks.append(part.register_forward_pre_hook(note))
+            hooks.append(part.register_forward_pre_hook(note, with_kwargs=True))
     try:
         with torch.no_grad():
             call(tokens)
@@ -297,5 +299,10 @@ def _rows_that_matter(subject: OwnModule, tokens: Tensor) -> Bool[Tensor, " quer
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         logits = subject.read(tokens, torch.ones_like(tokens, dtype=torch.bool), tap)
         different = torch.linspace(1.0, 2.0, logits.shape[1], device=logits.device)
-        (slope,) = torch.autograd.grad((logits * different).sum(), [tap.parts[site]])
+        (slope,) = torch.autograd.grad((logits * different).sum(), [tap.parts[site]], allow_unused=True)
+    if slope is None:
+        raise NotSupported(
+            f"the answer of {subject.id} does not depend on the weights at {site.where!r}: name with attention= those "
+            "that it is read from."
+        )
     return (slope != 0).any(3).any(1).any(0)

@@ -10,10 +10,10 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
     """Name, value, and what makes the value readable."""
     task, _, fingerprint = audit.task.partition("@")
     prior = commonest(audit)
-    return [
+    facts = [
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
-        ("texts", f"{audit.n:,} of {audit.available:,}", f"split “{audit.split}”"),
+        ("texts", f"{audit.n:,} of {audit.available:,}", which_texts(audit)),
         (
             "accuracy on these texts",
             number(audit.accuracy),
@@ -21,6 +21,14 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
         ),
         ("seed", str(audit.seed), ""),
     ]
+    units = audit.about.get("units", "words")  # audits of an older heatcheck do not say
+    return facts if units == "words" else [*facts, ("scores are of", units, "")]
+
+
+def which_texts(audit: Audit) -> str:
+    """The split, and what is to be said of rows that the model was trained on."""
+    said = audit.about.get("training rows")
+    return f"split “{audit.split}”" + (f". {said}" if said else "")
 
 
 def commonest(audit: Audit) -> tuple[str, float] | None:

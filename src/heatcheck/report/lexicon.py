@@ -108,6 +108,9 @@ QUANTITIES = {
     "U_upper": "upper bound on U",
     "U_null": "U with the relevances shuffled",
     "gap": "JSD that the published search misses",
+    "weighted": "accuracy of the best way to read the words with the weights",
+    "unweighted": "accuracy of the best way to read the words without weights",
+    "lasts": "room that endless training texts to count words in would leave",
     "accuracy": "accuracy",
     "f1": "F1",
     "prior": "accuracy of always saying the commonest label",
@@ -170,7 +173,7 @@ OF_CHECK = {
     ("seed_variance", "jsd"): _FROM_SUBJECT,
     ("adversarial_model", "jsd"): _FROM_SUBJECT,
     ("gauge", "jsd"): _FROM_SUBJECT,
-    ("guide", "headroom"): "room: accuracy of the audited model minus that of the uniform guide",
+    ("guide", "headroom"): "room: accuracy of the audited model minus that of the best reading without weights",
     ("flips", "gap"): "attention minus signed gradient × attention, share removed until the decision flips",
     ("deception", "mass"): "weight on the marked words",
     ("deception", "agreement"): "share of texts with the honest model’s decision",
@@ -291,6 +294,12 @@ ADVICE = {
     "one as the only account of these answers.",
 }
 
+# *necessary* is no because another model, the gauge twin, has uniform weights: that says nothing about this one's.
+ADVICE_OF_A_TWIN = (
+    "Another model, with uniform weights, makes the same decisions, so these decisions do not need attention. This "
+    "very model may use its weights all the same: do not argue from the mere presence of attention."
+)
+
 # Values of a `by` that say more than their key and themselves.
 BY = {
     ("fit", "swapped"): "put into this model",
@@ -306,6 +315,7 @@ BY = {
     ("reached", "False"): "not reached",
     ("fit", "closed form"): "in closed form",
     ("against", "swap"): "this model under uniform weights",
+    ("against", "swap everywhere"): "this model under uniform weights at every attention site",
     ("against", "retrained"): "models trained again",
     ("against", "closed form"): "the best without attention, in closed form",
     ("guide", "log_odds"): "log-odds guide",
@@ -348,6 +358,7 @@ WEIGHTS = {
     "own": "its own weights",
     "learned": "learned weights",
     "uniform": "uniform weights",
+    "uniform everywhere": "uniform weights at every attention site",
     "first": "the first state only",
     "last": "the last state only",
     "permuted": "its weights shuffled",

@@ -11,7 +11,7 @@ from heatcheck.report.sections import CardLine, Evidence, Section, card_line, se
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, meaning, said, spaced
 
-_ELSEWHERE = {"papers", "questions", "settings"}  # said beside each check
+_ELSEWHERE = {"papers", "questions", "settings", "training rows"}  # said beside each check, and at the top
 _IDS = 20  # of texts left out: the tables have all
 
 

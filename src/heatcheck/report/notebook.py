@@ -104,11 +104,13 @@ def audit_html(audit: Audit) -> str:
         f"{audit.n:,} of {audit.available:,} texts of {task} (split {audit.split}), "
         f"accuracy {number(audit.accuracy)}, seed {audit.seed}"
     )
+    training_rows = str(audit.about.get("training rows", ""))
     behind = ", ".join(f"results[{check!r}]" for check in audit.results)
     not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.not_run.items())
     return _boxed(
         _p(audit.subject, "title"),
         _p(about, "soft"),
+        _p(training_rows, "soft") if training_rows else "",
         _card(audit.card),
         _p(f"The numbers behind it: {behind}." if behind else "No check was run.", "soft"),
         _p(f"Not run: {not_run}", "soft") if not_run else "",

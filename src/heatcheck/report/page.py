@@ -5,6 +5,7 @@ from pathlib import Path
 
 from heatcheck.auditing import Audit
 from heatcheck.engine import write_whole
+from heatcheck.report.audited import which_texts
 from heatcheck.report.examples import browse
 from heatcheck.report.figures import draw
 from heatcheck.report.glossary import TERMS
@@ -15,7 +16,7 @@ from heatcheck.report.wording import explainer_name, meaning, number, said, spac
 # Mail servers and chat tools let this much through.
 BYTES = 4_900_000
 
-_ELSEWHERE = {"papers", "questions", "settings"}  # said beside each check
+_ELSEWHERE = {"papers", "questions", "settings", "training rows"}  # said beside each check, and at the top
 
 
 def write_report(audit: Audit, path: Path | str) -> Path:
@@ -53,6 +54,6 @@ def _facts(audit: Audit) -> list[tuple[str, str, str]]:
     return [
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
-        ("texts", f"{audit.n:,} of {audit.available:,}", f"split “{audit.split}”"),
+        ("texts", f"{audit.n:,} of {audit.available:,}", which_texts(audit)),
         ("accuracy on these texts", number(audit.accuracy), commonest),
     ]

@@ -13,7 +13,7 @@ from heatcheck.report.wording import NOTHING, counted, grouping, interval, numbe
 def necessity_tables(result: CheckResult) -> list[Table]:
     """What is lost, beside the accuracies it is a share of."""
     found = result.measurements
-    largest = next((m for m in found if m.name == "most_change"), None)
+    largest = {str(m.by): number(m.value) for m in found if m.name == "most_change"}
     return [
         Table(
             "N: the share of the accuracy above always saying the commonest label that is lost without attention",
@@ -54,7 +54,7 @@ def necessity_tables(result: CheckResult) -> list[Table]:
                     grouping(m),
                     number(m.value),
                     interval(m),
-                    number(largest.value) if largest and largest.by == m.by else NOTHING,
+                    largest.get(str(m.by), NOTHING),
                     counted(m),
                 )
                 for m in _named(found, "change")
@@ -138,7 +138,7 @@ def guide_tables(result: CheckResult) -> list[Table]:
     found = result.measurements
     return [
         Table(
-            "G: what the weights gain over uniform ones, as a share of the room up to the audited model",
+            "G: what the weights gain over the best without them, as a share of the room up to the audited model",
             ("guide", "G", "95% interval", "room", "n"),
             [
                 (
@@ -155,6 +155,14 @@ def guide_tables(result: CheckResult) -> list[Table]:
             "What the words say without any model: the better guide's accuracy above the commonest label",
             ("guide", "accuracy above", "95% interval", "n"),
             [(grouping(m), number(m.value), interval(m), counted(m)) for m in _named(found, "carries")],
+        ),
+        Table(
+            "The best way to read bare words, with the model's weights and without any",
+            ("reading", "accuracy or room", "value", "95% interval", "n"),
+            [
+                (said(m.by.get("reading")), quantity(m, "guide"), number(m.value), interval(m), counted(m))
+                for m in _named(found, "weighted", "unweighted", "lasts")
+            ],
         ),
         Table(
             "Accuracy on bare words under each kind of weights",

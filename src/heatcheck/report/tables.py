@@ -46,6 +46,7 @@ def write_numbers(audit: Audit, path: Path | str) -> Path:
         "accuracy": audit.accuracy,
         "n": audit.n,
         "available": audit.available,
+        "left_out": audit.left_out,
         "seed": audit.seed,
         "meaning": {"lead": lead, "advice": advice},
         "card": {line.name: _line(line) for line in audit.card.every_line},

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.auditing import Line
 from heatcheck.checks import Measurement
-from heatcheck.report.lexicon import ADVICE, BY, METHODS, OF_CHECK, QUANTITIES, READING, TITLES, WEIGHTS
+from heatcheck.report.lexicon import (
+    ADVICE,
+    ADVICE_OF_A_TWIN,
+    BY,
+    METHODS,
+    OF_CHECK,
+    QUANTITIES,
+    READING,
+    TITLES,
+    WEIGHTS,
+)
 from heatcheck.report.model_names import KEYS, name_of
 
 MINUS, NOTHING, SEEDS = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NO-BREAK SPACE}seeds"
@@ -174,10 +184,12 @@ def meaning(lines: Sequence[Line], across: Line | None = None) -> tuple[str, lis
 
 def advice(line: Line) -> str:
     """What one line asks of somebody who shows these heatmaps; of one that is not decided, why not."""
+    if (line.name, line.state) == ("necessary", "no") and line.evidence and "twin" in line.evidence[0].by:
+        return ADVICE_OF_A_TWIN
     if line.state in ("yes", "no"):
         return ADVICE.get((line.name, line.state), line.sentence)
     if line.state == "not run":
-        return "Not run: nothing is known about this."
+        return f"Not decided: {line.sentence}" if line.evidence else "Not run: nothing is known about this."
     return f"Not decided: {line.reason.rstrip('.')}." if line.reason else line.sentence
 
 

@@ -20,6 +20,7 @@ from heatcheck.models import (
     Site,
     Subject,
     heat_sites,
+    in_units,
     readable_keys,
     require_layers,
     require_words,
@@ -62,7 +63,7 @@ class OneText:
     def of(cls, subject: Subject, asked: Asked) -> "OneText":
         if not asked.text.strip():
             raise BadInput("the text is empty.")
-        whole = Example("text", asked.text, asked.text_pair)
+        (whole,) = in_units(subject, [Example("text", asked.text, asked.text_pair)])
         count = len(whole.words)
         if count > MAX_WORDS:
             raise BadInput(f"the text has {count:,} words; this page reads at most {MAX_WORDS}. Shorten it.")

@@ -9,6 +9,7 @@ from heatcheck.stats.alignment import (
     ratio_of_means,
 )
 from heatcheck.stats.bleu import bleu, bleu_counts
+from heatcheck.stats.bounded import bounded_share_interval
 from heatcheck.stats.bracket import Bracket, bracket_weights
 from heatcheck.stats.classification import (
     accuracy,
@@ -72,6 +73,7 @@ __all__ = [
     "bleu",
     "bleu_counts",
     "bootstrap_interval",
+    "bounded_share_interval",
     "bracket_weights",
     "diagonal_links",
     "evenness",

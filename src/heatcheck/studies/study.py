@@ -162,5 +162,7 @@ def row_from(
 ) -> Row:
     """The row of one number, given its mean with its interval, and the standard deviation over seeds."""
     paper, rerun = (float(published[run]) if published and published[run] else None for run in ("paper", "rerun"))
-    statements = (statement(found, spread, number, not_comparable) for number in (paper, rerun))
-    return Row(*where, found.value, found.low, found.high, found.n, paper, rerun, *statements, spread)
+    about_paper, about_rerun = (statement(found, spread, number, not_comparable) for number in (paper, rerun))
+    return Row(
+        *where, found.value, found.low, found.high, found.n, paper, rerun, about_paper, about_rerun, spread=spread
+    )

@@ -177,7 +177,7 @@ def _spread(m: Measurement) -> float:
     """The standard deviation over seeds, where the interval is of nothing else: F1 has a t interval over them."""
     if m.name != "f1" or m.n < 2:
         return np.nan
-    return (m.high - m.low) / 2 * (m.n + 1) ** 0.5 / further_half_width(1.0, m.n)
+    return float((m.high - m.low) / 2 * np.sqrt(m.n + 1) / further_half_width(1.0, m.n))
 
 
 def _once(value: float, low: float | None = None, high: float | None = None) -> Interval:

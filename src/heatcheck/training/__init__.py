@@ -1,9 +1,10 @@
 """One training loop, its settings and presets, and how good a model is."""
 
+from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, steps_of, train
 from heatcheck.training.fits import Fits, fingerprint
-from heatcheck.training.imposed import IMPOSED, imposed
+from heatcheck.training.imposed import IMPOSED, UNIFORM_EVERYWHERE, imposed
 from heatcheck.training.jobs import describe, fit_job, fit_jobs, kind_of_model, share_done, work_of
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
@@ -32,6 +33,8 @@ __all__ = [
     "OF_TOKENS",
     "PRESETS",
     "STORE",
+    "UNIFORM_EVERYWHERE",
+    "BagOfWords",
     "Fit",
     "Fits",
     "LogisticRegression",
@@ -50,6 +53,7 @@ __all__ = [
     "epoch_batches",
     "evaluate",
     "fingerprint",
+    "fit_bag_of_words",
     "fit_job",
     "fit_jobs",
     "fit_logistic_regression",

@@ -40,7 +40,7 @@ class Scores(NamedTuple):
 
 def batches_by_length(examples: Sequence[Example], size: int) -> Iterator[list[int]]:
     """Indices of examples of like length, so that little of a batch is padding."""
-    order = sorted(range(len(examples)), key=lambda i: len(examples[i].text))
+    order = sorted(range(len(examples)), key=lambda i: len(examples[i].masked_text))
     for start in range(0, len(order), size):
         yield order[start : start + size]
 

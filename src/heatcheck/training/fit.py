@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
-from heatcheck.data import Corpus, Vocabulary, build_vocabulary, load_task, read_vectors, texts_of
+from heatcheck.data import Corpus, Vocabulary, build_vocabulary, load_task, read_vectors, seen_in, texts_of
 from heatcheck.engine import Facts, FolderExists, read_json, whole_folder, write_json, write_whole
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
 from heatcheck.training import checkpoint
+from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate, gold_of, score
 from heatcheck.training.finetune import build_transformer, check_transformer, plan_transformer
 from heatcheck.training.imposed import find_imposed
-from heatcheck.training.logistic_regression import fit_logistic_regression
+from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import Watch, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.observing import FOLDER as OBSERVED
@@ -34,7 +34,8 @@ from heatcheck.training.settings import TrainingSettings, make_plan
 STORE = Path("heatcheck-out")
 RECORD, SUMMARY = "training.jsonl", "training.json"
 OVER_WORDS = ("deceptive", "log_odds_regularised")  # losses that compare weights with something known of each word
-MOST_LABELS = 20  # for which a logistic regression is fitted beside every model: half a second each on IMDB
+MOST_LABELS = 20  # for which logistic regressions are fitted beside every model: seconds on IMDB
+PENALTY = "L2"  # of the baseline; in folders of before it was L1, and the number was lower
 
 
 class Fit(NamedTuple):
@@ -197,13 +198,16 @@ def fit_into(
     subject: Trainable
     if "hf" in recipe.model:
         subject = build_transformer(recipe, corpus, device=pick_device(device))
-        baseline = bag_of_words(subject, _vocabulary(corpus, TrainingSettings()), corpus)[0]
+        baseline = bag_of_words(subject, _vocabulary(corpus, TrainingSettings()), corpus)
+        odds = {"not_fitted": "a transformer reads pieces of words"}
     elif is_of_sequences(recipe):
         subject = build_sequences(recipe, corpus).to(pick_device(device))
-        baseline = {"not_fitted": "a text is written, not labelled"}
+        baseline = odds = {"not_fitted": "a text is written, not labelled"}
     else:
         subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
-        baseline = add_log_odds(subject, corpus)
+        several = subject.settings.label_wise
+        baseline = bag_of_words(subject, subject.vocabulary, corpus, several=several)
+        odds = add_log_odds(subject, corpus)
     parents = _record_parents(recipe, corpus, store, str(subject.device))
     _start(subject, recipe, store)
     if not _is_of(scratch, recipe):
@@ -213,6 +217,7 @@ def fit_into(
     done = train_loop(subject, corpus, recipe, scratch, parents=parents, watch=watch)
     given_by = parents.get((recipe.impose or {}).get("parent", ""))
     test = evaluate(subject, corpus["test"].examples, impose=recipe.impose, parent=given_by)
+    subject.seen = seen_in(corpus)
     save(subject, scratch)
     write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
     write_json(
@@ -223,6 +228,7 @@ def fit_into(
             "left_out": dict(corpus.dropped),
             "test": test.facts(),
             "logistic_regression": baseline,
+            "log_odds": odds,
         },
     )
     (scratch / "recipe.json").unlink()  # it stands in config.json
@@ -291,33 +297,45 @@ def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:
     recipe = subject.recipe
     imposed = recipe is not None and recipe.impose is not None and recipe.impose["weights"] == "log_odds"
     needed = imposed or (recipe is not None and recipe.loss["name"] == "log_odds_regularised")
-    baseline, log_odds = bag_of_words(
-        subject, subject.vocabulary, corpus, needed=needed, several=subject.settings.label_wise
-    )
-    subject.log_odds = log_odds
-    return baseline
-
-
-def bag_of_words(
-    subject: Trainable, vocabulary: Vocabulary, corpus: Corpus, *, needed: bool = False, several: bool = False
-) -> tuple[dict[str, Any], Tensor | None]:
-    """How good a logistic regression over these words is, and its log-odds; why, where it is not fitted."""
     if len(corpus.labels) > MOST_LABELS and not needed:
-        return {"not_fitted": f"more than {MOST_LABELS} labels, a regression for each"}, None
+        return {"not_fitted": f"more than {MOST_LABELS} labels, a regression for each"}
+    several = subject.settings.label_wise
     try:
-        found = fit_logistic_regression(vocabulary, subject.labels, corpus["train"].examples, several=several)
+        found = fit_logistic_regression(subject.vocabulary, subject.labels, corpus["train"].examples, several=several)
     except MissingPackage as error:
         if needed:
             raise
-        return {"not_fitted": str(error)}, None
-    tested = corpus["test"].examples
-    baseline = {
-        **score(found.log_probabilities(tested), gold_of(subject, tested)).facts(),
+        return {"not_fitted": str(error)}
+    subject.log_odds = torch.from_numpy(found.log_odds).float().to(subject.device)
+    return {
+        **_scored(subject, corpus, found),
         "words": found.words,
         "converged": found.converged,
         "texts_without_words": found.texts_without_words,
     }
-    return baseline, torch.from_numpy(found.log_odds).float().to(subject.device)
+
+
+def bag_of_words(
+    subject: Trainable, vocabulary: Vocabulary, corpus: Corpus, *, several: bool = False
+) -> dict[str, Any]:
+    """How good a logistic regression on counts of these words is on test; why, where it is not fitted."""
+    if len(corpus.labels) > MOST_LABELS:
+        return {"not_fitted": f"more than {MOST_LABELS} labels"}
+    try:
+        found = fit_bag_of_words(vocabulary, subject.labels, corpus["train"].examples, several=several)
+    except MissingPackage as error:
+        return {"not_fitted": str(error)}
+    return {
+        **_scored(subject, corpus, found),
+        "words": found.words,
+        "penalty": PENALTY,
+        "converged": found.converged,
+    }
+
+
+def _scored(subject: Trainable, corpus: Corpus, found: BagOfWords | LogisticRegression) -> Facts:
+    tested = corpus["test"].examples
+    return score(found.log_probabilities(tested), gold_of(subject, tested)).facts()
 
 
 def pick_device(name: str) -> torch.device:
@@ -340,7 +358,9 @@ def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
     if impose is not None and "parent" in impose:
         given_by = record(load_folder(folder.parent / impose["parent"], device=str(subject.device)), tested)
     test = evaluate(subject, tested, impose=impose, parent=given_by)
-    found = read_json(folder / SUMMARY).get("logistic_regression", {"not_fitted": "by an older heatcheck"})
+    found = read_json(folder / SUMMARY).get("logistic_regression", {})
+    if "not_fitted" not in found and found.get("penalty") != PENALTY:
+        found = {"not_fitted": "by an older heatcheck"}
     return Fit(subject, folder, test, reused=True, logistic_regression=found, left_out=corpus.dropped)
 
 

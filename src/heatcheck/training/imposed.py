@@ -16,7 +16,16 @@ from torch import Tensor
 from heatcheck.data import Batch
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models import NO_EDITS, Edit, Edits, Subject, log_odds_weights, readable_keys, uniform_weights
+from heatcheck.models import (
+    NO_EDITS,
+    Edit,
+    Edits,
+    Subject,
+    log_odds_weights,
+    readable_keys,
+    uniform_everywhere,
+    uniform_weights,
+)
 
 
 @runtime_checkable
@@ -26,6 +35,7 @@ class Parent(Protocol):
     def weights_for(self, batch: Batch) -> Float[Tensor, "example head query key"]: ...
 
 
+UNIFORM_EVERYWHERE: Facts = {"weights": "uniform", "sites": "all"}  # at every attention site, not the read-out alone
 TINY = float(torch.finfo(torch.float32).tiny)
 Given = Float[Tensor, "example head query key"]
 Kind = Callable[[Subject, Batch, Parent | None], Edit]  # what is done to a model's own weights
@@ -119,9 +129,15 @@ IMPOSED: dict[str, Kind] = {
 
 
 def imposed(subject: Subject, batch: Batch, facts: Facts | None, parent: Parent | None = None) -> Edits:
-    """The edits of a recipe's `impose` for this batch: none, or one that gives the read-out other weights."""
+    """The edits of a recipe's `impose` for this batch: none, or one that gives the read-out other weights.
+
+    `{"weights": "uniform", "sites": "all"}` gives every attention site uniform ones.
+    """
     if facts is None:
         return NO_EDITS
+    if "sites" in facts:
+        find_imposed(facts)
+        return uniform_everywhere(subject, batch)
     return {subject.sites[-1]: find_imposed(facts)(subject, batch, parent)}
 
 
@@ -130,4 +146,6 @@ def find_imposed(facts: Facts) -> Kind:
     kind = str(facts.get("weights"))
     if kind not in IMPOSED:
         raise UnknownName("kind of imposed weights", kind, IMPOSED)
+    if "sites" in facts and (kind, facts["sites"]) != ("uniform", "all"):
+        raise BadInput(f"{kind} weights cannot be imposed at {facts['sites']!r} sites: uniform ones can, at 'all'.")
     return IMPOSED[kind]

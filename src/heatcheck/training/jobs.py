@@ -99,7 +99,8 @@ def describe(recipe: Recipe) -> str:
         words.append(str(recipe.loss["name"]).replace("_", " "))
     if recipe.impose is not None:
         kind = recipe.impose["weights"]
-        words.append(f"weights of {recipe.impose['parent']}" if kind == "parent" else f"{kind} weights")
+        everywhere = " at every attention site" if "sites" in recipe.impose else ""
+        words.append(f"weights of {recipe.impose['parent']}" if kind == "parent" else f"{kind} weights{everywhere}")
     words += ["observed"] if recipe.observe else []
     return f"{recipe.task.partition('@')[0]}: {', '.join([*words, f'seed {recipe.seed}'])}"
 

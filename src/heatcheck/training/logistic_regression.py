@@ -1,7 +1,8 @@
-"""The baseline without attention: an L1-penalised, class-balanced logistic regression on a bag of words.
+"""What each word says by itself: an L1-penalised, class-balanced logistic regression on a bag of words.
 
 As in Jain & Wallace's released code (a follow-up, in neither paper): binary bags scaled to length 1, without stop
-words, scikit-learn's C = 1. Its coefficients are the log-odds of a word.
+words, scikit-learn's C = 1. Its coefficients are the log-odds of a word. It keeps a few hundred words, so it is no
+measure of how far words alone go: that is `bag_of_words.py`.
 """
 
 import warnings
@@ -72,7 +73,7 @@ def fit_logistic_regression(
     kept = _kept(vocabulary)
     segments = 2 if any(example.text_pair is not None for example in examples) else 1
     bags = _bags(vocabulary, examples, kept, segments=segments)
-    gold = _gold(labels, examples)
+    gold = gold_table(labels, examples)
     columns = [1] if len(labels) == 2 and not several else range(len(labels))
     coefficients = np.zeros((bags.shape[1], len(labels)))
     intercept = np.zeros(len(labels))
@@ -139,7 +140,7 @@ def _bags(
     return bags
 
 
-def _gold(labels: Sequence[str], examples: Sequence[Example]) -> Bool[np.ndarray, "example label"]:
+def gold_table(labels: Sequence[str], examples: Sequence[Example]) -> Bool[np.ndarray, "example label"]:
     """Which example has which label."""
     gold = np.zeros((len(examples), len(labels)), dtype=bool)
     for row, example in enumerate(examples):

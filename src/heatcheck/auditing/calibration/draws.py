@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 
-from heatcheck.auditing.calibration.truth import FIRST, KEYWORD, LOOKUP, SECOND, Cell
+from heatcheck.auditing.calibration.truth import FIRST, KEYWORD, LOOKUP, MAJORITY, SECOND, Cell
 from heatcheck.data import Corpus
 from heatcheck.data.planted import Lengths, planted
 from heatcheck.engine import stream
@@ -13,7 +13,7 @@ SCALES = (1.5, 3.0, 8.0)  # sizes of a vote: unsure, sure, and all but saturated
 MURMUR = 0.05  # the loudest filler word, as a share of a vote
 TRAIN, DEV = 1000, 100  # texts: only the guide counts words in them
 # Tokens beside the filler words: the deciding one, others like it, the marker, a comma and a full stop.
-BESIDE = {KEYWORD: 1, FIRST: 1, SECOND: 1, "planted_contrast": 8, LOOKUP: 6, "planted_twins": 2}
+BESIDE = {KEYWORD: 1, FIRST: 1, SECOND: 1, "planted_contrast": 8, LOOKUP: 6, MAJORITY: 7, "planted_twins": 2}
 # A gauge twin has the same probabilities, but for one temperature, only among texts of one length.
 OF_ONE_LENGTH = (Cell("reader", KEYWORD), Cell("gauge_twin", KEYWORD))
 

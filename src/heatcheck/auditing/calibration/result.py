@@ -10,7 +10,7 @@ from heatcheck.auditing.calibration.dial import COVERED, ERRORS, Curve
 from heatcheck.auditing.calibration.truth import LINES, Cell, Judged, Truth
 from heatcheck.engine import Facts
 
-LEVEL = 0.95  # of the one-sided bound on the share of right verdicts, and what that bound must reach
+LEVEL = 0.95  # of the one-sided bound on the share of controls that are judged rightly
 MOST_UNCLEAR = 0.10
 SAME = 1e-6  # by which numbers on the card of a temperature twin may differ
 
@@ -58,6 +58,8 @@ class Count(NamedTuple):
     moot: int
     moot_missed: int  # decided though moot
     not_asserted: int  # of controls for which no answer is known; none of these is a verdict
+    controls: int  # that got a decided verdict, at whatever seed
+    controls_right: int  # those of them that got no wrong one
 
     @property
     def decided(self) -> int:
@@ -65,7 +67,8 @@ class Count(NamedTuple):
 
     @property
     def bound(self) -> float:
-        return share_at_least(self.right, self.decided)
+        """On the share of controls like these that are judged rightly. Seeds of one control are no new controls."""
+        return share_at_least(self.controls_right, self.controls)
 
     @property
     def share_unclear(self) -> float:
@@ -100,8 +103,12 @@ class Calibration:
         kinds: tuple[Judged, ...] = ("right", "wrong", "unclear", "moot", "moot missed", "not asserted")
         found = []
         for line in LINES:
-            judged = [verdict.judged for verdict in self.verdicts if verdict.line == line]
-            found.append(Count(line, *(judged.count(kind) for kind in kinds)))
+            of_line = [verdict for verdict in self.verdicts if verdict.line == line]
+            judged = [verdict.judged for verdict in of_line]
+            decided = {verdict.cell for verdict in of_line if verdict.judged in ("right", "wrong")}
+            wrong = {verdict.cell for verdict in of_line if verdict.judged == "wrong"}
+            counts = [judged.count(kind) for kind in kinds] + [len(decided), len(decided - wrong)]
+            found.append(Count(line, *counts))
         return tuple(found)
 
     @property
@@ -126,11 +133,14 @@ class Calibration:
         return all(criterion.met for criterion in self.criteria)
 
     def _right(self, count: Count) -> Criterion:
-        detail = f"{count.right} of {count.decided} decided verdicts are right: a share of at least {count.bound:.3f}"
+        detail = (
+            f"{count.right} of {count.decided} decided verdicts are right, on {count.controls_right} of "
+            f"{count.controls} controls all of them: at least {count.bound:.3f} of controls like these"
+        )
         if not self.enough:
             return Criterion(f"{count.line}: none wrong", count.wrong == 0, detail)
-        met = (count.decided >= self.enough and count.wrong == 0) or count.bound >= LEVEL
-        return Criterion(f"{count.line}: {self.enough} decided and none wrong, or {LEVEL:g} surely right", met, detail)
+        met = count.decided >= self.enough and count.wrong == 0
+        return Criterion(f"{count.line}: {self.enough} decided and none wrong", met, detail)
 
     def _clear(self, count: Count) -> Criterion:
         detail = f"{count.unclear} of {count.decided + count.unclear} are unclear"

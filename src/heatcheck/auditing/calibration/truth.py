@@ -14,6 +14,7 @@ Truth: TypeAlias = Literal["yes", "no", "moot", "not no"]
 
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 KEYWORD, CONTRAST, LOOKUP = "planted_keyword", "planted_contrast", "planted_lookup"
+MAJORITY = "planted_majority"
 FIRST, SECOND = "planted_first", "planted_second"
 DECOY = "decoy"
 
@@ -51,6 +52,11 @@ TRUTH: dict[Cell, Mapping[str, Truth]] = {
     Cell("shifted", LOOKUP): _known("no", "no", "yes", "moot", "not no"),
     Cell("gauge_twin", KEYWORD): _known("no", "no", "moot", "moot", "no"),
     Cell("leaker", CONTRAST): _known("no", "no", "no", "no", "no"),
+    # The first layer looks the answer up, and the heatmap is the second's: needed, and not by the heatmap's layer.
+    Cell("two_layers", LOOKUP): _known("yes", "yes", "no", "moot", "no"),
+    # A heatmap has no sign, so it cannot tell cues for the answer from cues against it: whether another method's words
+    # matter more is not asserted, nor how far the weights of seven cues can move.
+    Cell("majority_reader", MAJORITY): {NECESSARY: "no", OUT_OF_CONTEXT: "moot"},
     # Most words are tied, and the deciding one stands first among them: who breaks ties by position finds it.
     Cell("one_hot", FIRST): _known("no", "no", "no", "moot", "no"),
     Cell("flat", FIRST): _known("no", "no", "moot", "moot", "no"),

@@ -40,10 +40,27 @@ def load_transformer(
             f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
             f"`heatcheck train TASK --model hf:{name}`."
         )
-    subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
+    _check_choice(called or f"hf:{name}", read.network.config, labels)
+    with quiet():  # a family that is refused is refused in one sentence
+        subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
     if labels is not None:
         name_outputs(subject, labels)
     return subject.eval()
+
+
+def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
+    """Refuses a regression: transformers takes a lone output for one."""
+    kind = getattr(config, "problem_type", None)
+    if kind == "regression":
+        raise BadInput(
+            f"{name} gives a number (problem_type is regression), and heatcheck is about models that choose between "
+            "labels: name a classifier."
+        )
+    if config.num_labels == 1 and labels is None:
+        raise BadInput(
+            f"{name} has one output (num_labels is 1), which transformers takes for a regression. If it is the logit "
+            "of the second of two labels, name both, such as --labels no,yes."
+        )
 
 
 def name_outputs(subject: Transformer, labels: Sequence[str]) -> None:
@@ -125,7 +142,8 @@ def make_transformer(
         torch.manual_seed(seed)
         network = kinds.from_config(config, dtype=torch.float32)
     network.load_state_dict(start.weights, strict=False)
-    return Transformer(network, start.tokenizer, name=f"hf:{start.name}", recipe=recipe)
+    with quiet():
+        return Transformer(network, start.tokenizer, name=f"hf:{start.name}", recipe=recipe)
 
 
 class _Read(NamedTuple):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from heatcheck.errors import NotSupported
 from heatcheck.models.subject import Part, Site, Tap
 
 NAME = "heatcheck"
+Use: TypeAlias = Literal["weights", "input", "state"]
 
 
 class Pass:
@@ -36,19 +37,19 @@ class Pass:
         self.names = names
         self.taken_over = taken_over
         self.wanted = {*tap.edits, *tap.want}
-        self.used: Counter[str] = Counter()
+        self.used: Counter[tuple[str, Use]] = Counter()
+        self.every_row: Tensor | None = None  # what a decoder's head says of each token
 
-    def use(self, module: nn.Module) -> str | None:
-        """The module's name in this use of it, `path@1` the second time; None for a module of another model."""
-        name = self.peek(module)
-        if name is not None:
-            self.used[self.names[id(module)]] += 1
-        return name
+    def use(self, module: nn.Module, what: Use) -> str | None:
+        """The module's name in this use of it, `path@1` the second time; None for a module of another model.
 
-    def peek(self, module: nn.Module) -> str | None:
-        """The same before the use is counted."""
+        An attention makes weights once and is entered and left once: these are counted apart.
+        """
         path = self.names.get(id(module))
-        count = 0 if path is None else self.used[path]
+        if path is None:
+            return None
+        count = self.used[path, what]
+        self.used[path, what] += 1
         return f"{path}@{count}" if count else path
 
     def send(self, part: Part, where: str, value: Tensor) -> Tensor:
@@ -76,7 +77,7 @@ def attend(
     """What transformers calls in place of its own attention function."""
     plain = _eager_of(module)
     now = ACTIVE.get()
-    where = None if now is None else now.use(module)
+    where = None if now is None else now.use(module, "weights")
     if now is None or where is None:
         found: tuple[Tensor, Tensor | None] = plain(module, query, key, value, attention_mask, **options)
         return found

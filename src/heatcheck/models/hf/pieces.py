@@ -1,11 +1,15 @@
 """Texts to word pieces, each with the word it belongs to.
 
-A text reaches the tokenizer as it is written, so that a model sees what it sees everywhere else. A piece belongs to the
-word it ends in; what the tokenizer adds ([CLS], [SEP], <s>) and the second text belong to none and get no score.
+A text reaches the tokenizer as it is written, so that a model sees what it sees everywhere else: ids are those of
+`tokenizer(text)`, and a word is masked among the ids. A piece belongs to the word it ends in, the white space before a
+word to that word; what the tokenizer adds ([CLS], [SEP], <s>) belongs to none and gets no score.
 """
 
-from collections.abc import Sequence
-from itertools import accumulate
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,11 +18,19 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
-from heatcheck.data.vocabulary import SPECIAL, UNKNOWN
+from heatcheck.data.tokens import word_spans
 from heatcheck.errors import BadInput
 from heatcheck.models.encoding import marks_of
 
-MASKED = SPECIAL[UNKNOWN]  # what a masked word reads in an Example (explainers/removal.py)
+# Scripts that put no space between words: Thai, Lao, Myanmar, Khmer, Hiragana, Katakana, Han.
+_UNSPACED = (
+    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u3005\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+_RUN = re.compile(f"{_UNSPACED}{{2}}")
+_BESIDE = re.compile(f"{_UNSPACED}.|.{_UNSPACED}", re.DOTALL)
+
+Spans = list[tuple[int, int]]
 
 
 def encode_pieces(
@@ -34,46 +46,141 @@ def encode_pieces(
     pairs = [example.text_pair for example in examples]
     if any(pair is None for pair in pairs) != all(pair is None for pair in pairs):
         raise BadInput("some examples of a batch have a second text and some have none.")
-    words = [[stand_in(tokenizer) if word == MASKED else word for word in example.words] for example in examples]
     found = tokenizer(
-        [" ".join(each) for each in words],
+        [example.text for example in examples],
         None if pairs[0] is None else list(pairs),
         padding=True,
         truncation=True,
         max_length=longest,
         return_offsets_mapping=True,
-        return_tensors="pt",
+        return_tensors="np",
     )
-    offsets = found.pop("offset_mapping").numpy()
-    word = np.stack([_words_of(found.encodings[row], offsets[row], each) for row, each in enumerate(words)])
+    offsets = found.pop("offset_mapping")
+    word = np.stack([_words_of(found.encodings[row], offsets[row], each) for row, each in enumerate(examples)])
     for row, example in enumerate(examples):
         if not (word[row] >= 0).any():
             raise BadInput(f"example {example.id}: its text has no token.")
-    inputs = {name: value.to(device) for name, value in found.items()}
+    inputs, masked = dict(found), None
+    if any(example.masked for example in examples):
+        inputs, word, masked = _hide(tokenizer, inputs, word, offsets, examples)
+    of_network = {name: torch.from_numpy(value).to(device) for name, value in inputs.items()}
     of_word = torch.from_numpy(word).to(device)
     return Batch(
         ids=tuple(example.id for example in examples),
-        inputs=inputs,
-        valid=inputs["attention_mask"].bool(),
+        inputs=of_network,
+        valid=of_network["attention_mask"].bool(),
         scored=of_word >= 0,
         word=of_word,
         gold=gold,
         marks=marks_of(examples, of_word),
         options=options,
+        masked=None if masked is None else torch.from_numpy(masked).to(device),
     )
 
 
-def stand_in(tokenizer: Any) -> str:
+def _words_of(encoding: Any, offsets: Int[np.ndarray, "token 2"], example: Example) -> Int[np.ndarray, " token"]:
+    text_of = np.array([-1 if number is None else number for number in encoding.sequence_ids])
+    word = np.full(len(text_of), -1)
+    for which in range(len(example.texts)):
+        own = [(end, number) for number, (of, _, end) in enumerate(example.places) if of == which]
+        if own:
+            ends, numbers = np.array(own).T
+            place = np.searchsorted(ends, np.maximum(offsets[:, 1], 1), side="left")
+            word = np.where(text_of == which, numbers[np.minimum(place, len(own) - 1)], word)
+    return word
+
+
+def _hide(
+    tokenizer: Any,
+    inputs: Mapping[str, Int[np.ndarray, "example token"]],
+    word: Int[np.ndarray, "example token"],
+    offsets: Int[np.ndarray, "example token 2"],
+    examples: Sequence[Example],
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """One token in place of the pieces of each masked word, what follows moved up: inputs, words, where they stand."""
+    kept = inputs["attention_mask"].astype(bool)
+    masked = np.zeros_like(kept)
+    for row, example in enumerate(examples):
+        places = example.places
+        for number in example.masked:
+            _, start, end = places[number]
+            pieces = np.flatnonzero(word[row] == number)
+            holding = pieces[(offsets[row, pieces, 1] > start) & (offsets[row, pieces, 0] < end)]
+            hidden = holding if len(holding) else pieces  # a line break before the word stays
+            masked[row, hidden[:1]] = True
+            kept[row, hidden[1:]] = False
+    order = np.argsort(~kept, axis=1, kind="stable")[:, : kept.sum(1).max()]
+    there = np.take_along_axis(kept, order, 1)
+    fillers = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
+    read = {**inputs, "input_ids": np.where(masked, stand_in(tokenizer), inputs["input_ids"])}
+    moved = {
+        name: np.where(there, np.take_along_axis(value, order, 1), fillers.get(name, 0)) for name, value in read.items()
+    }
+    return moved, np.where(there, np.take_along_axis(word, order, 1), -1), np.take_along_axis(masked, order, 1) & there
+
+
+def stand_in(tokenizer: Any) -> int:
     """What a masked word is read as: [MASK], or where a tokenizer has none, the nearest thing to nothing it has."""
-    for name in ("mask_token", "unk_token", "pad_token", "eos_token"):
+    for name in ("mask_token_id", "unk_token_id", "pad_token_id", "eos_token_id"):
         if (token := getattr(tokenizer, name, None)) is not None:
-            return str(token)
+            return int(token)
     raise BadInput("the tokenizer has no token that could stand for a masked word: use deletion.")
 
 
-def _words_of(encoding: Any, offsets: np.ndarray, words: Sequence[str]) -> Int[np.ndarray, " token"]:
-    # The space before a word is the word's own: tokenizers that keep spaces write it into the piece that follows.
-    ends = np.array(list(accumulate(len(word) + 1 for word in words))) - 1
-    first = np.array([number == 0 for number in encoding.sequence_ids])
-    place = np.searchsorted(ends, np.maximum(offsets[:, 1], 1), side="left")
-    return np.where(first, np.minimum(place, len(words) - 1), -1)
+def cut_texts(tokenizer: Any, examples: Sequence[Example], units: str) -> list[Example]:
+    """The examples with the words of both texts as words; or with the tokenizer's pieces, if units are `tokens`.
+
+    Where a script puts no spaces between words, pieces are words in any case. Marks are of the first text, so an
+    example that has some keeps to that one.
+    """
+    return [_cut(tokenizer, example, units) for example in examples]
+
+
+def _cut(tokenizer: Any, example: Example, units: str) -> Example:
+    if example.spans is not None:
+        return example
+    read = example.texts[:1] if example.marks else example.texts
+    plain = [word_spans(text) for text in read]
+    found = [_units_of(tokenizer, text, words, units) for text, words in zip(read, plain, strict=True)]
+    if found == plain[:1]:
+        return example
+    ends = np.array([end for _, end in plain[0]])
+    of_word = [min(int(np.searchsorted(ends, end)), len(ends) - 1) for _, end in found[0]]
+    return replace(
+        example,
+        spans=tuple((which, *span) for which, spans in enumerate(found) for span in spans),
+        marks={name: tuple(marked[word] for word in of_word) for name, marked in example.marks.items()},
+    )
+
+
+def _units_of(tokenizer: Any, text: str, words: Spans, units: str) -> Spans:
+    if units == "words" and not _RUN.search(text):
+        return words
+    offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    if units == "tokens":
+        return list(_pieces(text, offsets)) or words
+    ends = sorted({end for _, end in offsets})
+    return [span for start, end in words for span in _cut_run(text, start, end, ends)]
+
+
+def _pieces(text: str, offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Where pieces stand, without the space before them; several that share a character are one."""
+    last = 0
+    for start, end in offsets:
+        if end > last:
+            piece = text[max(start, last) : end]
+            yield end - len(piece.lstrip() or piece), end
+            last = end
+
+
+def _cut_run(text: str, start: int, end: int, ends: Sequence[int]) -> Spans:
+    """One word, cut where pieces end beside a character of a script without spaces, but before no accent."""
+    if not _RUN.search(text, start, end):
+        return [(start, end)]
+    inside = [
+        at
+        for at in ends
+        if start < at < end and _BESIDE.match(text, at - 1) and not unicodedata.category(text[at]).startswith("M")
+    ]
+    bounds = [start, *inside, end]
+    return list(pairwise(bounds))

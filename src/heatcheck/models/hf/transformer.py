@@ -9,20 +9,23 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heatcheck.data import Batch, Example
-from heatcheck.errors import BadInput, NotSupported
+from heatcheck.data import Batch, Example, Seen
+from heatcheck.errors import BadInput, HeatcheckError, NotSupported
+from heatcheck.models.arguments import first_tensor, with_first_tensor
+from heatcheck.models.attention import visible
 from heatcheck.models.classifier import NOT_AN_OPTION
 from heatcheck.models.encoding import options_of
 from heatcheck.models.hf.passing import ACTIVE, NAME, Pass, passing
-from heatcheck.models.hf.pieces import encode_pieces
+from heatcheck.models.hf.pieces import cut_texts, encode_pieces
+from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Logits, Response, Weights
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
 
-# Families that are tried in the tests; most of the 340 that dispatch through transformers' registry should do.
+# Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 AT_ONCE = 4096  # other weights that are tried together, each on one token
@@ -44,14 +47,18 @@ class Transformer(nn.Module):
         self.tokenizer = tokenizer
         self.name = name
         self.recipe = recipe
+        self.seen: Seen | None = None
         config = network.config
         self.labels = tuple(str(config.id2label[number]) for number in range(config.num_labels))
         if config.num_labels == 1:
             self.labels = ("0", "1")
+        self._told_padding: int | None = getattr(config, "pad_token_id", None)
         self.several = getattr(config, "problem_type", None) == "multi_label_classification"
-        if getattr(config, "classifier_pooling", "cls") == "mean":
+        self._called = f"{name} ({config.model_type})"
+        if getattr(config, "is_encoder_decoder", False):
             raise NotSupported(
-                f"{name} decides from the mean of all tokens: no row of its last attention is behind it."
+                f"{self._called} has an encoder and a decoder, so its layers have several attentions. heatcheck.wrap "
+                "reads the one that you name with attention=."
             )
         self._pad()
         self._install()
@@ -71,40 +78,60 @@ class Transformer(nn.Module):
         room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
         if config.model_type in _POSITIONS_AFTER_PADDING:
             room -= config.pad_token_id + 1
-        self.longest = min(room, tokenizer.model_max_length)
+        self.longest = min(room, tokenizer.model_max_length) if room > 0 else tokenizer.model_max_length  # XLNet: -1
 
     def _install(self) -> None:
         try:
             self.network.set_attn_implementation(NAME)
         except (ValueError, AttributeError, ImportError) as error:
             reason = str(error).splitlines()[0]
-            raise NotSupported(f"{self.name} ({self.network.config.model_type}): {reason} {_WHAT_WORKS}") from None
+            raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
         self._names = {id(module): path for path, module in self.network.named_modules()}
 
     def _discover(self) -> None:
-        """One dry pass: which attentions fire, in which order, and in which blocks they stand."""
-        other_than_padding = int(self.network.config.pad_token_id == 0)
-        tokens = torch.full((1, 3), other_than_padding, device=self.device)
-        tap = Tap({}, ())
-        with torch.no_grad(), passing(Pass(tap, self._names)):
-            self.network(input_ids=tokens, attention_mask=torch.ones_like(tokens))
-        self.sites = tuple(tap.passed)
-        if not self.sites:
-            kind = self.network.config.model_type
-            raise NotSupported(f"no attention of {self.name} ({kind}) went through the registry. {_WHAT_WORKS}")
+        """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""
+        try:
+            batch = self.encode(MADE_UP)
+            tap = Tap({}, ())
+            with torch.no_grad(), passing(Pass(tap, self._names)):
+                self.network(**batch.inputs)
+            self._place(tuple(tap.passed))
+            self.reads_last, self._width = try_out(
+                self.network, self._names, batch, self.sites, self.blocks, self._called
+            )
+        except HeatcheckError:
+            raise
+        except Exception as error:  # whatever a family raises
+            reason = " ".join(str(error).split())[:200].rstrip(".")
+            raise NotSupported(
+                f"{self._called} cannot be run on two short texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
+            ) from None
+        self.network.get_input_embeddings().register_forward_hook(self._embedded)
+        head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
+        if self.reads_last and isinstance(head, nn.Module):
+            head.register_forward_hook(self._scored)
+
+    def _place(self, sites: tuple[Site, ...]) -> None:
+        """Each attention with the block it stands in."""
+        if not sites:
+            raise NotSupported(
+                f"{self._called} does not compute its attention through transformers' registry, where it could be "
+                f"read. {_WHAT_WORKS}"
+            )
         used: Counter[str] = Counter()
         places: list[Site] = []
-        for site in self.sites:
+        for site in sites:
             path = _block_of(site.where)
             places.append(Site("state", f"{path}@{used[path]}" if used[path] else path))
             used[path] += 1
+        self.sites = sites
         self.blocks = tuple(places)  # the output of the block around each attention
         self._number = {place.where: number for number, place in enumerate(places)}
+        require_attention_in_every_layer(self.network, places, self._called)
         for path in used:
             block = self.network.get_submodule(path)
             block.forward = partial(self._block, path, block.forward)
         self._watched = set(used)
-        self.network.get_input_embeddings().register_forward_hook(self._embedded)
 
     @property
     def id(self) -> str:
@@ -126,29 +153,50 @@ class Transformer(nn.Module):
             device=self.device,
         )
 
+    def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
+        """Examples whose words are those of both texts, or pieces of the tokenizer."""
+        return cut_texts(self.tokenizer, examples, units)
+
     def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
         given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
-        with passing(Pass(tap, self._names, taken_over=max(given, default=-1))):
+        now = Pass(tap, self._names, taken_over=max(given, default=-1))
+        with passing(now):
             outputs = self.network(**batch.inputs).logits
+        rows = self.rows(batch)
+        if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
+            outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
-        return tap.run(logits, self.rows(batch)[:, None].expand(logits.shape[:2]))
+        return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
-        """The query of the last layer that the answer is read from: the first token, or in a decoder the last."""
-        if self.reads_last:
-            return batch.valid.sum(1) - 1
-        return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
+        """The query of the last layer that the answer is read from: the first token, or in a decoder the last.
 
-    @property
-    def reads_last(self) -> bool:
-        """Whether it is a decoder, whose classification head looks at the last token of a text."""
-        return hasattr(self.network, "score")
+        Heads of transformers pass over tokens with the padding's id at the end of a text. A masked word may have that
+        id too, and is not passed over: hiding a word moves no row.
+        """
+        if not self.reads_last:
+            return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
+        read = batch.valid
+        if self._told_padding is not None:
+            text = batch.inputs["input_ids"] != self._told_padding
+            read = read & (text if batch.masked is None else text | batch.masked)
+        return (read * torch.arange(read.shape[1], device=read.device)).argmax(1)
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
-        """The keys of the read-out that may carry weight: every token, [CLS] and [SEP] too."""
-        return batch.valid
+        """The keys that the read-out's query sees, [CLS] and [SEP] too: no padding, nothing beyond a sliding window.
+
+        The mask alone decides, so the last block is asked on empty states, and none before it is computed.
+        """
+        look = _Look(self.rows(batch))
+        size = (*batch.valid.shape, self._width)
+        empty = {place: torch.zeros(size, dtype=self.network.dtype, device=self.device) for place in self.blocks[-2:-1]}
+        gpu = [] if self.device.type == "cpu" else [self.device]
+        # In a training dropout draws random numbers here too: no other run may differ for that.
+        with torch.no_grad(), torch.random.fork_rng(gpu, enabled=self.training):
+            self.run(batch, edits={Site("score", self.sites[-1].where): look, **empty})
+        return look.seen & batch.valid
 
     def response(self, batch: Batch) -> Response:
         """Other weights in the read-out's row, in all heads of the last layer.
@@ -158,8 +206,9 @@ class Transformer(nn.Module):
         """
         site, values = self.sites[-1], Site("value", self.sites[-1].where)
         start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
-        run = self.run(batch, want=[site, values, start])
-        rows = run.row[:, 0]
+        rows = self.rows(batch)
+        look = _Look(rows)
+        run = self.run(batch, edits={Site("score", site.where): look}, want=[site, values, start])
         one = torch.arange(len(batch), device=rows.device)
         state, decisions = run.parts[start][one, rows][:, None], run.logits.shape[1]
         alone = _row_of(batch, rows)
@@ -186,30 +235,27 @@ class Transformer(nn.Module):
         attention = run.parts[site][one, :, rows][:, None].expand(-1, decisions, -1, -1)
         if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
             raise NotSupported(f"{self.id}: more than the attention of its last block looks at other tokens.")
-        return Response(attention, self.readable(batch), logits)
+        return Response(attention, look.seen & batch.valid, logits)
 
     def _block(self, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
-        now = ACTIVE.get()
-        if now is None or id(self.network.get_submodule(path)) not in now.names:
+        now, block = ACTIVE.get(), self.network.get_submodule(path)
+        state = first_tensor(given, named)
+        if now is None or id(block) not in now.names or state is None:
             return forward(*given, **named)
-        where = now.use(self.network.get_submodule(path))
+        where = now.use(block, "state")
         assert where is not None
-        state = given[0] if given else named["hidden_states"]
-        number = self._number[where]
+        number = self._number.get(where, len(self.blocks))
         if number <= now.taken_over:
-            now.used[self.sites[number].where.partition("@")[0]] += 1
+            now.used[self.sites[number].where.partition("@")[0], "weights"] += 1
             edit = now.tap.edits.get(self.blocks[number])
             if not isinstance(edit, Tensor):
                 return self._like(path, state)
             return self._like(path, now.send("state", where, edit))
-        state = now.send("input", where, state)
-        given, named = ((state, *given[1:]), named) if given else ((), {**named, "hidden_states": state})
+        given, named = with_first_tensor(given, named, now.send("input", where, state))
         found = forward(*given, **named)
         self._several.setdefault(path, len(found) if isinstance(found, tuple) else 0)
-        if not isinstance(found, tuple):
-            return now.send("state", where, found)
-        return (now.send("state", where, found[0]), *found[1:])
+        return _sent(now, where, found)
 
     def _like(self, path: str, state: Tensor) -> Any:
         """A state as the block at this path would hand it on."""
@@ -224,29 +270,33 @@ class Transformer(nn.Module):
                     module = self.network.get_submodule(path)
                 except AttributeError:
                     raise BadInput(f"{self.name} has no module {path!r}.") from None
-                module.register_forward_pre_hook(self._entered, with_kwargs=False)
+                module.register_forward_pre_hook(self._entered, with_kwargs=True)
                 module.register_forward_hook(self._left)
                 self._watched.add(path)
 
-    def _entered(self, module: nn.Module, given: tuple[Any, ...]) -> Any:
-        now = ACTIVE.get()
-        where = None if now is None or not given else now.peek(module)
-        if now is None or where is None:
+    def _entered(self, module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        now, own = ACTIVE.get(), first_tensor(given, named)
+        where = None if now is None or own is None else now.use(module, "input")
+        if now is None or where is None or own is None:
             return None
-        return (now.send("input", where, given[0]), *given[1:])
+        return with_first_tensor(given, named, now.send("input", where, own))
 
     def _left(self, module: nn.Module, given: Any, found: Any) -> Any:
         now = ACTIVE.get()
-        where = None if now is None else now.use(module)
-        if now is None or where is None:
-            return None
-        if isinstance(found, tuple):
-            return (now.send("state", where, found[0]), *found[1:])
-        return now.send("state", where, found)
+        where = None if now is None else now.use(module, "state")
+        return None if now is None or where is None else _sent(now, where, found)
 
     def _embedded(self, module: nn.Module, given: Any, found: Tensor) -> Tensor | None:
         now = ACTIVE.get()
-        return None if now is None or id(module) not in now.names else now.send("embedding", "", found)
+        if now is None or id(module) not in now.names or Site("embedding") not in now.wanted:
+            return None
+        # A copy: some families (CTRL) scale it in place, and what was taken out here must stay as it was.
+        return now.send("embedding", "", found).clone()
+
+    def _scored(self, module: nn.Module, given: Any, found: Tensor) -> None:
+        now = ACTIVE.get()
+        if now is not None and id(module) in now.names:
+            now.every_row = found
 
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
@@ -268,6 +318,27 @@ class Transformer(nn.Module):
         return torch.tensor(labels, device=self.device)[:, None]
 
 
+class _Look:
+    """An edit that changes no scores, and notes which keys one row of each example sees in any head."""
+
+    def __init__(self, rows: Int[Tensor, " example"]) -> None:
+        self.rows = rows
+
+    def __call__(self, scores: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+        one = torch.arange(len(self.rows), device=scores.device)
+        self.seen = visible(scores[one, :, self.rows]).any(1)
+        return scores
+
+
+def _sent(now: Pass, where: str, found: Any) -> Any:
+    """What a module gave, the first of several things, on its way through the tap."""
+    own = found[0] if isinstance(found, tuple) else found
+    if not isinstance(own, Tensor):
+        return found
+    used = now.send("state", where, own)
+    return (used, *found[1:]) if isinstance(found, tuple) else used
+
+
 def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
     """The batch with these examples, as often as each is named."""
     ids = tuple(batch.ids[row] for row in rows.tolist())
@@ -283,6 +354,7 @@ def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
         gold=None,
         marks={},
         options=options,
+        masked=None if batch.masked is None else batch.masked[rows],
     )
 
 
@@ -296,6 +368,7 @@ def _row_of(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
         scored=batch.scored.gather(1, at),
         word=batch.word.gather(1, at),
         marks={},
+        masked=None if batch.masked is None else batch.masked.gather(1, at),
     )
 
 
@@ -309,4 +382,4 @@ def _block_of(path: str) -> str:
     return found.group(1) if found else path.partition("@")[0]
 
 
-_WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}; for your own torch module use heatcheck.wrap."
+_WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}; heatcheck.wrap reads other torch modules."

@@ -1,0 +1,62 @@
+"""About how many forward passes of one text a piece of work takes: what plans are made of.
+
+A check that reads texts counts them. Three things are not texts read: gradients, which go back too; an explainer's
+scores, which checks share; and other weights over states that stay, for which a subject may have a short cut.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from heatcheck.checks.case import Case
+from heatcheck.explainers.integrated_gradients import STEPS
+from heatcheck.explainers.sampled import FEWEST_ORDERS, LIME_FEWEST, LIME_PER_WORD, ORDERS, READ
+from heatcheck.explainers.search import BRIEF
+from heatcheck.models import HasLayers, Responds
+
+FEW = 64  # texts that are counted or timed for all
+THERE_AND_BACK = 3  # a forward pass and the backward pass through it
+
+
+def to_explain(case: Case, explainers: Iterable[str]) -> int:
+    """Passes for these explainers' scores of all examples, each explainer once."""
+    return sum(_scores(case, name) for name in dict.fromkeys(explainers))
+
+
+def to_try(case: Case, draws: int | float, texts: int | None = None) -> int:
+    """Passes for so many other sets of weights on each example (or on so many texts), with the states as they are.
+
+    A read-out that is linear in its weights needs none. A transformer sends one token through its last layer.
+    """
+    texts = len(case.examples) if texts is None else texts
+    if isinstance(case.subject, HasLayers):
+        return round(draws * texts / (len(case.subject.sites) * np.mean(tokens(case))))
+    return 0 if isinstance(case.subject, Responds) else round(draws * texts)
+
+
+def searches(case: Case, searches: int) -> int:
+    """Passes for so many searches for other weights, where they are not known exactly."""
+    return to_try(case, searches * BRIEF.starts * BRIEF.steps * THERE_AND_BACK)
+
+
+def tokens(case: Case) -> Sequence[int]:
+    """How many tokens of each of a few examples the subject reads."""
+    found: list[int] = case.subject.encode(case.examples[:FEW]).valid.sum(1).tolist()
+    return found
+
+
+def _scores(case: Case, name: str) -> int:
+    lengths = np.array([len(example.words) for example in case.examples])
+    if name == "random" or name.startswith("file:"):
+        return 0
+    if name in ("leave_one_out", "influence_left_out"):
+        return int(lengths.sum())
+    if name == "lime":
+        return int(np.clip(LIME_PER_WORD * lengths, LIME_FEWEST, READ).sum())
+    if name == "shapley_sampling":
+        return int((lengths * np.clip(READ // np.maximum(lengths, 1), FEWEST_ORDERS, ORDERS)).sum())
+    if name == "counterfactual":
+        return len(lengths) + searches(case, 1)
+    if name == "integrated_gradients":
+        return THERE_AND_BACK * STEPS * len(lengths)
+    return (1 if name == "attention" else THERE_AND_BACK) * len(lengths)
