@@ -5,7 +5,7 @@ import pytest
 
 from heatcheck.data import Example
 from heatcheck.explainers import explain_one
-from heatcheck.explainers.leave_one_out import erase_each
+from heatcheck.explainers.leave_one_out import _Odds, erase_each
 from heatcheck.models import Erases
 from heatcheck.training import predict
 from subjects import SINGLE, SUBJECTS
@@ -66,6 +66,14 @@ def test_of_a_repeated_word_either_can_go(name):
     (found,) = erase_each(subject, [Example("e", "a good good good film")])
     assert np.ptp(found[1:4]) == 0
     assert abs(found[0] - found[1]) > 1e-4
+
+
+def test_a_word_that_changes_the_rounding_only_changes_nothing():
+    """As does one more unknown word in a long text: its loss is 0, not the noise of float32."""
+    subject, _ = SUBJECTS["lstm"]
+    odds = _Odds(subject.encode([Example("e", "a good film")]), 3, 1.0, of_gold=False)
+    odds.whole, odds.without = np.array([2.0]), np.array([[2.0 + 2e-7, 1.5, 2.0 - 1e-7]])
+    assert odds.without_noise().tolist() == [[2.0, 1.5, 2.0]]
 
 
 def test_a_tolerance_reaches_the_subject():

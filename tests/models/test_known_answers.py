@@ -144,7 +144,7 @@ def test_of_two_layers_the_first_does_the_work():
     batch = subject.encode(examples)
     whole = subject.run(batch, want=subject.sites)
     even = (batch.scored / batch.scored.sum(1, keepdim=True))[:, None, None]
-    imposed = {site: even.expand_as(whole.parts[site]) for site in subject.sites}
+    imposed = {site: even.to(own.dtype).expand_as(own) for site, own in whole.parts.items()}
     first, second = ({site: imposed[site]} for site in subject.sites)
     assert torch.allclose(subject.run(batch, edits=second).logits, whole.logits, atol=1e-5)
     gold = torch.tensor([example.label for example in examples])

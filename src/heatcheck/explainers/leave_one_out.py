@@ -17,9 +17,8 @@ from heatcheck.training import batches_by_length, predict
 
 BATCH = 512  # texts that are encoded together; fewer are worked on at once
 FEW = 32  # texts whose shortened copies are made together, one a word
-NOISE = (
-    1e-6  # log-odds that differ by less, as a share of the text's largest, are those of float32: such words are tied
-)
+# Log-odds that differ by less, as a share of the text's largest, differ by rounding (float32): such words are tied.
+NOISE = 1e-6
 Odds: TypeAlias = Float[np.ndarray, "example _"]  # log-odds of one label, one a word or one for all of them
 Lost: TypeAlias = Callable[[Odds, Odds], Odds]  # by a word's absence, from the log-odds with and without it
 
