@@ -76,8 +76,8 @@ def adversarial(
     batch multiplied by the sum of its examples' class weights, which lets the gold labels in by accident.
 
     The divergence asks for weight where the parent has little, and it has a largest value: −log of the parent's least
-    weight. `divergence="KL(base‖adversary)"` is the other direction, which earlier versions used by mistake: it asks for
-    no weight where the parent has much, and grows without end.
+    weight. `divergence="KL(base‖adversary)"` is the other direction, which earlier versions used by mistake: it asks
+    for no weight where the parent has much, and grows without end.
     """
     if parent is None:
         raise BadInput("an adversary is trained against a parent, and none is here.")
