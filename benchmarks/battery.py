@@ -18,6 +18,7 @@ from benchmarks.library_side import run_library
 from benchmarks.memory import peak_of_library
 from benchmarks.plain_side import PAIRS, Timed
 from heatcheck.checks import CHECKS, Case
+from heatcheck.checks.case import PUBLISHED
 from heatcheck.engine import seed_of
 from heatcheck.explainers import Scores
 from heatcheck.stats import kendall_tau
@@ -79,12 +80,13 @@ def _compare(setup: Setup) -> list[dict[str, Any]]:
 def _gradients_agree(case: Case, plain: Timed) -> bool:
     """The plain side multiplies in float32 only."""
     return all(
-        np.allclose(ours, theirs, rtol=1e-3, atol=1e-7) for ours, theirs in _both(case.scores("gradient"), plain)
+        np.allclose(ours, theirs, rtol=1e-3, atol=1e-7)
+        for ours, theirs in _both(case.scores("gradient", PUBLISHED), plain)
     )
 
 
 def _removals_agree(setup: Setup, case: Case, plain: Timed) -> bool:
-    scores = case.scores("leave_one_out")
+    scores = case.scores("leave_one_out", PUBLISHED)
     ours = {name: row[valid] for name, row, valid in zip(scores.ids, scores.sizes(), scores.valid, strict=True)}
     return plain_side.same_removals(setup, plain.found, ours, ROUGH if setup.tolerance else EXACT)
 

@@ -264,8 +264,8 @@ def test_an_adversary_s_recipe_is_its_parent_s_but_for_what_it_is_for(trained):
 def test_started_from_its_parent_with_nothing_to_gain_it_stays(trained):
     """The two numbers are rounding: the total variation of equal answers has a gradient where they are not quite."""
     _, jsd, tvd, same = trained.adversary(0.0, start="parent")
-    assert jsd.max() < 0.01
-    assert tvd.max() < 0.01
+    assert jsd.max() < 0.03
+    assert tvd.max() < 0.03
     assert same == 1
     _, fresh, _, _ = trained.adversary(0.0)
     assert fresh.mean() > 10 * jsd.mean(), "a fresh one has no reason to find the same weights"

@@ -191,7 +191,7 @@ def _mechanical_floors(
 def _is_context_free(case: Case, settings: AgreementSettings, found: Scores) -> bool:
     """Whether deleting a word only takes its term out of the weighted sum: if not, that sum has no floor to give."""
     readout = case.readout
-    if readout is None:
+    if readout is None or readout.of_word is None:
         return False
     weights, votes = readout.attention[:, 0], readout.relevance[:, 0]  # [example token], [example token label]
     rest = np.where(weights < 1 - 1e-9, 1 - weights, np.nan)[..., None]

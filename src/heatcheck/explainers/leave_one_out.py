@@ -19,7 +19,7 @@ BATCH = 512  # texts that are encoded together; fewer are worked on at once
 FEW = 32  # texts whose shortened copies are made together, one a word
 # Log-odds that differ by less, as a share of the text's largest, differ by rounding (float32): such words are tied.
 NOISE = 1e-6
-Odds: TypeAlias = Float[np.ndarray, "example _"]  # log-odds of one label, one a word or one for all of them
+Odds: TypeAlias = Float[np.ndarray, "example ..."]  # log-odds of one label, one a word or one for all of them
 Lost: TypeAlias = Callable[[Odds, Odds], Odds]  # by a word's absence, from the log-odds with and without it
 
 

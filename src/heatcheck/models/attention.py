@@ -44,7 +44,7 @@ HIDDEN = (
 )  # masks are written as −10⁴, −10⁹, −∞ or the lowest number there is; no score of a model's own is so low
 
 
-def visible(scores: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
+def visible(scores: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
     """Where scores, as they go into the softmax, are not masked.
 
     >>> visible(torch.tensor([3.0, -50.0, -1e4, torch.finfo(torch.float32).min, -torch.inf]))

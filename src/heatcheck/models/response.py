@@ -42,7 +42,7 @@ class Response:
         of_example = bias if bias.ndim == 3 else bias.expand(relevance.shape[0], *bias.shape)
 
         def logits(weights: Weights) -> Logits:
-            return torch.einsum("enqht,eqtl->enql", weights, relevance) + of_example[:, None]
+            return torch.einsum("enqht,eqtl->enql", weights.to(relevance.dtype), relevance) + of_example[:, None]
 
         return cls(attention, allowed, logits, relevance, of_example)
 

@@ -55,7 +55,7 @@ def fit_bag_of_words(
     >>> words = build_vocabulary([example.text for example in texts])
     >>> found = fit_bag_of_words(words, ("negative", "positive"), texts)
     >>> np.exp(found.log_probabilities([Example("c", "lovely , lovely")])).round(1)
-    array([[[0. , 1. ]]])
+    array([[[0., 1.]]])
     """
     segments = 2 if any(example.text_pair is not None for example in examples) else 1
     gold = gold_table(labels, examples)
