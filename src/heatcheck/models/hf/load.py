@@ -19,6 +19,10 @@ from heatcheck.errors import BadInput, MissingPackage
 from heatcheck.models.hf.transformer import Transformer
 from heatcheck.models.recipe import Recipe
 
+# Where a folder names code of its own (`auto_map`), transformers would ask, and run it if standard input says yes.
+NO_CODE = {"trust_remote_code": False}
+ANY_FAMILY = ("TokenizersBackend", "PreTrainedTokenizerFast")  # what reads a tokenizer.json whose class is not known
+
 
 def load_transformer(
     name: str,
@@ -140,7 +144,7 @@ def make_transformer(
                 setattr(config, name, dropout)
     with torch.random.fork_rng(devices=[]), quiet():
         torch.manual_seed(seed)
-        network = kinds.from_config(config, dtype=torch.float32)
+        network = kinds.from_config(config, dtype=torch.float32, **NO_CODE)
     network.load_state_dict(start.weights, strict=False)
     with quiet():
         return Transformer(network, start.tokenizer, name=f"hf:{start.name}", recipe=recipe)
@@ -161,7 +165,7 @@ def _read(name: str) -> _Read:
     where = str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
     try:
         with quiet():  # a head without weights is said in one sentence
-            here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address()}
+            here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address(), **NO_CODE}
             tokenizer = AutoTokenizer.from_pretrained(where, **here)
             network, found = AutoModelForSequenceClassification.from_pretrained(
                 where, dtype=torch.float32, output_loading_info=True, **here
@@ -169,6 +173,8 @@ def _read(name: str) -> _Read:
     # What a damaged file raises is of the library that reads it; the sentence names its kind.
     except Exception as error:
         raise BadInput(_cannot_read(name, where, error)) from None
+    if tokenizer.init_kwargs.get("auto_map") and type(tokenizer).__name__ in ANY_FAMILY:
+        raise BadInput(_brings_code(name))  # passed over, and another tokenizer might cut texts otherwise
     return _Read(network, tokenizer, sorted({*found["missing_keys"], *(key[0] for key in found["mismatched_keys"])}))
 
 
@@ -187,11 +193,20 @@ def _check_name(name: str) -> None:
 
 def _cannot_read(name: str, where: str, error: Exception) -> str:
     reason = " ".join(str(error).split())[:200]
+    if "trust_remote_code" in str(error):
+        return _brings_code(name)
     if Path(where).is_dir():
         return f"hf:{name} cannot be read as a sequence classifier: {type(error).__name__}: {reason}"
     return (
         f"hf:{name} is no folder here, and the Hugging Face hub did not give it: fetch it where there is a network, "
         f"and name its folder ({reason})."
+    )
+
+
+def _brings_code(name: str) -> str:
+    return (
+        f"hf:{name} brings code of its own (its auto_map names it), and heatcheck never runs code of a model: choose "
+        "one of a family that transformers itself has, or load it yourself and give it to heatcheck.wrap."
     )
 
 
