@@ -53,7 +53,7 @@ def load_transformer(
 
 
 def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
-    """Refuses a regression: transformers takes a lone output for one."""
+    """Refuses a regression, for which transformers takes a lone output, and outputs without names of their own."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":
         raise BadInput(
@@ -64,6 +64,12 @@ def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
         raise BadInput(
             f"{name} has one output (num_labels is 1), which transformers takes for a regression. If it is the logit "
             "of the second of two labels, name both, such as --labels no,yes."
+        )
+    names = [config.id2label.get(number) for number in range(config.num_labels)]
+    if labels is None and (not all(isinstance(each, str | int) for each in names) or len(set(names)) < len(names)):
+        raise BadInput(
+            f"{name} does not name each of its {len(names)} outputs once (id2label in its config.json gives {names}): "
+            "name them yourself, in order, with --labels."
         )
 
 
