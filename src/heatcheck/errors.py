@@ -15,6 +15,16 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+def in_short(error: BaseException) -> str:
+    """What somebody else's exception says, on one line, to stand inside a sentence.
+
+    >>> in_short(KeyError("a"))
+    "KeyError: 'a'"
+    """
+    said = " ".join(str(error).split())[:200].rstrip(".")
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
 class HeatcheckError(Exception):
     """Something the user can mend; the message is a whole sentence for them."""
 

@@ -114,6 +114,20 @@ def damaged_json(folder, **changes):
     (folder / AUDIT).write_text(json.dumps({**facts, **changes}))
 
 
+def damaged_value(folder, value):
+    facts = json.loads((folder / AUDIT).read_text())
+    facts["card"]["lines"][0]["evidence"][0]["value"] = value
+    (folder / AUDIT).write_text(json.dumps(facts))
+
+
+def test_an_older_audit_does_not_say_what_stands_in_it(made, tmp_path):
+    keep_audit(made, tmp_path)
+    facts = json.loads((tmp_path / AUDIT).read_text())
+    del facts["facts"]
+    (tmp_path / AUDIT).write_text(json.dumps(facts))
+    assert_same(read_audit(tmp_path), made)
+
+
 def cut_short(folder):
     (folder / ARRAYS).write_bytes((folder / ARRAYS).read_bytes()[:-40])
 
@@ -126,6 +140,14 @@ def cut_short(folder):
         (lambda folder: damaged_json(folder, card={}), "is damaged (KeyError: 'lines')"),
         (lambda folder: damaged_json(folder, examples=[]), "is damaged"),
         (lambda folder: damaged_json(folder, format=FORMAT + 1), "kept by a later heatcheck"),
+        (lambda folder: damaged_json(folder, seed="a"), "audit.json was changed since it was written"),
+        (lambda folder: damaged_json(folder, n=None), "audit.json was changed since it was written"),
+        (lambda folder: damaged_json(folder, not_run=3), "audit.json was changed since it was written"),
+        (lambda folder: damaged_json(folder, about={}), "audit.json was changed since it was written"),
+        (lambda folder: damaged_json(folder, labels=[1]), "audit.json was changed since it was written"),
+        (lambda folder: damaged_json(folder, accuracy={"$number": "x"}), "is damaged"),
+        (lambda folder: damaged_value(folder, 10**400), "is damaged (OverflowError"),
+        (lambda folder: damaged_value(folder, 0.25), "audit.json was changed since it was written"),
         (lambda folder: (folder / AUDIT).write_text("[]"), "is damaged"),
         (lambda folder: (folder / AUDIT).write_text('{"format": 1, '), "is not whole JSON"),
     ],

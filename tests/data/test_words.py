@@ -1,6 +1,7 @@
 """Tokens, vocabularies and vectors."""
 
 import gzip
+import io
 import pickle
 
 import numpy as np
@@ -87,3 +88,53 @@ def test_vectors_that_are_no_vectors(tmp_path):
     np.savez(tmp_path / "other.npz", a=1)
     with pytest.raises(BadInput, match=r"is not an .npz with `words` and `vectors`"):
         read_vectors(tmp_path / "other.npz", ["good"])
+
+
+def bare_npy():
+    written = io.BytesIO()
+    np.save(written, np.zeros((1, 2)))
+    return written.getvalue()
+
+
+def bit_flipped_gz(path):
+    packed = bytearray(gzip.compress("\n".join(f"word{n} {n} {n * n}" for n in range(500)).encode()))
+    for at in (60, 300, 700):
+        packed[at] ^= 0xFF
+    path.write_bytes(packed)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("v.txt.gz", bit_flipped_gz),
+        ("v.npz", lambda path: np.savez(path, words=np.array(["good"]), vectors=np.array([["one", "two"]]))),
+        ("v.npz", lambda path: np.savez(path, words=np.array(["good"]), vectors=np.array([[1j, 2]]))),
+        ("v.npz", lambda path: np.savez(path, words=np.array([["good"]]), vectors=np.array([[1.0, 2]]))),
+        (
+            "v.npz",
+            lambda path: np.savez(path, words=np.array(["good"]), vectors=np.array(["2020"], dtype="M8[s]")[:, None]),
+        ),
+        ("v.npz", lambda path: path.write_bytes(b"")),
+        ("v.npz", lambda path: path.write_bytes(bare_npy())),
+        ("v.npz", lambda path: np.savez(path, words=np.array(["good"]), vectors=np.array([[1.0, np.nan]]))),
+        ("v.txt", lambda path: path.write_text("good 1 nan\n")),
+        ("v.txt", lambda path: path.write_text("good 1 1e60\n")),
+    ],
+    ids=[
+        "bit flips",
+        "strings",
+        "complex",
+        "nested words",
+        "dates",
+        "empty",
+        "bare npy",
+        "nan",
+        "nan text",
+        "overflow",
+    ],
+)
+def test_vectors_that_hold_no_numbers(tmp_path, name, write):
+    write(tmp_path / name)
+    with pytest.raises(BadInput, match=r"v\.(txt|npz)") as error:
+        read_vectors(tmp_path / name, ["good"])
+    assert "\n" not in str(error.value)

@@ -80,6 +80,12 @@ def other(key, value):
     return change
 
 
+def nested_words(folder):
+    words = json.loads((folder / "vocabulary.json").read_text())
+    words["tokens"][-1] = ["nested"]
+    (folder / "vocabulary.json").write_text(json.dumps(words))
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -98,6 +104,13 @@ def other(key, value):
             r"is not what heatcheck wrote",
         ),
         (other("labels", ["a"]), r"is not what heatcheck wrote"),
+        (other("labels", ["a", "a"]), r"is not what heatcheck wrote .*labels"),
+        (other("labels", [["a"], ["b"]]), r"is not what heatcheck wrote .*labels"),
+        (other("labels", "ab"), r"is not what heatcheck wrote .*labels"),
+        (other("recipe", {}), r"is not what heatcheck wrote .*Recipe"),
+        (other("recipe", {"task": 3, "model": {}, "training": {}, "seed": 0, "loss": {}}), r"not what heatcheck wrote"),
+        (other("recipe", []), r"is not what heatcheck wrote .*recipe"),
+        (nested_words, r"is not what heatcheck wrote .*tokens"),
         (other("settings", {"hidden": 10**18}), r"hidden must lie between 1 and 100,000"),
     ],
 )

@@ -43,6 +43,8 @@ def damage(name, content):
         damage("config.json", b'{"kind": "transformer", "format": 1}'),
         damage("config.json", b'{"kind": "transformer", "format": 1, "recipe": null, "labels": ["only one"]}'),
         damage("config.json", b'{"kind": "transformer", "format": 9, "labels": []}'),
+        damage("config.json", b'{"kind": "transformer", "format": 1, "recipe": {}, "labels": ["a", "b"]}'),
+        damage("config.json", b'{"kind": "transformer", "format": 1, "recipe": null, "labels": [["a"], ["b"]]}'),
         damage("transformer/config.json", b"{}"),
         damage("transformer/config.json", None),
         damage("transformer/model.safetensors", b"\x10\0\0"),
@@ -68,6 +70,32 @@ def test_labels_are_named_in_order(tmp_path):
             load(f"hf:{tmp_path / 'm'}", labels=labels)
     with pytest.raises(BadInput, match="knows its own"):
         load("known:reader@planted_keyword", labels=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [{"0": "no", "2": "yes"}, {"0": "no", "1": "no"}, {"0": ["no"], "1": "yes"}, {"0": "no", "1": None}],
+    ids=["a gap", "repeated", "nested", "none"],
+)
+def test_labels_of_a_config_that_are_no_labels(names, tmp_path):
+    """Each output has a name of its own, or is named by whoever loads it."""
+    folder = keep("bert", tmp_path / "m")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "id2label": names, "label2id": {}}))
+    with pytest.raises(BadInput, match=r"id2label .*--labels"):
+        load(f"hf:{folder}")
+    assert load(f"hf:{folder}", labels=["bad", "good"]).labels == ("bad", "good")
+
+
+def test_ids_beyond_the_embedding(tmp_path):
+    """The tokenizer of another model: its ids are no rows of this one's table."""
+    folder = keep("bert", tmp_path / "m")
+    kept = json.loads((folder / "tokenizer.json").read_text())
+    kept["model"]["vocab"]["good"] = 10**6
+    (folder / "tokenizer.json").write_text(json.dumps(kept))
+    subject = load(f"hf:{folder}")
+    with pytest.raises(BadInput, match=r"example a: .* id 1,000,000, and .* 21 .*tokenizer"):
+        subject.encode([replace(EXAMPLES[0], text="a good film")])
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path, monkeypatch):

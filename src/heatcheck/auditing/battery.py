@@ -21,7 +21,7 @@ from heatcheck.checks import CHECKS, Case, CheckResult
 from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.passes import FEW, to_explain
 from heatcheck.data import Corpus, Example, is_task, load_task
-from heatcheck.engine import Facts, Outcome, stream
+from heatcheck.engine import Facts, Outcome, expect, expect_if_given, expect_names, stream
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
 from heatcheck.models import (
@@ -34,6 +34,7 @@ from heatcheck.models import (
     load,
     name_units,
     require_one_decision,
+    require_subject,
     with_labels,
 )
 from heatcheck.training import STORE, pick_device, predict
@@ -239,10 +240,21 @@ def plan_audit(
         labels: what the outputs of a Hugging Face classifier mean, in order.
         units: what scores are of: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
     """
+    expect("a whole number", examples=examples, seed=seed)
+    expect("a text", device=device, units=units)
+    expect_if_given("a text", split=split, name=name)
+    expect("a path", store=store)
+    expect_if_given("a path", data_dir=data_dir, vectors=vectors)
+    expect_if_given("a mapping", settings=settings)
+    if checks is not None:
+        expect_names(checks=checks)
     if isinstance(subject, str | Path):
         name, subject = name or str(subject), load(subject, device=str(pick_device(device)), labels=labels)
     elif labels is not None:
+        require_subject(subject)
+        expect_names(labels=labels)
         name, subject = name or subject.id, with_labels(subject, labels)
+    require_subject(subject)
     if isinstance(subject, Seq2Seq):
         raise BadInput(
             f"{name or subject.id} writes texts, and an audit is of models that choose a label: docs/sequences.md "

@@ -30,7 +30,19 @@ FORMAT = 1  # of these files: a larger one is of a heatcheck to come
 
 _Scores: TypeAlias = dict[str, tuple[float | None, ...]]
 _PLAIN = ("subject", "task", "split", "n", "available", "seed")  # fields that are JSON as they are
-_OTHERWISE = (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
+_OTHERWISE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def keep_audit(audit: Audit, folder: Path | str) -> list[Path]:
@@ -58,7 +70,9 @@ def keep_audit(audit: Audit, folder: Path | str) -> list[Path]:
     }
     write_whole(folder / ARRAYS, packed.getvalue())
     # Last, for it is what makes the folder an audit's. A line a word would be most of the file: hence no indents.
-    write_whole(folder / AUDIT, json.dumps(plain(facts), separators=(",", ":")) + "\n")
+    written = plain(facts)
+    written["facts"] = _digest_of_facts(written)
+    write_whole(folder / AUDIT, json.dumps(written, separators=(",", ":")) + "\n")
     return [folder / AUDIT, folder / ARRAYS]
 
 
@@ -87,7 +101,11 @@ def read_audit(folder: Path | str) -> Audit:
             raise ValueError(f"{ARRAYS} is not the one that was written with {AUDIT}")
         with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
-        return _audit_from(facts, arrays)
+        audit = _audit_from(facts, arrays)
+        # Older audits have none. Every number of a report may be edited into one that nothing can be drawn from.
+        if facts.get("facts", _digest_of_facts(facts)) != _digest_of_facts(facts):
+            raise ValueError(f"{AUDIT} was changed since it was written")
+        return audit
     except _OTHERWISE as error:
         why = f"{ARRAYS} cannot be read" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         raise BrokenFolder(f"{folder} is damaged ({why}): audit the model again.") from None
@@ -191,3 +209,9 @@ def _scores_from(names: Sequence[str], examples: int, arrays: Mapping[str, np.nd
 
 def _digest(packed: bytes) -> str:
     return hashlib.sha256(packed).hexdigest()
+
+
+def _digest_of_facts(facts: Facts) -> str:
+    """Of all that stands in the JSON beside it."""
+    beside = {name: value for name, value in facts.items() if name != "facts"}
+    return _digest(json.dumps(beside, sort_keys=True).encode())

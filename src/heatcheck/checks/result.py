@@ -14,6 +14,7 @@ from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe, Subject
 
+MOST = 1_000_000  # draws, orders, …: more would never end
 Holds: TypeAlias = Literal["states", "re-encoded", "retrained"]
 
 
@@ -80,8 +81,10 @@ class Check(NamedTuple):
 
 
 def at_least_one(settings: object, check: str, *names: str) -> None:
-    """Refuses settings that count something and say none."""
+    """Refuses settings that count something and say none, or more than could ever be done."""
     for name in names:
+        if getattr(settings, name) > MOST:
+            raise BadInput(f"{check}.{name} must be at most {MOST:,}, not {getattr(settings, name):,}.")
         if getattr(settings, name) < 1:
             raise BadInput(f"{check}.{name} must be at least 1, not {getattr(settings, name)}.")
 

@@ -1,10 +1,10 @@
 """Pretrained word vectors from a GloVe or word2vec text file (.gz too), or an .npz with `words` and `vectors`."""
 
 import gzip
-import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -32,6 +32,8 @@ def read_vectors(path: Path | str, words: Sequence[str]) -> Vectors:
         if matrix is None:
             matrix = np.zeros((len(words), len(vector)), dtype=np.float32)
         if word in place:
+            if not np.isfinite(vector).all():
+                raise BadInput(f"{path}: the vector of {word!r} holds a number that is not finite: mend or drop it.")
             matrix[place[word]] = vector
             found += 1
     if matrix is None:
@@ -43,12 +45,24 @@ def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
             words, vectors = archive["words"], archive["vectors"]
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
-        raise BadInput(f"{path} is not an .npz with `words` and `vectors`: {error}") from None
+    except Exception as error:  # what numpy and zipfile raise for a damaged archive is of a dozen kinds
+        reason = " ".join(str(error).split())
+        raise BadInput(f"{path} is not an .npz with `words` and `vectors`: {reason}") from None
+    if words.ndim > 1 or words.dtype.kind != "U" or vectors.dtype.kind not in "fiu":
+        raise BadInput(
+            f"{path} must hold `words` that are texts and `vectors` that are real numbers, not {words.dtype} of shape "
+            f"{words.shape} and {vectors.dtype}."
+        )
     names = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
     if vectors.ndim != 2 or len(names) != len(vectors):
         raise BadInput(f"{path} has {len(names)} words but vectors of shape {vectors.shape}.")
-    yield from zip(names, vectors.astype(np.float32), strict=True)
+    yield from zip(names, _as_float32(vectors), strict=True)
+
+
+def _as_float32(numbers: Any) -> np.ndarray:
+    """What is too large for it becomes infinite, and is refused where it is used."""
+    with np.errstate(over="ignore"):
+        return np.array(numbers).astype(np.float32)
 
 
 def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
@@ -65,8 +79,8 @@ def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
                 if len(numbers) != size:
                     raise BadInput(f"{path}, line {number}: {len(numbers)} numbers after the word, expected {size}.")
                 try:
-                    yield word, np.array(numbers, dtype=np.float32)
+                    yield word, _as_float32(numbers)
                 except ValueError:
                     raise BadInput(f"{path}, line {number}: not a word followed by numbers.") from None
-        except (UnicodeDecodeError, OSError, EOFError) as error:
+        except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
             raise BadInput(f"{path} cannot be read as vectors: {error}") from None

@@ -6,6 +6,7 @@ by what decides its content; `stream` gives every example its own randomness. It
 
 from heatcheck.engine.deadline import check_time, within
 from heatcheck.engine.folder import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
+from heatcheck.engine.given import expect, expect_if_given, expect_names
 from heatcheck.engine.identity import Facts, content_id, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
 from heatcheck.engine.names import find_folder, name_folder
@@ -17,6 +18,9 @@ __all__ = [
     "Outcome",
     "check_time",
     "content_id",
+    "expect",
+    "expect_if_given",
+    "expect_names",
     "find_folder",
     "map",
     "name_folder",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heatcheck.data import Example
+from heatcheck.engine import expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers.alti import alti
 from heatcheck.explainers.attention import attention
@@ -30,7 +31,7 @@ from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Explainer, Scores, pad_scores
 from heatcheck.explainers.weight_factor import gradient_contains_weight
-from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision
+from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
 from heatcheck.training import pick_device
 
 __all__ = [
@@ -136,8 +137,15 @@ def explain(
     >>> explain(load("known:reader@planted_contrast"), "but dull", by=["attention"])["attention"][1][0]
     'dull'
     """
+    expect("a text", text=text, device=device, units=units)
+    expect_if_given("a text", text_pair=text_pair)
+    expect("a whole number", seed=seed)
+    expect_names(by=by)
+    if not text.strip():
+        raise BadInput("the text is empty: there is no word to score.")
     if isinstance(subject, str | Path):
         subject = load(subject, device=str(pick_device(device)))
+    require_subject(subject)
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(f"{subject.id} was trained with imposed weights: it has no heatmap of its own to explain with.")
     if isinstance(subject, Seq2Seq):

@@ -66,13 +66,12 @@ def _read(path: Path) -> dict[str, tuple[str, np.ndarray]]:
 def _one(row: Row) -> tuple[str, np.ndarray]:
     values: Any = row.values
     if "annotation_id" in values:  # ERASER: soft scores of the one document
-        rationales = values.get("rationales") or [{}]
-        name, scores = values["annotation_id"], rationales[0].get("soft_rationale_predictions")
+        name, scores = values["annotation_id"], _soft_scores(values.get("rationales"))
     else:
         name, scores = values.get("id"), values.get("scores")
     try:
         numbers = np.array(scores, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.array(np.nan)
     if name is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise BadInput(
@@ -80,3 +79,9 @@ def _one(row: Row) -> tuple[str, np.ndarray]:
             "(or ERASER's annotation_id and soft_rationale_predictions)."
         )
     return str(name), numbers
+
+
+def _soft_scores(rationales: Any) -> Any:
+    """Those of the first document; None where it has none."""
+    first = rationales[0] if isinstance(rationales, list) and rationales else None
+    return first.get("soft_rationale_predictions") if isinstance(first, dict) else None

@@ -11,7 +11,7 @@ from heatcheck.models.gradient import differentiate
 from heatcheck.models.hierarchical import HierarchicalClassifier
 from heatcheck.models.kinds import make_classifier
 from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
-from heatcheck.models.load import load, with_labels
+from heatcheck.models.load import load, require_subject, with_labels
 from heatcheck.models.log_odds import KnowsLogOdds, log_odds_weights, of_first_decision, token_log_odds, word_log_odds
 from heatcheck.models.parts import (
     AttendsToParts,
@@ -85,6 +85,7 @@ __all__ = [
     "readable_keys",
     "require_layers",
     "require_one_decision",
+    "require_subject",
     "require_words",
     "response",
     "save",

@@ -129,13 +129,12 @@ def _load_transformer(folder: Path, config: dict[str, Any], device: str) -> Trai
     from heatcheck.models.hf import load_transformer
 
     try:
-        labels = [str(label) for label in config["labels"]]
-        recipe = Recipe(**config["recipe"]) if config["recipe"] else None
+        labels, recipe = _label_names(config["labels"]), _recipe(config["recipe"])
         where = str(folder / NETWORK)
         return load_transformer(where, device=device, labels=labels, recipe=recipe, called=str(folder))
     except HeatcheckError as error:
         raise BrokenFolder(f"{folder / NETWORK} is not what heatcheck wrote: {error}") from None
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise BrokenFolder(f"{folder / CONFIG} is not what heatcheck wrote ({error!r}).") from None
 
 
@@ -165,7 +164,24 @@ def _seen(folder: Path) -> Seen | None:
         raise BrokenFolder(f"{path} is truncated or of another model: {reason}") from None
 
 
+def _label_names(labels: Any) -> list[str]:
+    """Those of a config, which may say anything."""
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise TypeError("labels are not a list of names")
+    if len(set(labels)) < max(2, len(labels)):
+        raise ValueError("labels are fewer than two, or one of them stands there twice")
+    return labels
+
+
+def _recipe(facts: Any) -> Recipe | None:
+    if facts is not None and not isinstance(facts, dict):
+        raise TypeError(f"the recipe is {facts!r}")
+    return None if facts is None else Recipe(**facts)
+
+
 def _vocabulary(words: Any) -> Vocabulary:
+    if not all(isinstance(token, str) for token in words["tokens"]):
+        raise TypeError("tokens that are no texts")
     vocabulary = Vocabulary(tuple(words["tokens"]), words["rule"], words["lowercase"])
     if vocabulary.tokens[: len(SPECIAL)] != SPECIAL or vocabulary.rule not in TOKENIZERS:
         raise ValueError("no vocabulary with its special tokens")
@@ -177,15 +193,12 @@ def _build(folder: Path, config: Any, words: Any) -> Classifier | Seq2Seq:
         if config["kind"] not in ("classifier", KIND) or config["format"] != FORMAT:
             raise BrokenFolder(f"{folder / CONFIG} describes a {config['kind']}, format {config['format']}.")
         vocabulary = _vocabulary(words)
-        recipe = Recipe(**config["recipe"]) if config["recipe"] else None
+        recipe = _recipe(config["recipe"])
         if config["kind"] == KIND:
             written = _vocabulary(read_json(folder / TARGET_WORDS))
             return Seq2Seq(vocabulary, written, Seq2SeqSettings(**config["settings"]), recipe=recipe)
-        labels = [str(label) for label in config["labels"]]
-        if len(labels) < 2:
-            raise ValueError("fewer than two labels")
         settings = ClassifierSettings(**config["settings"])
-        return make_classifier(vocabulary, labels, settings, recipe=recipe)
+        return make_classifier(vocabulary, _label_names(config["labels"]), settings, recipe=recipe)
     except BrokenFolder:
         raise
     except HeatcheckError as error:

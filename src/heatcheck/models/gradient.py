@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch
+from heatcheck.errors import NotSupported, in_short
+from heatcheck.models.memory import is_out_of_memory
 from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Subject
 
 
@@ -35,11 +37,11 @@ def differentiate(
     # cuDNN's recurrent kernels cannot go backward in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         run = subject.run(batch, edits={**edits, **{site: tracked(site) for site in sites}}, want=sites)
-        gradients = _gradients(target(run), [run.parts[site] for site in sites])
+        gradients = _gradients(target(run), [run.parts[site] for site in sites], subject.id)
         if any(gradient is None for gradient in gradients):
             leaves = {site: run.parts[site].detach().requires_grad_() for site in sites}
             again = subject.run(batch, edits={**edits, **leaves})
-            imposed = _gradients(target(again), list(leaves.values()))
+            imposed = _gradients(target(again), list(leaves.values()), subject.id)
             gradients = [i if g is None else g for g, i in zip(gradients, imposed, strict=True)]
     return {
         site: torch.zeros_like(run.parts[site]) if gradient is None else gradient
@@ -47,7 +49,13 @@ def differentiate(
     }
 
 
-def _gradients(values: Float[Tensor, " example"], inputs: Sequence[Tensor]) -> list[Tensor | None]:
+def _gradients(values: Float[Tensor, " example"], inputs: Sequence[Tensor], called: str) -> list[Tensor | None]:
     if not values.requires_grad:
         return [None] * len(inputs)
-    return list(torch.autograd.grad(values.sum(), inputs, allow_unused=True))
+    try:
+        return list(torch.autograd.grad(values.sum(), inputs, allow_unused=True))
+    except RuntimeError as error:  # a user's own module may write over what its gradient needs
+        if is_out_of_memory(error):
+            raise
+        reason = in_short(error).removeprefix("RuntimeError: ")
+        raise NotSupported(f"the gradient of {called} cannot be taken ({reason}).") from error

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Sequence
 from pathlib import Path
 
+from heatcheck.engine import expect, expect_names
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.folder import load_folder
 from heatcheck.models.known_answers import KNOWN_ANSWERS
@@ -20,12 +21,22 @@ def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None 
     >>> load("known:reader@planted_contrast").id
     'reader@planted_contrast'
     """
+    expect("a path", name=name)
+    if labels is not None:
+        expect_names(labels=labels)
     if str(name).startswith("hf:"):
         from heatcheck.models.hf import load_transformer  # transformers takes a second to import
 
         return load_transformer(str(name).removeprefix("hf:"), device=device, labels=labels)
     subject = _load(name, device)
     return subject if labels is None else with_labels(subject, labels)
+
+
+def require_subject(given: object) -> None:
+    """Refuses what is neither named nor loaded."""
+    if not isinstance(given, Subject):
+        kind = type(given).__name__
+        raise BadInput(f"a model is a folder, hf:NAME, or what heatcheck.load or heatcheck.wrap gave, not a {kind}.")
 
 
 def with_labels(subject: Subject, labels: Sequence[str]) -> Subject:

@@ -1,6 +1,7 @@
 """A user's own torch module as a subject; `heatcheck.wrap` (models/wrapping.py) finds out what that takes."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,12 +10,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example
-from heatcheck.errors import BadInput, NotSupported
+from heatcheck.errors import BadInput, HeatcheckError, NotSupported, in_short
 from heatcheck.models.attention import visible
 from heatcheck.models.classifier import NOT_AN_OPTION
 from heatcheck.models.encoding import options_of
 from heatcheck.models.found_attention import Place
 from heatcheck.models.intercepted import OUTPUT, Interception, Memory, Pass
+from heatcheck.models.memory import is_out_of_memory
 from heatcheck.models.own_tokens import OwnTokenizer, encode_own
 from heatcheck.models.recipe import Recipe
 from heatcheck.models.response import Logits, Response, Weights
@@ -92,11 +94,27 @@ class OwnModule:
             options=options_of(examples, len(self.labels), self.device),
             device=self.device,
         )
+        self._check_ids(batch)
         furthest = self.settings.row + 1 if self.settings.row >= 0 else -self.settings.row
         for name, length in zip(batch.ids, batch.valid.sum(1).tolist(), strict=True):
             if length < furthest:
                 raise BadInput(f"example {name} has {length} token(s), and the decision is read at token {furthest}.")
         return batch
+
+    def _check_ids(self, batch: Batch) -> None:
+        """Before a GPU does, which says nothing of the text and computes nothing after that."""
+        path = self.settings.embedding
+        table = None if path is None else self.module.get_submodule(path)
+        if not isinstance(table, nn.Embedding):
+            return
+        tokens = batch.inputs["tokens"]
+        foreign = ((tokens < 0) | (tokens >= table.num_embeddings)) & batch.valid
+        if bool(foreign.any()):
+            row, place = foreign.nonzero()[0].tolist()
+            raise BadInput(
+                f"example {batch.ids[row]}: the tokenizer gives the id {int(tokens[row, place]):,}, and the embedding "
+                f"of {self.id} has {table.num_embeddings:,} rows, from 0: give wrap the tokenizer that goes with it."
+            )
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are pieces of the tokenizer, if it is one of Hugging Face."""
@@ -261,6 +279,31 @@ class OwnModule:
     ) -> Float[Tensor, "example label"]:
         """One call of the module: its logits, with what the tap edits and takes out."""
         named = {} if self.settings.mask is None else {self.settings.mask[0]: self.settings.mask[1](valid)}
+        with self._in_a_sentence(tokens):
+            logits = self._read(tokens, named, tap, memory)
+        if logits.shape != (len(tokens), len(self.labels)):
+            raise BadInput(
+                f"{self.id} gives logits of shape {tuple(logits.shape)} for {len(tokens)} texts and {len(self.labels)} "
+                "labels: it must give [example label] for every batch, as it did when it was wrapped."
+            )
+        return logits
+
+    @contextmanager
+    def _in_a_sentence(self, tokens: Tensor) -> Iterator[None]:
+        """What somebody else's module raises. Not that memory ran out: then a smaller batch is tried."""
+        try:
+            yield
+        except HeatcheckError:
+            raise
+        except Exception as error:
+            if isinstance(error, RuntimeError) and is_out_of_memory(error):
+                raise
+            raise BadInput(
+                f"{self.id} cannot read a batch of {tokens.shape[0]} texts of {tokens.shape[1]} tokens "
+                f"({in_short(error)}): try module(ids) on such a batch."
+            ) from error
+
+    def _read(self, tokens: Tensor, named: dict[str, Tensor], tap: Tap, memory: Memory | None) -> Tensor:
         if not tap.edits and not tap.want:
             return self.settings.output(self.module(tokens, **named))
         started = Pass(

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Example, Vocabulary
-from heatcheck.errors import BadInput, NotSupported
+from heatcheck.errors import BadInput, HeatcheckError, NotSupported, in_short
 from heatcheck.models.encoding import marks_of, pad
 
 # A text to ids, or to pairs of an id and the number of the word it belongs to (-1 for none); or a tokenizer object.
@@ -52,10 +52,22 @@ def _tokens(tokenizer: OwnTokenizer, example: Example) -> tuple[list[int], list[
     if isinstance(tokenizer, Vocabulary):
         ids, words = tokenizer.look_up(example.masked_text)
     else:
-        ids, words = _paired(list(tokenizer(example.masked_text)), example)
+        ids, words = _read(tokenizer, example)
     if not any(word >= 0 for word in words):
         raise BadInput(f"example {example.id}: its text has no token.")
     return ids, words
+
+
+def _read(tokenizer: Callable[[str], Any], example: Example) -> tuple[list[int], list[int]]:
+    try:
+        return _paired(list(tokenizer(example.masked_text)), example)
+    except HeatcheckError:
+        raise
+    except Exception as error:  # whatever somebody else's tokenizer raises
+        raise BadInput(
+            f"example {example.id}: the tokenizer cannot read it ({in_short(error)}): it must give ids, or pairs of an "
+            "id and a word's number, for any text."
+        ) from error
 
 
 def _paired(found: list[Any], example: Example) -> tuple[list[int], list[int]]:

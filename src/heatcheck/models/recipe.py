@@ -1,6 +1,8 @@
 """How a trained subject was made, as plain data."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from heatcheck.engine import Facts, content_id
 
@@ -21,6 +23,15 @@ class Recipe:
     impose: Facts | None = None  # {"weights": "uniform"}: weights put in place of the model's own
     version: int = 1
     observe: Facts | None = None  # what is written down on the way (training/observing.py); changes no weight
+
+    def __post_init__(self) -> None:
+        """A file may say anything: a TypeError where it is no recipe."""
+        kinds: Mapping[str, Any] = {"task": str, "seed": int, "version": int, "model": Mapping, "training": Mapping}
+        optional = {"loss": Mapping, "impose": Mapping, "observe": Mapping}
+        for name, kind in {**kinds, **optional}.items():
+            value = getattr(self, name)
+            if not isinstance(value, kind) and not (name in optional and value is None):
+                raise TypeError(f"{name} of a recipe is {value!r}")
 
     @property
     def id(self) -> str:

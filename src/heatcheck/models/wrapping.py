@@ -73,7 +73,9 @@ def wrap(
     >>> wrap(Tiny(), lambda text: [len(word) for word in text.split(" ")], labels=["bad", "good"])
     Tiny(attention: '' (softmax: example key 1); embedding: 'embed'; row: 0; no padding; labels: bad, good)
     """
+    _check_given(module, tokenizer, labels)
     name = name or type(module).__name__
+    _require_whole_precision(module, name)
     module.eval()
     read = _reading(output, name)
     filler = _padding(module, tokenizer, padding)
@@ -95,6 +97,32 @@ def wrap(
     )
     _try_out(OwnModule(module, tokenizer, found), passes[1])
     return OwnModule(module, tokenizer, replace(found, row=_row(OwnModule(module, tokenizer, found), passes, row)))
+
+
+def _check_given(module: Any, tokenizer: Any, labels: Any) -> None:
+    if not isinstance(module, nn.Module):
+        raise BadInput(f"wrap takes a torch module, not {module!r}: heatcheck.load reads one from its folder.")
+    if not isinstance(tokenizer, Vocabulary) and not callable(tokenizer):
+        raise BadInput(
+            f"the tokenizer must be a function from a text to ids, a tokenizer of Hugging Face or a Vocabulary, not "
+            f"{tokenizer!r}."
+        )
+    if labels is None:
+        return
+    if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
+        raise BadInput(f"labels must be a list of names in the order of the logits, not {labels!r}.")
+    if len(set(labels)) < len(labels):
+        raise BadInput(f"labels must differ, and {', '.join(labels)} do not.")
+
+
+def _require_whole_precision(module: nn.Module, name: str) -> None:
+    """Weights that are put in and the tolerances of every comparison are those of 32 bits."""
+    held = {part.dtype for part in (*module.parameters(), *module.buffers()) if part.dtype.is_floating_point}
+    if half := sorted(str(kind).removeprefix("torch.") for kind in held - {torch.float32, torch.float64}):
+        raise NotSupported(
+            f"{name} computes in {half[0]}, which is too coarse to compare answers: call module.float() before "
+            "wrapping it."
+        )
 
 
 def _reading(output: Callable[[Any], Tensor] | None, name: str) -> Callable[[Any], Float[Tensor, "example label"]]:
@@ -245,6 +273,11 @@ def _try_out(subject: OwnModule, tokens: Tensor) -> None:
     valid = torch.ones_like(tokens, dtype=torch.bool)
     with torch.no_grad():
         plain = subject.read(tokens, valid, Tap({}, ()))
+        if not torch.allclose(subject.read(tokens[:1], valid[:1], Tap({}, ())), plain[:1], atol=CLOSE, rtol=CLOSE):
+            raise BadInput(
+                f"{subject.id} gives another answer for a text alone than beside others: it mixes the texts of a "
+                "batch, or draws at random in evaluation mode. Mend that first."
+            )
         for site, place in zip(subject.sites, subject.settings.places, strict=True):
             tap = Tap({}, [site])
             subject.read(tokens, valid, tap)
@@ -273,6 +306,7 @@ def _try_out(subject: OwnModule, tokens: Tensor) -> None:
 
 def _row(subject: OwnModule, passes: tuple[Tensor, Tensor], said: Literal["first", "last"] | int | None) -> int:
     """The query behind the decision, counted from the end where that is how it stays the same."""
+    _require_gradient(subject, passes[0])
     if said is not None:
         return said if isinstance(said, int) else {"first": 0, "last": -1}[said]
     found = [_rows_that_matter(subject, tokens) for tokens in passes]
@@ -290,6 +324,18 @@ def _row(subject: OwnModule, passes: tuple[Tensor, Tensor], said: Literal["first
         f"the decision of {subject.id} depends on {len(chosen[0])} of {queries[0]} queries at "
         f"{subject.sites[-1].where!r}: say which one is behind it, row='first', 'last' or a number."
     )
+
+
+def _require_gradient(subject: OwnModule, tokens: Tensor) -> None:
+    site = subject.sites[-1]
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        leaf = Tap({site: lambda own: own.detach().requires_grad_()}, ())
+        logits = subject.read(tokens, torch.ones_like(tokens, dtype=torch.bool), leaf)
+    if not logits.requires_grad:
+        raise NotSupported(
+            f"{subject.id} cuts its answer off from what it is computed from (detach, no_grad, .data or numpy), so it "
+            "has no gradients: let it return what it computes."
+        )
 
 
 def _rows_that_matter(subject: OwnModule, tokens: Tensor) -> Bool[Tensor, " query"]:

@@ -4,7 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 from heatcheck.auditing import Audit
-from heatcheck.engine import write_whole
+from heatcheck.engine import expect, write_whole
+from heatcheck.errors import BadInput
 from heatcheck.report.audited import which_texts
 from heatcheck.report.examples import browse
 from heatcheck.report.figures import draw
@@ -21,6 +22,9 @@ _ELSEWHERE = {"papers", "questions", "settings", "training rows"}  # said beside
 
 def write_report(audit: Audit, path: Path | str) -> Path:
     """Write the audit as one HTML file that loads nothing from anywhere; examples beyond 5 MB are left out."""
+    if not isinstance(audit, Audit):
+        raise BadInput(f"write_report takes what heatcheck.audit gave, not a {type(audit).__name__}.")
+    expect("a path", path=path)
     path = Path(path)
     figures = draw(audit)
     lead, _ = meaning(audit.card.lines, audit.card.across)

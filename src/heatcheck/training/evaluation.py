@@ -12,7 +12,7 @@ from heatcheck import stats
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
-from heatcheck.models import Seq2Seq, Subject
+from heatcheck.models import Seq2Seq, Subject, require_subject
 from heatcheck.models.memory import in_memory
 from heatcheck.training.imposed import Parent, imposed
 
@@ -79,7 +79,10 @@ def evaluate(
     >>> evaluate(Reader("planted_keyword"), load_task("planted_keyword")["test"]).accuracy
     1.0
     """
-    examples = tuple(examples)
+    require_subject(subject)
+    examples = tuple(examples) if isinstance(examples, Iterable) else (examples,)
+    if foreign := [type(one).__name__ for one in examples if not isinstance(one, Example)]:
+        raise BadInput(f"evaluate takes examples, such as load_task('sst')['test'], and was given a {foreign[0]}.")
     if isinstance(subject, Seq2Seq):
         return _evaluate_steps(subject, examples, impose, parent)
     return score(predict(subject, examples, impose=impose, parent=parent), gold_of(subject, examples))

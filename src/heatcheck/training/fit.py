@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import torch
 
 from heatcheck.data import Corpus, Vocabulary, build_vocabulary, load_task, read_vectors, seen_in, texts_of
-from heatcheck.engine import Facts, FolderExists, read_json, whole_folder, write_json, write_whole
+from heatcheck.engine import (
+    Facts,
+    FolderExists,
+    expect,
+    expect_if_given,
+    read_json,
+    whole_folder,
+    write_json,
+    write_whole,
+)
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
 from heatcheck.training import checkpoint
@@ -125,6 +134,9 @@ def train(
     Without `out` the folder is named by the recipe's content id, under `heatcheck-out/fits`; one that is there
     already is this very fit, and is read instead of trained again. A killed run goes on where it was.
     """
+    expect("a whole number", seed=seed)
+    expect("a text", preset=preset, device=device)
+    expect_if_given("a path", out=out, vectors=vectors, data_dir=data_dir)
     corpus = load_task(task, data_dir=data_dir)
     recipe = plan_recipe(corpus, preset=preset, seed=seed, vectors=vectors, **changes)
     folder = Path(out) if out is not None else STORE / "fits" / recipe.id

@@ -9,6 +9,7 @@ from heatcheck.data import Corpus, name_parts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import ClassifierSettings, Seq2SeqSettings
 
+MOST = 1_000_000  # epochs, texts of a batch, …: more than anybody means
 SELECT = ("auc", "accuracy", "loss", "train_loss")
 
 
@@ -52,6 +53,8 @@ class TrainingSettings:
         for name in ("epochs", "batch_size", "min_documents", "accumulate"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}.")
+            if getattr(self, name) > MOST:
+                raise BadInput(f"{name} must be at most {MOST:,}, not {getattr(self, name):,}.")
         for name in ("patience", "learning_rate", "weight_decay", "clip"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise BadInput(f"{name} must be at least 0, not {getattr(self, name)}.")

@@ -19,6 +19,10 @@ from heatcheck.errors import BadInput, MissingPackage
 from heatcheck.models.hf.transformer import Transformer
 from heatcheck.models.recipe import Recipe
 
+# Where a folder names code of its own (`auto_map`), transformers would ask, and run it if standard input says yes.
+NO_CODE = {"trust_remote_code": False}
+ANY_FAMILY = ("TokenizersBackend", "PreTrainedTokenizerFast")  # what reads a tokenizer.json whose class is not known
+
 
 def load_transformer(
     name: str,
@@ -49,7 +53,7 @@ def load_transformer(
 
 
 def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
-    """Refuses a regression: transformers takes a lone output for one."""
+    """Refuses a regression, for which transformers takes a lone output, and outputs without names of their own."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":
         raise BadInput(
@@ -60,6 +64,12 @@ def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
         raise BadInput(
             f"{name} has one output (num_labels is 1), which transformers takes for a regression. If it is the logit "
             "of the second of two labels, name both, such as --labels no,yes."
+        )
+    names = [config.id2label.get(number) for number in range(config.num_labels)]
+    if labels is None and (not all(isinstance(each, str | int) for each in names) or len(set(names)) < len(names)):
+        raise BadInput(
+            f"{name} does not name each of its {len(names)} outputs once (id2label in its config.json gives {names}): "
+            "name them yourself, in order, with --labels."
         )
 
 
@@ -140,7 +150,7 @@ def make_transformer(
                 setattr(config, name, dropout)
     with torch.random.fork_rng(devices=[]), quiet():
         torch.manual_seed(seed)
-        network = kinds.from_config(config, dtype=torch.float32)
+        network = kinds.from_config(config, dtype=torch.float32, **NO_CODE)
     network.load_state_dict(start.weights, strict=False)
     with quiet():
         return Transformer(network, start.tokenizer, name=f"hf:{start.name}", recipe=recipe)
@@ -161,7 +171,7 @@ def _read(name: str) -> _Read:
     where = str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
     try:
         with quiet():  # a head without weights is said in one sentence
-            here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address()}
+            here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address(), **NO_CODE}
             tokenizer = AutoTokenizer.from_pretrained(where, **here)
             network, found = AutoModelForSequenceClassification.from_pretrained(
                 where, dtype=torch.float32, output_loading_info=True, **here
@@ -169,6 +179,8 @@ def _read(name: str) -> _Read:
     # What a damaged file raises is of the library that reads it; the sentence names its kind.
     except Exception as error:
         raise BadInput(_cannot_read(name, where, error)) from None
+    if tokenizer.init_kwargs.get("auto_map") and type(tokenizer).__name__ in ANY_FAMILY:
+        raise BadInput(_brings_code(name))  # passed over, and another tokenizer might cut texts otherwise
     return _Read(network, tokenizer, sorted({*found["missing_keys"], *(key[0] for key in found["mismatched_keys"])}))
 
 
@@ -187,11 +199,20 @@ def _check_name(name: str) -> None:
 
 def _cannot_read(name: str, where: str, error: Exception) -> str:
     reason = " ".join(str(error).split())[:200]
+    if "trust_remote_code" in str(error):
+        return _brings_code(name)
     if Path(where).is_dir():
         return f"hf:{name} cannot be read as a sequence classifier: {type(error).__name__}: {reason}"
     return (
         f"hf:{name} is no folder here, and the Hugging Face hub did not give it: fetch it where there is a network, "
         f"and name its folder ({reason})."
+    )
+
+
+def _brings_code(name: str) -> str:
+    return (
+        f"hf:{name} brings code of its own (its auto_map names it), and heatcheck never runs code of a model: choose "
+        "one of a family that transformers itself has, or load it yourself and give it to heatcheck.wrap."
     )
 
 

@@ -38,11 +38,16 @@ def encode_pieces(
     examples: Sequence[Example],
     *,
     longest: int,
+    known: int | None = None,
     gold: Int[Tensor, "example decision"] | None,
     options: Bool[Tensor, "example label"] | None,
     device: torch.device,
 ) -> Batch:
-    """`inputs` are what the network takes. A text that is too long is cut; words that are cut off have no piece."""
+    """`inputs` are what the network takes. A text that is too long is cut; words that are cut off have no piece.
+
+    Args:
+        known: how many ids the network knows; None: that is not known.
+    """
     pairs = [example.text_pair for example in examples]
     if any(pair is None for pair in pairs) != all(pair is None for pair in pairs):
         raise BadInput("some examples of a batch have a second text and some have none.")
@@ -63,6 +68,13 @@ def encode_pieces(
     inputs, masked = dict(found), None
     if any(example.masked for example in examples):
         inputs, word, masked = _hide(tokenizer, inputs, word, offsets, examples)
+    if known is not None and inputs["input_ids"].max() >= known:
+        largest = inputs["input_ids"].max(1)
+        row = int((largest >= known).argmax())
+        raise BadInput(
+            f"example {examples[row].id}: the tokenizer gives the id {largest[row]:,}, and the network knows {known:,} "
+            "ids, from 0: load it with the tokenizer that it was trained with."
+        )
     of_network = {name: torch.from_numpy(value).to(device) for name, value in inputs.items()}
     of_word = torch.from_numpy(word).to(device)
     return Batch(

@@ -49,7 +49,7 @@ class Transformer(nn.Module):
         self.recipe = recipe
         self.seen: Seen | None = None
         config = network.config
-        self.labels = tuple(str(config.id2label[number]) for number in range(config.num_labels))
+        self.labels = tuple(str(config.id2label.get(number, number)) for number in range(config.num_labels))
         if config.num_labels == 1:
             self.labels = ("0", "1")
         self._told_padding: int | None = getattr(config, "pad_token_id", None)
@@ -148,6 +148,7 @@ class Transformer(nn.Module):
             self.tokenizer,
             examples,
             longest=self.longest,
+            known=getattr(self.network.get_input_embeddings(), "num_embeddings", None),
             gold=self._gold(examples),
             options=None if self.several else options,
             device=self.device,

@@ -1,0 +1,94 @@
+"""Calls from Python with arguments of another kind: one sentence that names the argument."""
+
+from inspect import unwrap
+
+import numpy as np
+import pytest
+
+import heatcheck as hc
+from heatcheck.auditing import plan_audit
+from heatcheck.checks.permutation import PermutationSettings
+from heatcheck.engine import expect
+from heatcheck.errors import BadInput
+from heatcheck.training import TrainingSettings
+
+READER = hc.load("known:reader@planted_contrast")
+LISTS = (["good film", "bad film"] * 6, ["y", "n"] * 6)
+
+# In tests types are checked at each call, before heatcheck can say anything: a user's Python does not.
+load, explain, plan, train, evaluate, write_report = map(
+    unwrap, (hc.load, hc.explain, plan_audit, hc.train, hc.evaluate, hc.write_report)
+)
+
+
+def planned(**choices):
+    return plan(READER, "planted_contrast", **{"checks": ["permutation"], "examples": 3, **choices})
+
+
+@pytest.mark.parametrize("wrong", [None, 3, 1.5, b"x", object()], ids=["None", "3", "1.5", "bytes", "object"])
+@pytest.mark.parametrize(
+    ("named", "call"),
+    [
+        ("name", lambda wrong: load(wrong)),
+        ("text", lambda wrong: explain(READER, wrong)),
+        ("by", lambda wrong: explain(READER, "but dull", by=wrong)),
+        ("by", lambda wrong: explain(READER, "but dull", by=[wrong])),
+        ("units", lambda wrong: explain(READER, "but dull", units=wrong)),
+        ("device", lambda wrong: explain("known:reader@planted_contrast", "but dull", device=wrong)),
+        ("model", lambda wrong: explain(wrong, "but dull")),
+        ("model", lambda wrong: plan(wrong, "planted_contrast")),
+        ("checks", lambda wrong: planned(checks=[wrong])),
+        ("units", lambda wrong: planned(units=wrong)),
+        ("store", lambda wrong: planned(store=wrong)),
+        ("preset", lambda wrong: train(LISTS, preset=wrong)),
+        ("model", lambda wrong: evaluate(wrong, [])),
+        ("evaluate", lambda wrong: evaluate(READER, [wrong])),
+        ("write_report", lambda wrong: write_report(wrong, "report.html")),
+    ],
+)
+def test_an_argument_of_another_kind(named, call, wrong, tmp_path):
+    with pytest.raises(BadInput, match=named) as error:
+        call(wrong)
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrong", [None, 1.5, "a", True, [1]], ids=str)
+def test_whole_numbers(wrong):
+    for named, call in (
+        ("seed", lambda: explain(READER, "but dull", by="random", seed=wrong)),
+        ("seed", lambda: planned(seed=wrong)),
+        ("examples", lambda: planned(examples=wrong)),
+        ("seed", lambda: train(LISTS, seed=wrong)),
+    ):
+        with pytest.raises(BadInput, match=f"{named} must be a whole number, not"):
+            call()
+
+
+def test_what_may_be_left_out_may_not_be_anything():
+    for named, call in (
+        ("checks", lambda: planned(checks=3)),
+        ("settings", lambda: planned(settings=3)),
+        ("split", lambda: planned(split=3)),
+        ("out", lambda: train(LISTS, out=3)),
+        ("text_pair", lambda: explain(READER, "but dull", text_pair=3)),
+    ):
+        with pytest.raises(BadInput, match=f"{named} must be"):
+            call()
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n\t"])
+def test_an_empty_text_has_no_heatmap(text):
+    with pytest.raises(BadInput, match="the text is empty"):
+        hc.explain(READER, text)
+
+
+def test_numbers_of_numpy_are_numbers():
+    expect("a whole number", seed=np.int64(3))
+
+
+def test_more_than_could_ever_be_done():
+    with pytest.raises(BadInput, match=r"epochs must be at most 1,000,000, not 99,999,999,999,999,999,999"):
+        TrainingSettings(epochs=99_999_999_999_999_999_999)
+    with pytest.raises(BadInput, match=r"permutation\.draws must be at most 1,000,000"):
+        PermutationSettings(draws=10**12)
