@@ -1,18 +1,33 @@
 """`heatcheck audit`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from heatcheck.cli.fail_if import conditions, holding
-from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Units, Workers, cluster_of, pairs
+from heatcheck.cli.options import (
+    AsJson,
+    DataDir,
+    Device,
+    Engine,
+    LabelColumn,
+    MergeLabels,
+    Settings,
+    SkipBadRows,
+    TextColumn,
+    Units,
+    Workers,
+    cluster_of,
+    pairs,
+)
 from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
     from heatcheck.auditing import Audit, Plan
+    from heatcheck.data import Reading
     from heatcheck.engine import Outcome
     from heatcheck.models import Subject
 
@@ -83,6 +98,10 @@ def audit(
         typer.Option(help="Format of the tables beside it: csv, parquet or json.", show_default="as --format, or csv"),
     ] = None,
     figures: Figures = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    skip_bad_rows: SkipBadRows = False,
+    merge_labels: MergeLabels = False,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: AsJson = False,
@@ -117,6 +136,7 @@ def audit(
 
     from heatcheck.auditing import made_up, plan_audit
     from heatcheck.cli import show
+    from heatcheck.data import Reading
     from heatcheck.models import load
     from heatcheck.training import pick_device
 
@@ -139,8 +159,13 @@ def audit(
     place = options["device"] = str(pick_device(device))
     named = None if labels is None else [label.strip() for label in labels.split(",")]
     loaded = [(load(name, device=place, labels=named), name) for name in model]
+    reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
+    sources = [data or data_of(subject, name) for subject, name in loaded]
+    read, options["train"] = read_own(sources, train, reading, data_dir=data_dir)
     # All are planned before any runs, so that a complaint about the last comes before the work on the first.
-    plans = [plan_audit(subject, data or data_of(subject, name), name=name, **options) for subject, name in loaded]
+    plans = [
+        plan_audit(subject, corpus, name=name, **options) for (subject, name), corpus in zip(loaded, read, strict=True)
+    ]
     if plan:
         show.plans(plans, workers=workers, as_json_too=json)
         return
@@ -206,6 +231,23 @@ def data_of(subject: "Subject", model: str) -> str:
     if not is_task(task):
         raise BadInput(f"{model} was trained on {task!r}, which is not a task's name: give the file with --data.")
     return task
+
+
+def read_own(
+    sources: Sequence[str], train: str | None, reading: "Reading", *, data_dir: Path | None
+) -> tuple[list[Any], Any]:
+    """The data, and what was named as trained on, read as the user says; tasks stay names."""
+    from heatcheck.data import Reading, is_task, load_task
+
+    if reading == Reading():
+        return list(sources), train
+    own = {source for source in (*sources, train) if source is not None and not is_task(source)}
+    if not own:
+        load_task(sources[0], **reading._asdict())  # says that there is no file
+    found = {
+        source: load_task(source, data_dir=data_dir, trainable=source == train, **reading._asdict()) for source in own
+    }
+    return [found.get(source, source) for source in sources], None if train is None else found.get(train, train)
 
 
 def write(
