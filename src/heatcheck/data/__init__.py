@@ -11,7 +11,7 @@ from heatcheck.data.batch import Batch
 from heatcheck.data.cnn_qa import cnn_qa
 from heatcheck.data.eraser_movies import eraser_movies
 from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
-from heatcheck.data.files import read_file, read_frame, read_lists
+from heatcheck.data.files import read_file, read_frame, read_lists, read_texts
 from heatcheck.data.imdb import imdb_full, imdb_ratings, imdb_small
 from heatcheck.data.impermissible import pronoun, pronoun_neutral, sst_wiki, wiki_only
 from heatcheck.data.labels import doubtful_labels, label_counts
@@ -77,6 +77,7 @@ __all__ = [
     "read_file",
     "read_frame",
     "read_lists",
+    "read_texts",
     "read_vectors",
     "seen_in",
     "sentence_of",

@@ -151,6 +151,33 @@ def corpus_of(
     return check_corpus(corpus) if trainable else corpus
 
 
+def read_texts(path: Path | str, *, reading: Reading = AS_IT_IS) -> tuple[list[Example], dict[str, int]]:
+    """The texts of a file, whether or not it has labels, and how many rows were left out for which reason."""
+    rows = list(_records(Path(path), reading))
+    if not rows:
+        raise BadInput(f"{path} is empty: it needs the column text, and one row an example.")
+    columns = find_columns([row.values for row in rows if not row.broken], str(path), reading, needed=("text",))
+    read = [_read_text(row, columns) for row in rows]
+    ids = Counter(one.id for one in read if not isinstance(one, BadRow))
+    if repeated := [name for name, count in ids.items() if count > 1]:
+        raise BadInput(f"{path}: id {repeated[0]!r} stands there {ids[repeated[0]]} times.")
+    bad = [one for one in read if isinstance(one, BadRow)]
+    good = [one for one in read if not isinstance(one, BadRow)]
+    if bad and not (reading.skip_bad_rows and good):
+        raise BadInput(_complaint(bad, len(rows), can_be_left_out=bool(good)))
+    return good, dict(Counter(one.kind for one in bad))
+
+
+def _read_text(row: Row, columns: Mapping[str, str]) -> "Example | BadRow":
+    if row.broken:
+        return BadRow(row, row.broken, UNEVEN)
+    given = {role: row.values[column] for role, column in columns.items() if column in row.values}
+    try:
+        return _example(Row(row.where, {**given, "rationale": None}), MAX_WORDS)
+    except BadRow as bad:
+        return bad
+
+
 class _Read(NamedTuple):
     """A row that can be used, as far as is known yet; the example has no label yet."""
 

@@ -29,8 +29,13 @@ def check_columns(columns: Sequence[str], source: str, reading: Reading) -> None
             raise BadInput(f"{source} has the column {column!r} twice.")
 
 
-def find_columns(records: Sequence[Mapping[str, Any]], source: str, reading: Reading) -> dict[str, str]:
-    """The name in the file of each column that is read; the text and the label must be there.
+def find_columns(
+    records: Sequence[Mapping[str, Any]],
+    source: str,
+    reading: Reading,
+    needed: Sequence[str] = ("text", "label"),
+) -> dict[str, str]:
+    """The name in the file of each column that is read; those that are needed must be there.
 
     >>> find_columns([{"Review": "good", "LABEL": 1, "n": 3}], "mine.csv", Reading(text_column="review"))
     {'text': 'Review', 'label': 'LABEL'}
@@ -43,7 +48,7 @@ def find_columns(records: Sequence[Mapping[str, Any]], source: str, reading: Rea
         column = _in_any_case(wanted, columns, source)
         if column is not None:
             found[role] = column
-        elif role in named:
+        elif role in needed or named.get(role):
             shown = ", ".join(columns[:LISTED]) + (", …" if len(columns) > LISTED else "")
             hint = _guess(records, columns) if named == dict.fromkeys(named) else ""
             raise BadInput(f"{source} has no column {wanted!r}; it has {shown}.{hint}")
