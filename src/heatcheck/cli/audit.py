@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.fail_if import conditions, holding
+from heatcheck.cli.fail_if import conditions, holding, lacking
 from heatcheck.cli.options import (
     AsJson,
     DataDir,
@@ -87,11 +87,21 @@ def audit(
             "several times.",
         ),
     ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINE=STATE",
+            help="Exit with 1 unless a line comes out so, undecided and not run included; may be given several times.",
+        ),
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run and what it would cost, and stop.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder to make.", show_default="heatcheck-out/audits/ID"),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the audit that is in --out, as a CI job that runs again does.")
+    ] = False,
     formats: Format = "html",
     tables: Annotated[
         str | None,
@@ -132,7 +142,7 @@ def audit(
     for name, given in (("--vectors", vectors is not None), ("--workers", workers), ("--engine", cluster)):
         if given and not refit:
             raise BadInput(f"{name} is about fitting the model again: add --refit.")
-    unwanted = conditions(fail_if)
+    unwanted, required = conditions(fail_if), conditions(require, "--require")
 
     from heatcheck.auditing import made_up, plan_audit
     from heatcheck.cli import show
@@ -141,7 +151,7 @@ def audit(
     from heatcheck.training import pick_device
 
     options: dict[str, Any] = {
-        "checks": None if checks is None else [name.strip() for name in checks.split(",")],
+        "checks": checks,
         "examples": examples,
         "split": split,
         "seed": seed,
@@ -153,7 +163,7 @@ def audit(
         "units": units,
     }
     if out is not None and out.exists():
-        raise BadInput(f"output folder {out} exists: choose another name with --out, or delete it.")
+        check_replaceable(out, overwrite=overwrite)
     if out is not None and len(model) > 1:
         raise BadInput("--out names one audit's folder; with several models leave it out.")
     place = options["device"] = str(pick_device(device))
@@ -184,9 +194,22 @@ def audit(
         show.as_json(found[0] if len(found) == 1 else found)
     elif len(audits) > 1:
         show.across(audits)
-    if held := holding(unwanted, audits):
-        typer.echo(f"heatcheck: --fail-if: {held}.", err=True)
+    failed = {"--fail-if": holding(unwanted, audits), "--require": lacking(required, audits)}
+    for option, said in failed.items():
+        if said:
+            typer.echo(f"heatcheck: {option}: {said}.", err=True)
+    if any(failed.values()):
         raise typer.Exit(1)
+
+
+def check_replaceable(out: Path, *, overwrite: bool) -> None:
+    """Refuses a folder that exists, unless it is an audit's and the user said to replace it."""
+    from heatcheck.auditing import AUDIT
+
+    if not overwrite:
+        raise BadInput(f"output folder {out} exists: choose another name with --out, delete it, or add --overwrite.")
+    if not (out / AUDIT).is_file():
+        raise BadInput(f"{out} holds no audit, and --overwrite replaces audits only: choose another name with --out.")
 
 
 def run(
@@ -265,7 +288,7 @@ def write(
     """
     import shutil
 
-    from heatcheck.auditing import keep_audit
+    from heatcheck.auditing import AUDIT, keep_audit
     from heatcheck.engine import content_id, whole_folder
     from heatcheck.training import STORE
 
@@ -282,8 +305,8 @@ def write(
     if found.left_out:
         decides.append(found.left_out)
     folder = out or STORE / "audits" / content_id({"audit": decides})
-    if out is None and folder.is_dir():
-        shutil.rmtree(folder)  # the same audit, made again
+    if folder.is_dir() and (out is None or (folder / AUDIT).is_file()):
+        shutil.rmtree(folder)  # the same audit, made again; or one that the user said to replace
     beside = [tables] if tables else [] if {"csv", "parquet"} & set(formats) else ["csv"]
     with whole_folder(folder, resume=False) as scratch:
         keep_audit(found, scratch)
