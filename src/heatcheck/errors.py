@@ -42,7 +42,7 @@ class UnknownName(BadInput):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = get_close_matches(name, names, n=1)
+        near = get_close_matches(name, names, n=1) or [one for one in names if len(name) > 2 and one.startswith(name)]
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         super().__init__(f"unknown {kind} {name!r}{hint}; known: {', '.join(names)}.")
 

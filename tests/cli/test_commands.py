@@ -332,3 +332,24 @@ def test_interrupted(heatcheck, monkeypatch, reviews):
     code, _, err = heatcheck("train", reviews)
     assert code == 130
     assert "goes on where it stopped when the same command is given again" in err
+
+
+def test_a_messy_csv_is_trained_on_and_audited(heatcheck, tmp_path):
+    """Semicolons, other names of columns, holes, and labels in two spellings."""
+    rows = [f"it was {'good' if n % 2 else 'bad'} in {n};{['Neg', 'POS', 'neg', 'pos'][n % 4]}" for n in range(60)]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["Review;Sentiment", *rows, ";pos"]))
+    columns = ["--text-column", "Review", "--label-column", "Sentiment"]
+    code, _, error = heatcheck("train", path, *columns)
+    assert (code, "leave it out with --skip-bad-rows" in error) == (2, True)
+    settings = ["--set", "epochs=1", "--set", "hidden=4", "--set", "embedding=4", "--out", tmp_path / "model"]
+    code, said, error = heatcheck("train", path, *columns, "--skip-bad-rows", *settings)
+    assert code == 0
+    assert "labels: Neg (15), POS (15), neg (15), pos (15)" in said
+    assert "Left out of the task: the text is empty: 1." in said
+    assert "the labels Neg (15), neg (15) look alike" in error
+    code, _, error = heatcheck("audit", tmp_path / "model", "--data", path, "--examples", "5", "--checks", "gauge")
+    assert (code, "--text-column Review" in error) == (2, True)
+    options = ["--examples", "5", "--checks", "gauge", "--out", tmp_path / "out"]
+    code, said, error = heatcheck("audit", tmp_path / "model", "--data", path, *columns, "--skip-bad-rows", *options)
+    assert code == 0, error

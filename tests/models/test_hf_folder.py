@@ -152,3 +152,17 @@ def test_dropout_can_be_turned_off(tmp_path):
     own = make_transformer(start, "ab", seed=0).train()
     one, two = (own.run(batch).logits for _ in range(2))
     assert not torch.equal(one, two)
+
+
+def test_a_folder_of_hugging_face_is_recognised_without_hf(tmp_path):
+    """As people type it: the path of what `save_pretrained` wrote."""
+    made = make("bert")
+    made.network.save_pretrained(tmp_path / "clf")
+    made.tokenizer.save_pretrained(tmp_path / "clf")
+    found = load(tmp_path / "clf", labels=["bad", "good"])
+    assert found.id == load(f"hf:{tmp_path / 'clf'}").id
+    assert found.labels == ("bad", "good")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text('{"kind": "classifier", "model_type": "bert"}')
+    with pytest.raises(BrokenFolder):
+        load(tmp_path / "other")

@@ -5,7 +5,7 @@ from heatcheck.auditing.battery import Audit, Looked, Plan, Planned, audit, plan
 from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.fitting_again import made_up
 from heatcheck.auditing.hard import judge_hard
-from heatcheck.auditing.kept import keep_audit, read_audit
+from heatcheck.auditing.kept import AUDIT, keep_audit, read_audit
 from heatcheck.auditing.line import (
     ACROSS,
     HARD,
@@ -27,6 +27,7 @@ from heatcheck.auditing.verdict import SHORT, STATES, Card, make_card
 
 __all__ = [
     "ACROSS",
+    "AUDIT",
     "HARD",
     "NECESSARY",
     "OUT_OF_CONTEXT",

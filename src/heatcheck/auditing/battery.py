@@ -58,7 +58,7 @@ class Looked(NamedTuple):
     rationale: tuple[bool, ...] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """Everything that was found, as plain data: a report is drawn from this alone."""
 
@@ -76,6 +76,15 @@ class Audit:
     not_run: Mapping[str, str]  # check or explainer -> why
     about: Facts  # versions, settings, date
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
+
+    def __repr__(self) -> str:
+        """The card in short, and where the rest is: every number would be thousands of lines."""
+        return (
+            f"Audit of {self.subject}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split}), "
+            f"accuracy {self.accuracy:.3f}\n{self.card!r}\n"
+            f"results: {', '.join(self.results) or 'none'}\n"
+            "More: .card[LINE].sentence, .results[CHECK].measurements, heatcheck.write_report(audit, 'report.html')"
+        )
 
 
 class Planned(NamedTuple):
@@ -209,7 +218,7 @@ def plan_audit(
     subject: Subject | Path | str,
     data: Any,
     *,
-    checks: Sequence[str] | None = None,
+    checks: Sequence[str] | str | None = None,
     examples: int = EXAMPLES,
     split: str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -227,7 +236,7 @@ def plan_audit(
     """Reads the data and fixes every choice; runs nothing.
 
     Args:
-        checks: names; where not given, all but those that run only when named.
+        checks: names, as a list or comma-separated; where not given, all but those that run only when named.
         examples: how many to sample.
         split: of the data; `all` for every row. Where it is not named, rows that the subject was trained on are left
             out.
@@ -266,7 +275,7 @@ def plan_audit(
             "attention was never trained, and there is no heatmap of its own to audit."
         )
     require_one_decision(subject, "an audit")
-    checks = [checks] if isinstance(checks, str) else checks
+    checks = [name.strip() for name in checks.split(",")] if isinstance(checks, str) else checks
     if examples < 1:
         raise BadInput(f"an audit needs at least one example, not {examples}.")
     chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins), subject=subject)

@@ -18,6 +18,7 @@ PLAUSIBLE = "plausible to people"
 MOOT = "moot here"
 MORE_DATA = "more data would decide"
 CERTIFIED = "certified"
+MANY_TIMES = 100  # the texts there are: more is not worth a number
 REFIT = "heatcheck audit MODEL --refit"
 
 
@@ -104,6 +105,25 @@ def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
 def lies_across(m: Measurement, limit: float) -> bool:
     """Whether the interval decides nothing; one without ends decides nothing either."""
     return not (m.low > limit or m.high < limit)
+
+
+def would_decide(m: Measurement, limit: float) -> str:
+    """About how many texts the interval needs to leave the limit, if the value stays: its width falls with √n.
+
+    >>> would_decide(Measurement("K", 0.6, 0.4, 0.8, 100, "random", {}), 0.5)
+    '; if the value stays, about 410 texts would decide (--examples)'
+    """
+    reach = m.value - m.low if m.value > limit else m.high - m.value
+    gap = abs(m.value - limit)
+    if not (math.isfinite(reach) and gap > 0 and reach >= gap):
+        return ""
+    times = (reach / gap) ** 2
+    if times > MANY_TIMES:
+        return f"; if the value stays, more than {MANY_TIMES} times as many texts would be needed"
+    digits = 10 ** max(0, len(str(int(m.n * times))) - 2)  # two digits say all that is known
+    return (
+        f"; if the value stays, about {math.floor(m.n * times / digits + 1) * digits:,} texts would decide (--examples)"
+    )
 
 
 def interval(m: Measurement) -> str:

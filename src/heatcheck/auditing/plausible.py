@@ -16,6 +16,7 @@ from heatcheck.auditing.line import (
     not_run,
     present,
     too_few_texts,
+    would_decide,
 )
 from heatcheck.checks import CheckResult, Measurement
 
@@ -82,6 +83,7 @@ def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Fo
         )
     return Found(
         "unclear",
-        f"{MORE_DATA}: P = {interval(share)} lies across {settings.plausible:g} with n = {share.n}",
+        f"{MORE_DATA}: P = {interval(share)} lies across {settings.plausible:g} with n = {share.n}"
+        f"{would_decide(share, settings.plausible)}",
         f"Whether these heatmaps go at least {settings.plausible:.0%} {way} is not settled.",
     )

@@ -12,6 +12,7 @@ from heatcheck.auditing.line import (
     lies_across,
     not_run,
     too_few_texts,
+    would_decide,
 )
 from heatcheck.checks import CheckResult, Measurement
 
@@ -78,4 +79,6 @@ def _why_unclear(shares: Sequence[Measurement], threshold: float) -> str:
     if not across:
         return "deletion and masking disagree: the answer depends on how words are removed"
     named = " and ".join(f"K by {m.by['operator']}, [{m.low:.2f}, {m.high:.2f}]," for m in across)
-    return f"{MORE_DATA}: {named} lies across {threshold:g} with n = {shares[0].n}"
+    # The one that is nearest to the threshold needs the most texts.
+    nearest = min(across, key=lambda m: abs(m.value - threshold))
+    return f"{MORE_DATA}: {named} lies across {threshold:g} with n = {shares[0].n}{would_decide(nearest, threshold)}"

@@ -29,6 +29,7 @@ from heatcheck.auditing.out_of_context import judge_out_of_context
 from heatcheck.auditing.plausible import judge_plausible
 from heatcheck.auditing.points import judge_points
 from heatcheck.checks import CheckResult
+from heatcheck.errors import UnknownName
 
 __all__ = ["SHORT", "STATES", "Card", "CardSettings", "Line", "make_card"]
 
@@ -58,7 +59,7 @@ _CHECKS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Card:
     """The four lines; *across models* and *plausible to people* apart; and the factor by which logits were scaled."""
 
@@ -73,7 +74,16 @@ class Card:
         return (*self.lines, self.across, self.plausibility)
 
     def __getitem__(self, name: str) -> Line:
-        return {line.name: line for line in self.every_line}[name]
+        """A line by its name, or in short as `--fail-if` takes it: `card["points"]`."""
+        lines = {line.name: line for line in self.every_line}
+        wanted = SHORT.get(name, name)
+        if wanted not in lines:
+            raise UnknownName("line of the card", str(name), {*SHORT, *lines})
+        return lines[wanted]
+
+    def __repr__(self) -> str:
+        """Each line's state: the evidence is in the lines."""
+        return "\n".join(f"{line.state:<8} {line.name}" for line in self.every_line)
 
 
 def make_card(

@@ -1,18 +1,33 @@
 """`heatcheck audit`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.fail_if import conditions, holding
-from heatcheck.cli.options import AsJson, DataDir, Device, Engine, Settings, Units, Workers, cluster_of, pairs
+from heatcheck.cli.fail_if import conditions, holding, lacking
+from heatcheck.cli.options import (
+    AsJson,
+    DataDir,
+    Device,
+    Engine,
+    LabelColumn,
+    MergeLabels,
+    Settings,
+    SkipBadRows,
+    TextColumn,
+    Units,
+    Workers,
+    cluster_of,
+    pairs,
+)
 from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
     from heatcheck.auditing import Audit, Plan
+    from heatcheck.data import Reading
     from heatcheck.engine import Outcome
     from heatcheck.models import Subject
 
@@ -72,17 +87,31 @@ def audit(
             "several times.",
         ),
     ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINE=STATE",
+            help="Exit with 1 unless a line comes out so, undecided and not run included; may be given several times.",
+        ),
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run and what it would cost, and stop.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder to make.", show_default="heatcheck-out/audits/ID"),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the audit that is in --out, as a CI job that runs again does.")
+    ] = False,
     formats: Format = "html",
     tables: Annotated[
         str | None,
         typer.Option(help="Format of the tables beside it: csv, parquet or json.", show_default="as --format, or csv"),
     ] = None,
     figures: Figures = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    skip_bad_rows: SkipBadRows = False,
+    merge_labels: MergeLabels = False,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: AsJson = False,
@@ -113,15 +142,16 @@ def audit(
     for name, given in (("--vectors", vectors is not None), ("--workers", workers), ("--engine", cluster)):
         if given and not refit:
             raise BadInput(f"{name} is about fitting the model again: add --refit.")
-    unwanted = conditions(fail_if)
+    unwanted, required = conditions(fail_if), conditions(require, "--require")
 
     from heatcheck.auditing import made_up, plan_audit
     from heatcheck.cli import show
+    from heatcheck.data import Reading
     from heatcheck.models import load
     from heatcheck.training import pick_device
 
     options: dict[str, Any] = {
-        "checks": None if checks is None else [name.strip() for name in checks.split(",")],
+        "checks": checks,
         "examples": examples,
         "split": split,
         "seed": seed,
@@ -133,14 +163,19 @@ def audit(
         "units": units,
     }
     if out is not None and out.exists():
-        raise BadInput(f"output folder {out} exists: choose another name with --out, or delete it.")
+        check_replaceable(out, overwrite=overwrite)
     if out is not None and len(model) > 1:
         raise BadInput("--out names one audit's folder; with several models leave it out.")
     place = options["device"] = str(pick_device(device))
     named = None if labels is None else [label.strip() for label in labels.split(",")]
     loaded = [(load(name, device=place, labels=named), name) for name in model]
+    reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
+    sources = [data or data_of(subject, name) for subject, name in loaded]
+    read, options["train"] = read_own(sources, train, reading, data_dir=data_dir)
     # All are planned before any runs, so that a complaint about the last comes before the work on the first.
-    plans = [plan_audit(subject, data or data_of(subject, name), name=name, **options) for subject, name in loaded]
+    plans = [
+        plan_audit(subject, corpus, name=name, **options) for (subject, name), corpus in zip(loaded, read, strict=True)
+    ]
     if plan:
         show.plans(plans, workers=workers, as_json_too=json)
         return
@@ -159,9 +194,22 @@ def audit(
         show.as_json(found[0] if len(found) == 1 else found)
     elif len(audits) > 1:
         show.across(audits)
-    if held := holding(unwanted, audits):
-        typer.echo(f"heatcheck: --fail-if: {held}.", err=True)
+    failed = {"--fail-if": holding(unwanted, audits), "--require": lacking(required, audits)}
+    for option, said in failed.items():
+        if said:
+            typer.echo(f"heatcheck: {option}: {said}.", err=True)
+    if any(failed.values()):
         raise typer.Exit(1)
+
+
+def check_replaceable(out: Path, *, overwrite: bool) -> None:
+    """Refuses a folder that exists, unless it is an audit's and the user said to replace it."""
+    from heatcheck.auditing import AUDIT
+
+    if not overwrite:
+        raise BadInput(f"output folder {out} exists: choose another name with --out, delete it, or add --overwrite.")
+    if not (out / AUDIT).is_file():
+        raise BadInput(f"{out} holds no audit, and --overwrite replaces audits only: choose another name with --out.")
 
 
 def run(
@@ -208,6 +256,23 @@ def data_of(subject: "Subject", model: str) -> str:
     return task
 
 
+def read_own(
+    sources: Sequence[str], train: str | None, reading: "Reading", *, data_dir: Path | None
+) -> tuple[list[Any], Any]:
+    """The data, and what was named as trained on, read as the user says; tasks stay names."""
+    from heatcheck.data import Reading, is_task, load_task
+
+    if reading == Reading():
+        return list(sources), train
+    own = {source for source in (*sources, train) if source is not None and not is_task(source)}
+    if not own:
+        load_task(sources[0], **reading._asdict())  # says that there is no file
+    found = {
+        source: load_task(source, data_dir=data_dir, trainable=source == train, **reading._asdict()) for source in own
+    }
+    return [found.get(source, source) for source in sources], None if train is None else found.get(train, train)
+
+
 def write(
     found: "Audit",
     out: Path | None,
@@ -223,7 +288,7 @@ def write(
     """
     import shutil
 
-    from heatcheck.auditing import keep_audit
+    from heatcheck.auditing import AUDIT, keep_audit
     from heatcheck.engine import content_id, whole_folder
     from heatcheck.training import STORE
 
@@ -240,8 +305,8 @@ def write(
     if found.left_out:
         decides.append(found.left_out)
     folder = out or STORE / "audits" / content_id({"audit": decides})
-    if out is None and folder.is_dir():
-        shutil.rmtree(folder)  # the same audit, made again
+    if folder.is_dir() and (out is None or (folder / AUDIT).is_file()):
+        shutil.rmtree(folder)  # the same audit, made again; or one that the user said to replace
     beside = [tables] if tables else [] if {"csv", "parquet"} & set(formats) else ["csv"]
     with whole_folder(folder, resume=False) as scratch:
         keep_audit(found, scratch)

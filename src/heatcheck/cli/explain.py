@@ -1,19 +1,32 @@
 """`heatcheck explain`."""
 
+import json as json_format
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.options import AsJson, Device, Units
+from heatcheck.cli.options import AsJson, Device, SkipBadRows, TextColumn, Units, listed
+
+if TYPE_CHECKING:
+    from heatcheck.data import Reading
+    from heatcheck.models import Subject
 
 
 def explain(
     model: Annotated[str, typer.Argument(help="A model's folder, hf:NAME, or known:NAME@TASK.")],
-    text: Annotated[str, typer.Argument(help="The text to look at.")],
+    text: Annotated[str | None, typer.Argument(help="The text to look at.", show_default="those of --data")] = None,
     by: Annotated[str, typer.Option(help="Comma-separated; see `heatcheck explainers`.")] = (
         "attention,gradient,leave_one_out"
     ),
+    data: Annotated[Path | None, typer.Option(help="Your own file of many texts; labels are not needed.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="With --data: JSONL file to make, one line per text and method.")
+    ] = None,
+    text_column: TextColumn = None,
+    skip_bad_rows: SkipBadRows = False,
     pair: Annotated[str | None, typer.Option(help="The question, for a model that reads two texts.")] = None,
     units: Units = "words",
     labels: Annotated[
@@ -29,19 +42,35 @@ def explain(
     """Draw heatmaps of one text: attention beside its rivals.
 
     heatcheck explain models/mine "what a waste of time" --by attention,gradient,leave_one_out
+
+    heatcheck explain models/mine --data reviews.csv --by attention --out scores.jsonl
     """
     from heatcheck.cli import show
-    from heatcheck.data import Example
+    from heatcheck.data import Example, Reading
     from heatcheck.errors import BadInput
     from heatcheck.explainers import explain as explain_text
     from heatcheck.models import in_units, load, name_units, unknown_words
     from heatcheck.training import pick_device, predict
 
-    if not text.strip():
+    if (text is None) == (data is None):
+        raise BadInput("name one text, or a file of texts with --data.")
+    if (data is None) != (out is None):
+        raise BadInput("--data and --out go together: a file of texts, and the file to write their scores into.")
+    if text is not None and not text.strip():
         raise BadInput("the text is empty.")
+    if out is not None and out.exists():
+        raise BadInput(f"output file {out} exists: choose another name with --out, or delete it.")
     named = None if labels is None else [label.strip() for label in labels.split(",")]
     subject = load(model, device=str(pick_device(device)), labels=named)
-    methods = [name.strip() for name in by.split(",")]
+    methods = listed(by)
+    if data is not None and out is not None:
+        reading = Reading(text_column=text_column, skip_bad_rows=skip_bad_rows)
+        said = explain_file(subject, data, out, methods, reading=reading, seed=seed, units=units)
+        show.as_json(said) if json else typer.echo(f"{said['texts']:,} texts: {out}")
+        if said["left_out"] and not json:
+            typer.echo(f"Left out: {'; '.join(f'{why}: {count:,}' for why, count in said['left_out'].items())}.")
+        return
+    assert text is not None
     found = explain_text(subject, text, by=methods, text_pair=pair, seed=seed, units=units)
     example = Example("text", text, pair)
     logs = predict(subject, [example])[0, 0]
@@ -58,3 +87,39 @@ def explain(
         typer.echo(f"unknown to this model, and all the same to it: {', '.join(unknown)}")
     typer.echo("█ the size of a score, ░ of one that speaks against the prediction\n")
     show.heatmaps(found)
+
+
+def explain_file(
+    subject: "Subject", data: Path, out: Path, methods: Sequence[str], *, reading: "Reading", seed: int, units: str
+) -> dict[str, Any]:
+    """Scores of every text of a file, a JSON object per text and method.
+
+    With one method, `heatcheck audit --set erasure.explainer=file:OUT` reads the file.
+    """
+    from heatcheck.data import read_texts
+    from heatcheck.engine import write_whole
+    from heatcheck.explainers import explain_one, find_explainer
+    from heatcheck.models import in_units
+    from heatcheck.training import predict
+
+    texts, left_out = read_texts(data, reading=reading)
+    examples = in_units(subject, texts, units)
+    logs = predict(subject, examples)[:, 0]
+    names = getattr(subject, "labels", [str(n) for n in range(logs.shape[1])])
+    lines = []
+    for method in methods:
+        scores = explain_one(subject, examples, method, seed=seed)
+        for row, example in enumerate(examples):
+            label = int(logs[row].argmax())
+            valid = scores.valid[row, : len(example.words)]
+            facts = {
+                "id": example.id,
+                "method": find_explainer(method).name,
+                "predicted": names[label],
+                "probability": math.exp(logs[row, label]),
+                "words": list(example.words),
+                "scores": [float(v) if ok else None for v, ok in zip(scores.values[row], valid, strict=False)],
+            }
+            lines.append(json_format.dumps(facts, ensure_ascii=False) + "\n")
+    write_whole(out, "".join(lines).encode())
+    return {"file": str(out), "texts": len(examples), "methods": list(methods), "left_out": left_out}

@@ -1,4 +1,4 @@
-"""`--fail-if`: what on a card makes the command fail, for somebody's CI."""
+"""`--fail-if` and `--require`: what on a card makes the command fail, for somebody's CI."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class Condition(NamedTuple):
-    """A line of the card, and the state it must not have."""
+    """A line of the card, and the state it must not have, or must have."""
 
     line: str
     state: str
 
 
-def conditions(texts: Iterable[str] | None) -> list[Condition]:
+def conditions(texts: Iterable[str] | None, option: str = "--fail-if") -> list[Condition]:
     """Each `LINE=STATE`, with the line by its name or in short; what no card can say is refused.
 
     >>> conditions(["context=not run", "plausible=no"])
@@ -28,12 +28,12 @@ def conditions(texts: Iterable[str] | None) -> list[Condition]:
     for text in texts or []:
         name, equals, state = (part.strip() for part in text.partition("="))
         if not equals:
-            raise BadInput(f"--fail-if takes LINE=STATE, such as 'necessary=no', not {text!r}.")
+            raise BadInput(f"{option} takes LINE=STATE, such as 'necessary=no', not {text!r}.")
         line = SHORT.get(name, name)
         if line not in STATES:
             raise UnknownName("line of the card", name, {*SHORT, *STATES})
         if state not in STATES[line]:
-            raise BadInput(f"--fail-if {text!r}: {line} is {', '.join(STATES[line][:-1])} or {STATES[line][-1]}.")
+            raise BadInput(f"{option} {text!r}: {line} is {', '.join(STATES[line][:-1])} or {STATES[line][-1]}.")
         found.append(Condition(line, state))
     return found
 
@@ -43,3 +43,10 @@ def holding(wanted: Sequence[Condition], audits: Iterable["Audit"]) -> str:
     held = [f"{line} is {state} ({audit.subject})" for audit in audits for line, state in wanted
             if audit.card[line].state == state]  # fmt: skip
     return "; ".join(dict.fromkeys(held))
+
+
+def lacking(required: Sequence[Condition], audits: Iterable["Audit"]) -> str:
+    """Which required states a line does not have, and what it has instead; empty if all hold."""
+    lacks = [f"{line} is {audit.card[line].state}, not {state} ({audit.subject})" for audit in audits
+             for line, state in required if audit.card[line].state != state]  # fmt: skip
+    return "; ".join(dict.fromkeys(lacks))

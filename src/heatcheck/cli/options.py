@@ -23,6 +23,24 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be given several times."),
 ]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(help="Column of your own file that holds the text.", show_default="text, in any case"),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(help="Column of your own file that holds the label.", show_default="label, in any case"),
+]
+SkipBadRows = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad-rows", help="Leave out rows of your file that cannot be used (no text, no label), and count them."
+    ),
+]
+MergeLabels = Annotated[
+    bool,
+    typer.Option("--merge-labels", help="Make one label of those that differ only in case and spaces."),
+]
 
 Workers = Annotated[int, typer.Option(help="With --refit: fits at once, each in a process of its own; 0: one here.")]
 Engine = Annotated[
@@ -42,6 +60,15 @@ def cluster_of(engine: str) -> str | None:
     if kind == "ray" and (address or not colon):
         return engine
     raise BadInput(f"--engine is here, ray or ray:ADDRESS, not {engine!r}.")
+
+
+def listed(text: str) -> list[str]:
+    """What a comma-separated option names.
+
+    >>> listed("attention, gradient")
+    ['attention', 'gradient']
+    """
+    return [part.strip() for part in text.split(",")]
 
 
 def pairs(texts: Sequence[str] | None) -> dict[str, str]:

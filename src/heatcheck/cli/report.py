@@ -26,7 +26,7 @@ Format = Annotated[
 ]
 Figures = Annotated[
     str | None,
-    typer.Option(help="Save the figures too: svg, png, pdf, or csv for the numbers drawn."),
+    typer.Option(help="Save the figures too, comma-separated: svg, png, pdf, or csv for the numbers drawn."),
 ]
 
 
@@ -72,8 +72,8 @@ def chosen_formats(text: str, known: Collection[str] = FORMATS, option: str = "-
 
 
 def check_figures(figures: str | None) -> None:
-    if figures is not None and figures not in FIGURES:
-        raise BadInput(f"--figures takes {', '.join(FIGURES)}, not {figures!r}.")
+    if figures is not None:
+        chosen_formats(figures, FIGURES, "--figures")
 
 
 def write_formats(
@@ -91,6 +91,6 @@ def write_formats(
         written.append(write_numbers(audit, folder / REPORTS["json"]))
     for suffix in dict.fromkeys([*(one for one in formats if one in ("csv", "parquet")), *tables]):
         written += write_tables(audit, folder, suffix=suffix)
-    if figures:
-        written += write_figures(audit, folder / "figures", suffix=figures)
+    for suffix in chosen_formats(figures, FIGURES, "--figures") if figures else ():
+        written += write_figures(audit, folder / "figures", suffix=suffix)
     return written

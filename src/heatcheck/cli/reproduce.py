@@ -1,11 +1,13 @@
 """`heatcheck reproduce` and `heatcheck studies`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from heatcheck.cli.options import AsJson, DataDir, Device
+from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def reproduce(
         ),
     ] = None,
     figures: Annotated[
-        str | None, typer.Option(help="Save the figures too: svg, png, or csv for the numbers drawn.")
+        str | None, typer.Option(help="Save the figures too, comma-separated: svg, png, or csv for the numbers drawn.")
     ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
@@ -105,8 +107,7 @@ def reproduce(
 
     A run that was stopped goes on where it was when the same command is given again.
     """
-    if figures is not None and figures not in ("svg", "png", "csv"):
-        raise BadInput(f"--figures takes svg, png, csv, not {figures!r}.")
+    drawn = () if figures is None else chosen_formats(figures, ("svg", "png", "csv"), "--figures")
 
     from dataclasses import replace
 
@@ -154,7 +155,7 @@ def reproduce(
     folder = out or STORE / "studies" / (f"{study}-quick" if quick else study)
     with show_study.models(shown=not json) as watch:
         found = STUDIES[study].run(chosen, folder, data_dir=data_dir, device=device, workers=workers, progress=watch)
-    pages = write(found, folder, figures=figures)
+    pages = write(found, folder, figures=drawn)
     if json:
         show.as_json({"folder": str(folder), "files": [str(page) for page in pages], **show_study.study_facts(found)})
         return
@@ -178,15 +179,15 @@ def _strengths(text: str | None) -> tuple[float, ...] | None:
         raise BadInput(f"--strengths takes comma-separated numbers, such as 0.0005,0.002, not {text!r}.") from None
 
 
-def write(found: "StudyResult", folder: Path, *, figures: str | None = None) -> list[Path]:
+def write(found: "StudyResult", folder: Path, *, figures: Sequence[str] = ()) -> list[Path]:
     """The page, the tidy table and the figures; a machine for computing may have nothing to draw with."""
     from heatcheck.report import write_study, write_study_figures, write_study_table
 
     written = [write_study_table(found, folder / "table.csv")]
     try:
         written.insert(0, write_study(found, folder / "study.html"))
-        if figures:
-            written += write_study_figures(found, folder / "figures", suffix=figures)
+        for suffix in figures:
+            written += write_study_figures(found, folder / "figures", suffix=suffix)
     except MissingPackage as error:
         typer.echo(f"heatcheck: no page, only the table: {error}", err=True)
     return written

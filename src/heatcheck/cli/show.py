@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
     from heatcheck.auditing import Audit, Line, Plan, PlannedFit
     from heatcheck.checks import Measurement
+    from heatcheck.data import Corpus
     from heatcheck.engine import Outcome
     from heatcheck.training import Fit
 
 STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim", "not found": "bold"}
+LABELS = 20  # shown with their counts
 FIT = "fit: "  # before the name of a fit among what was not run
 
 
@@ -41,6 +43,14 @@ def setting(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
+def doubts(corpus: "Corpus") -> None:
+    """What looks like a mistake in the labels of the data, on standard error."""
+    from heatcheck.data import doubtful_labels
+
+    for remark in doubtful_labels(corpus):
+        typer.echo(f"heatcheck: {remark}", err=True)
+
+
 def fit_facts(fit: "Fit") -> dict[str, Any]:
     """What a program wants to know of a fit."""
     scores = {"test": fit.test.facts(), "logistic_regression": fit.logistic_regression}
@@ -48,8 +58,12 @@ def fit_facts(fit: "Fit") -> dict[str, Any]:
     return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, **scores, **left_out}
 
 
-def fit_in_words(fit: "Fit") -> None:
-    """A model's test scores beside the baselines that make them readable."""
+def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
+    """A model's test scores beside the baselines that make them readable, and how many examples each label has."""
+    if counts:
+        counted = [f"{name} ({count:,})" for name, count in counts.items()]
+        more = f", and {len(counted) - LABELS} more" if len(counted) > LABELS else ""
+        typer.echo(f"labels: {', '.join(counted[:LABELS])}{more}")
     test, bag = fit.test, fit.logistic_regression
 
     def of_bag(name: str) -> str:

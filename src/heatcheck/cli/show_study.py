@@ -124,6 +124,9 @@ def study(found: "StudyResult") -> None:
     """The numbers that were published, each beside ours, and the few others to know; the page has the rest."""
     from heatcheck.report.study_wording import AUTHORS, RERUNS
 
+    for facts in found.tasks.values():
+        if "stand in for" in (differs := str(facts.get("differs", ""))):
+            typer.echo(f"heatcheck: {differs}: the numbers say nothing about it.", err=True)
     rerun = RERUNS.get(found.name, AUTHORS)
     # Where nothing of the paper can be set beside ours, another's run of it may be all there is.
     of_paper = any(row.paper is not None for row in found.rows) or not any(row.rerun is not None for row in found.rows)

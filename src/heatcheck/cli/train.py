@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from heatcheck.cli.options import AsJson, DataDir, Device, Settings, pairs
+from heatcheck.cli.options import (
+    AsJson,
+    DataDir,
+    Device,
+    LabelColumn,
+    MergeLabels,
+    Settings,
+    SkipBadRows,
+    TextColumn,
+    pairs,
+)
 from heatcheck.errors import BadInput
 
 
@@ -41,6 +51,10 @@ def train(
         Path | None,
         typer.Option(help="Folder to make.", show_default="heatcheck-out/fits/ID"),
     ] = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    skip_bad_rows: SkipBadRows = False,
+    merge_labels: MergeLabels = False,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: AsJson = False,
@@ -50,6 +64,8 @@ def train(
     heatcheck train rotten_tomatoes
 
     heatcheck train reviews.csv --encoder cnn --seed 3 --out models/mine
+
+    heatcheck train export.csv --text-column Review --label-column Sentiment --skip-bad-rows --merge-labels
 
     heatcheck train sst --preset jw-release --vectors glove.6B.300d.txt
 
@@ -67,20 +83,29 @@ def train(
     of_loss = {key.removeprefix("loss."): changes.pop(key) for key in list(changes) if key.startswith("loss.")}
 
     from heatcheck.cli import show
+    from heatcheck.data import label_counts, load_task
     from heatcheck.training import train as train_model
 
-    fit = train_model(
+    corpus = load_task(
         task,
+        data_dir=data_dir,
+        text_column=text_column,
+        label_column=label_column,
+        skip_bad_rows=skip_bad_rows,
+        merge_labels=merge_labels,
+    )
+    show.doubts(corpus)
+    fit = train_model(
+        corpus,
         model=model,
         preset=preset,
         seed=seed,
         out=out,
         vectors=vectors,
-        data_dir=data_dir,
         device=device,
         progress=not json,
         impose={"weights": impose} if impose else None,
         loss={"name": loss, **of_loss},
         **changes,
     )
-    show.as_json(show.fit_facts(fit)) if json else show.fit_in_words(fit)
+    show.as_json(show.fit_facts(fit)) if json else show.fit_in_words(fit, label_counts(corpus))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from heatcheck.engine import Outcome
 
 SECONDS = 1.0  # between two looks into the store
+LINES = 30.0  # seconds between two lines in a log
 TRUSTED = 0.02  # of the work must be done before its pace is believed
 
 
@@ -118,19 +119,22 @@ def in_words(seconds: float) -> str:
 
 @contextmanager
 def watching(plan: "Plan", *, workers: int = 0, shown: bool) -> Iterator[Watch]:
-    """A bar on standard error while an audit runs; a log file gets none."""
+    """A bar on standard error while an audit runs; a log file gets a line now and then instead."""
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
-    if not (shown and console.is_terminal):
+    if not shown:
         yield Watch({}, {}, lambda _: 0.0)
         return
     watch = _watch(plan, workers)
+    if not console.is_terminal:
+        with _looking(lambda: console.print(in_a_line(watch.now()), soft_wrap=True), LINES):
+            yield watch
+        return
     left = TextColumn("{task.fields[left]}")
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), left)
-    stopped = threading.Event()
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0, left="")
 
@@ -138,18 +142,35 @@ def watching(plan: "Plan", *, workers: int = 0, shown: bool) -> Iterator[Watch]:
             found = watch.now()
             bar.update(task, description=found.what, completed=found.share, left=in_words(found.seconds_left))
 
-        def look_again() -> None:
-            while not stopped.wait(SECONDS):
-                look()
-
-        looking = threading.Thread(target=look_again, daemon=True)
         look()
-        looking.start()
-        try:
+        with _looking(look, SECONDS):
             yield watch
-        finally:
-            stopped.set()
-            looking.join()
+
+
+@contextmanager
+def _looking(look: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Looks every so often, in a thread beside the work."""
+    stopped = threading.Event()
+
+    def look_again() -> None:
+        while not stopped.wait(seconds):
+            look()
+
+    looking = threading.Thread(target=look_again, daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        looking.join()
+
+
+def in_a_line(found: Progress) -> str:
+    """
+    >>> in_a_line(Progress("check 2/9: erasure", 0.25, 700.0))
+    'heatcheck: check 2/9: erasure, 25% done, about 12 min left'
+    """
+    return f"heatcheck: {found.what}, {found.share:.0%} done, {in_words(found.seconds_left)}"
 
 
 def _watch(plan: "Plan", workers: int) -> Watch:

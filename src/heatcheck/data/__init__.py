@@ -11,9 +11,10 @@ from heatcheck.data.batch import Batch
 from heatcheck.data.cnn_qa import cnn_qa
 from heatcheck.data.eraser_movies import eraser_movies
 from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
-from heatcheck.data.files import read_file, read_frame, read_lists
+from heatcheck.data.files import read_file, read_frame, read_lists, read_texts
 from heatcheck.data.imdb import imdb_full, imdb_ratings, imdb_small
 from heatcheck.data.impermissible import pronoun, pronoun_neutral, sst_wiki, wiki_only
+from heatcheck.data.labels import doubtful_labels, label_counts
 from heatcheck.data.mimic import mimic_anemia, mimic_diabetes
 from heatcheck.data.movie_reviews import imdb, rotten_tomatoes
 from heatcheck.data.news import ag_news, ag_news_topics, newsgroups
@@ -27,6 +28,7 @@ from heatcheck.data.planted import (
     planted_twins,
 )
 from heatcheck.data.preparation import PREPARATIONS, Preparation, prepare
+from heatcheck.data.reading import Reading
 from heatcheck.data.reviews import reviews
 from heatcheck.data.seen import Seen, seen_in
 from heatcheck.data.sentences import sentence_of
@@ -58,6 +60,7 @@ __all__ = [
     "Corpus",
     "Example",
     "Preparation",
+    "Reading",
     "Seen",
     "Split",
     "Task",
@@ -66,14 +69,17 @@ __all__ = [
     "build_vocabulary",
     "check_corpus",
     "data_folder",
+    "doubtful_labels",
     "draw_sequences",
     "is_task",
+    "label_counts",
     "load_task",
     "name_parts",
     "prepare",
     "read_file",
     "read_frame",
     "read_lists",
+    "read_texts",
     "read_vectors",
     "seen_in",
     "sentence_of",
@@ -149,22 +155,43 @@ def is_task(name: str) -> bool:
     return task in TASKS and (preparation is None or task in PREPARATIONS.get(preparation, ()))
 
 
-def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: bool = True) -> Corpus:
+def load_task(
+    source: Any,
+    *,
+    data_dir: Path | str | None = None,
+    trainable: bool = True,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    skip_bad_rows: bool = False,
+    merge_labels: bool = False,
+) -> Corpus:
     """A corpus from a task's name, a file, a pandas or polars frame, or `(texts, labels)`.
 
     A name may ask for a preparation, as in `sst:jw-release`: a name in PREPARATIONS.
     With `trainable=False` a user's data may have one class only or no train split: enough to audit on. So may a task.
 
+    Args:
+        text_column, label_column: what a file or a frame calls them, where not `text` and `label`, in any case.
+        skip_bad_rows: leave out rows that cannot be used, such as one without a text, and count them in `dropped`.
+        merge_labels: make one label of those that differ in case and spaces only.
+
     >>> len(load_task("planted_keyword")["test"])
     1000
     """
+    reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
+    if reading != Reading() and (isinstance(source, Corpus) or (isinstance(source, str) and is_task(source))):
+        name = source.name if isinstance(source, Corpus) else source
+        raise BadInput(
+            "--text-column, --label-column, --skip-bad-rows and --merge-labels are about a file of your own, and "
+            f"{name} is a task."
+        )
     if isinstance(source, Corpus):
         return source
     if isinstance(source, tuple) and len(source) == 2:
         texts, labels = source
-        return read_lists(list(texts), list(labels), trainable=trainable)
+        return read_lists(list(texts), list(labels), trainable=trainable, reading=reading)
     if hasattr(source, "to_dicts") or (hasattr(source, "to_dict") and hasattr(source, "columns")):
-        return read_frame(source, trainable=trainable)
+        return read_frame(source, trainable=trainable, reading=reading)
     if not isinstance(source, str | Path):
         kind = type(source).__name__
         raise BadInput(f"data is a task's name, a file, a data frame or (texts, labels), not a {kind}.")
@@ -172,7 +199,7 @@ def load_task(source: Any, *, data_dir: Path | str | None = None, trainable: boo
         return _read_task(str(source), data_folder(data_dir), trainable)
     # A name with a suffix or a folder in it is meant as a file, even if it is not there.
     if Path(source).suffix or Path(source).parent != Path():
-        return read_file(source, trainable=trainable)
+        return read_file(source, trainable=trainable, reading=reading)
     task, preparation = name_parts(str(source))
     if task in TASKS and preparation is not None:
         raise UnknownName(f"preparation of {task}", preparation, [n for n, of in PREPARATIONS.items() if task in of])

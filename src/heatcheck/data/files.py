@@ -10,15 +10,22 @@ import json
 import re
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
+from heatcheck.data.labels import looks_missing
+from heatcheck.data.reading import AS_IT_IS, Reading, absent, check_columns, find_columns, merged_names
 from heatcheck.data.splitting import split_by_hash
 from heatcheck.errors import BadInput
 
+SHOWN = 3  # bad rows in a complaint; all are counted
+DELIMITERS = (",", ";", "\t")
 MAX_WORDS = 20_000  # attention over more is a different question, and one such row would fill the memory
+UNEVEN = "too many or too few fields"
 _WHOLE = re.compile(r"-?\d{1,15}")
 _SPLIT_ALIASES = {
     "validation": "dev",
@@ -34,41 +41,70 @@ class Row(NamedTuple):
 
     where: str
     values: Mapping[str, Any]
+    broken: str = ""  # why it has no values
 
 
-def read_file(path: Path | str, *, trainable: bool = True) -> Corpus:
+class BadRow(BadInput):
+    """A row that cannot be used: one of many, perhaps, that are told together."""
+
+    def __init__(self, row: Row, what: str, kind: str | None = None) -> None:
+        """
+        Args:
+            what: what is wrong with it, as a part of a sentence.
+            kind: the same for all rows that this is wrong with, where `what` says more.
+        """
+        super().__init__(f"{row.where}: {what}.")
+        self.row, self.what, self.kind = row, what, kind or what
+
+
+def read_file(path: Path | str, *, trainable: bool = True, reading: Reading = AS_IT_IS) -> Corpus:
     """A corpus from a CSV, TSV, JSONL (each also as .gz) or Parquet file.
 
     One to audit on need not be `trainable`: it may have one class only, or no train split.
     """
     path = Path(path)
-    return corpus_of(path.name, list(read_rows(path)), str(path), trainable=trainable)
+    return corpus_of(path.name, list(_records(path, reading)), str(path), trainable=trainable, reading=reading)
 
 
-def read_frame(frame: Any, name: str = "frame", *, trainable: bool = True) -> Corpus:
+def read_frame(frame: Any, name: str = "frame", *, trainable: bool = True, reading: Reading = AS_IT_IS) -> Corpus:
     """A corpus from a pandas or polars frame."""
-    _check_columns(list(getattr(frame, "columns", ())), name)
+    check_columns(list(getattr(frame, "columns", ())), name, reading)
     records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     rows = [Row(f"{name}, row {number}", record) for number, record in enumerate(records)]
-    return corpus_of(name, rows, name, trainable=trainable)
+    return corpus_of(name, rows, name, trainable=trainable, reading=reading)
 
 
-def read_lists(texts: Sequence[str], labels: Sequence[Any], name: str = "lists", *, trainable: bool = True) -> Corpus:
+def read_lists(
+    texts: Sequence[str],
+    labels: Sequence[Any],
+    name: str = "lists",
+    *,
+    trainable: bool = True,
+    reading: Reading = AS_IT_IS,
+) -> Corpus:
     """A corpus from texts and labels of equal number."""
     if len(texts) != len(labels):
         raise BadInput(f"{len(texts)} texts but {len(labels)} labels.")
     pairs = enumerate(zip(texts, labels, strict=True))
     rows = [Row(f"{name}, item {n}", {"text": t, "label": y}) for n, (t, y) in pairs]
-    return corpus_of(name, rows, name, trainable=trainable)
+    return corpus_of(name, rows, name, trainable=trainable, reading=reading)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The records of a file, each with its place; the header of a CSV is row 1, as a spreadsheet shows it."""
+    for row in _records(path, AS_IT_IS):
+        if row.broken:
+            raise BadRow(row, row.broken)
+        yield row
+
+
+def _records(path: Path, reading: Reading) -> Iterator[Row]:
+    """The same, with those that are broken."""
     if not path.is_file():
         raise BadInput(f"no file {path}: give a CSV, TSV, JSONL or Parquet file with the columns text and label.")
     suffix = (path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix).lower()
     if suffix in (".csv", ".tsv"):
-        return _csv_rows(path, "\t" if suffix == ".tsv" else ",")
+        return _csv_rows(path, "\t" if suffix == ".tsv" else ",", reading)
     if suffix in (".jsonl", ".ndjson"):
         return _jsonl_rows(path)
     if suffix == ".parquet":
@@ -77,69 +113,173 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def corpus_of(
-    name: str, rows: Sequence[Row], source: str, *, max_words: int = MAX_WORDS, trainable: bool = True
+    name: str,
+    rows: Sequence[Row],
+    source: str,
+    *,
+    max_words: int = MAX_WORDS,
+    trainable: bool = True,
+    reading: Reading = AS_IT_IS,
 ) -> Corpus:
-    """Rows to a corpus; the first thing wrong with them is one sentence."""
+    """Rows to a corpus; whatever is wrong with them is one complaint, or is left out and counted if that was asked."""
     if not rows:
         raise BadInput(f"{source} is empty: it needs the columns text and label, and one row an example.")
-    for column in ("text", "label"):
-        if column not in rows[0].values:
-            raise BadInput(f"{source} has no column {column!r}; it has {', '.join(map(str, rows[0].values))}.")
-    names = [_label_name(row) for row in rows]
-    sides = [_split_name(row) for row in rows]
-    if len(set(sides) & {None}) and len(set(sides)) > 1:
-        raise BadInput(f"{rows[sides.index(None)].where}: the split is empty, though other rows have one.")
-    known = {n for n, side in zip(names, sides, strict=True) if side in (None, "train") or not trainable}
-    labels = _sorted_labels(known)
+    whole = [row for row in rows if not row.broken]
+    columns = find_columns([row.values for row in whole], source, reading) if whole else {}
+    read = [_read_row(row, columns, max_words, reading) for row in rows]
+    some_have_a_split = any(not isinstance(one, BadRow) and one.split is not None for one in read)
+    read = [_with_split(one, needed=some_have_a_split) for one in read]
+    read = _with_known_labels(_merged(read) if reading.merge_labels else read, trainable=trainable)
+    read = _with_own_ids(read)
+    bad = [one for one in read if isinstance(one, BadRow)]
+    good = [one for one in read if not isinstance(one, BadRow)]
+    if bad and not (reading.skip_bad_rows and good):
+        raise BadInput(_complaint(bad, len(rows), can_be_left_out=bool(good)))
+    labels = _sorted_labels({one.label for one in good if _decides(one, trainable)})
     number = {label: place for place, label in enumerate(labels)}
-    examples: list[Example] = []
-    place_of: dict[str, str] = {}
-    for row, label in zip(rows, names, strict=True):
-        if label not in number:
-            raise BadInput(
-                f"{row.where}: label {label!r} does not occur in the train split, which has {', '.join(labels)}."
-            )
-        example = _example(row, number[label], max_words)
-        if example.id in place_of:
-            raise BadInput(f"{row.where}: id {example.id!r} was used before, at {place_of[example.id]}.")
-        place_of[example.id] = row.where
-        examples.append(example)
-    if sides[0] is None:
-        splits = split_by_hash(examples)
+    examples = [replace(one.example, label=number[one.label]) for one in good]
+    given_split = good[0].split is not None
+    splits: Mapping[str, Split]
+    if given_split:
+        splits = {
+            s: Split(s, tuple(e for e, one in zip(examples, good, strict=True) if one.split == s)) for s in SPLITS
+        }
     else:
-        splits = {s: Split(s, tuple(e for e, side in zip(examples, sides, strict=True) if side == s)) for s in SPLITS}
-    corpus = Corpus(name, labels, splits, given_split=sides[0] is not None)
+        splits = split_by_hash(examples)
+    dropped = dict(Counter(one.kind for one in bad))
+    corpus = Corpus(name, labels, splits, given_split=given_split, dropped=dropped)
     return check_corpus(corpus) if trainable else corpus
 
 
-def _example(row: Row, label: int, max_words: int) -> Example:
+def read_texts(path: Path | str, *, reading: Reading = AS_IT_IS) -> tuple[list[Example], dict[str, int]]:
+    """The texts of a file, whether or not it has labels, and how many rows were left out for which reason."""
+    rows = list(_records(Path(path), reading))
+    if not rows:
+        raise BadInput(f"{path} is empty: it needs the column text, and one row an example.")
+    columns = find_columns([row.values for row in rows if not row.broken], str(path), reading, needed=("text",))
+    read = [_read_text(row, columns) for row in rows]
+    ids = Counter(one.id for one in read if not isinstance(one, BadRow))
+    if repeated := [name for name, count in ids.items() if count > 1]:
+        raise BadInput(f"{path}: id {repeated[0]!r} stands there {ids[repeated[0]]} times.")
+    bad = [one for one in read if isinstance(one, BadRow)]
+    good = [one for one in read if not isinstance(one, BadRow)]
+    if bad and not (reading.skip_bad_rows and good):
+        raise BadInput(_complaint(bad, len(rows), can_be_left_out=bool(good)))
+    return good, dict(Counter(one.kind for one in bad))
+
+
+def _read_text(row: Row, columns: Mapping[str, str]) -> "Example | BadRow":
+    if row.broken:
+        return BadRow(row, row.broken, UNEVEN)
+    given = {role: row.values[column] for role, column in columns.items() if column in row.values}
+    try:
+        return _example(Row(row.where, {**given, "rationale": None}), MAX_WORDS)
+    except BadRow as bad:
+        return bad
+
+
+class _Read(NamedTuple):
+    """A row that can be used, as far as is known yet; the example has no label yet."""
+
+    row: Row
+    label: str
+    split: str | None
+    example: Example
+
+
+def _read_row(row: Row, columns: Mapping[str, str], max_words: int, reading: Reading) -> "_Read | BadRow":
+    if row.broken:
+        return BadRow(row, row.broken, "not JSON" if row.broken.startswith("not JSON (") else UNEVEN)
+    given = {str(name): value for name, value in row.values.items()}
+    row = Row(row.where, {role: given[column] for role, column in columns.items() if column in given})
+    try:
+        label, split = _label_name(row), _split_name(row)
+        if reading.skip_bad_rows and looks_missing(label):
+            raise BadRow(row, f"the label is {label!r}, a missing value", "the label is a missing value")
+        return _Read(row, label, split, _example(row, max_words))
+    except BadRow as bad:
+        return bad
+
+
+def _with_split(one: "_Read | BadRow", *, needed: bool) -> "_Read | BadRow":
+    if isinstance(one, BadRow) or one.split is not None or not needed:
+        return one
+    return BadRow(one.row, "the split is empty, though other rows have one")
+
+
+def _merged(read: "Sequence[_Read | BadRow]") -> "list[_Read | BadRow]":
+    names = iter(merged_names([one.label for one in read if not isinstance(one, BadRow)]))
+    return [one if isinstance(one, BadRow) else one._replace(label=next(names)) for one in read]
+
+
+def _decides(one: "_Read", trainable: bool) -> bool:
+    """Whether its label is one of the task's, whatever other rows say."""
+    return one.split in (None, "train") or not trainable
+
+
+def _with_known_labels(read: "Sequence[_Read | BadRow]", *, trainable: bool) -> "list[_Read | BadRow]":
+    known = _sorted_labels({one.label for one in read if not isinstance(one, BadRow) and _decides(one, trainable)})
+    found: list[_Read | BadRow] = []
+    for one in read:
+        if isinstance(one, BadRow) or one.label in known:
+            found.append(one)
+            continue
+        unknown = f"label {one.label!r} does not occur in the train split, which has {', '.join(known)}"
+        found.append(BadRow(one.row, unknown, "a label that the train split does not have"))
+    return found
+
+
+def _with_own_ids(read: "Sequence[_Read | BadRow]") -> "list[_Read | BadRow]":
+    place_of: dict[str, str] = {}
+    found: list[_Read | BadRow] = []
+    for one in read:
+        if not isinstance(one, BadRow) and (name := one.example.id) in place_of:
+            found.append(BadRow(one.row, f"id {name!r} was used before, at {place_of[name]}", "an id used before"))
+            continue
+        if not isinstance(one, BadRow):
+            place_of[one.example.id] = one.row.where
+        found.append(one)
+    return found
+
+
+def _complaint(bad: Sequence[BadRow], rows: int, *, can_be_left_out: bool) -> str:
+    """All that is wrong, in short: the first few rows, and how many there are."""
+    first = str(bad[0]).rstrip(".")
+    if len(bad) == 1 and rows > 1:
+        return f"{first}. Mend it, or leave it out with --skip-bad-rows."
+    others = [f"{one.row.where.rpartition(', ')[2]}: {one.what}" for one in bad[1:SHOWN]]
+    more = [f"and {len(bad) - SHOWN} more"] if len(bad) > SHOWN else []
+    listed = "; ".join([first, *others, *more])
+    if not can_be_left_out:
+        return f"none of the {rows} rows can be used. {listed}." if rows > 1 else f"{listed}."
+    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Mend them, or leave them out with --skip-bad-rows."
+
+
+def _example(row: Row, max_words: int) -> Example:
     text = _text(row, "text", max_words)
-    pair = _text(row, "text_pair", max_words) if not _absent(row.values.get("text_pair")) else None
+    pair = _text(row, "text_pair", max_words) if not absent(row.values.get("text_pair")) else None
     identifier = row.values.get("id")
     place = row.where.rpartition(", ")[2]  # "row 17", as a spreadsheet counts
-    example = Example(place if _absent(identifier) else str(identifier), text, pair, label)
+    example = Example(place if absent(identifier) else str(identifier), text, pair)
     rationale = row.values.get("rationale")
-    if _absent(rationale):
+    if absent(rationale):
         return example
     marked = _flags(rationale, row)
     if len(marked) != len(example.words):
-        raise BadInput(
-            f"{row.where}: the rationale has {len(marked)} marks, the text {len(example.words)} words "
-            "(cut at each space)."
-        )
-    return Example(example.id, text, pair, label, {"rationale": marked})
+        marks = f"the rationale has {len(marked)} marks, the text {len(example.words)} words (cut at each space)"
+        raise BadRow(row, marks, "a rationale that does not fit its text")
+    return replace(example, marks={"rationale": marked})
 
 
 def _text(row: Row, column: str, max_words: int) -> str:
     value = row.values.get(column)
-    if _absent(value) or not str(value).strip():
-        raise BadInput(f"{row.where}: the {column} is empty.")
+    if absent(value) or not str(value).strip():
+        raise BadRow(row, f"the {column} is empty")
     if not isinstance(value, str):
-        raise BadInput(f"{row.where}: the {column} is a {type(value).__name__}, not a text.")
+        raise BadRow(row, f"the {column} is a {type(value).__name__}, not a text")
     if (words := len(value.split())) > max_words:
-        raise BadInput(
-            f"{row.where}: the {column} has {words:,} words, more than {max_words:,}: cut it or leave it out."
-        )
+        long = f"the {column} has {words:,} words, more than {max_words:,}: cut it or leave it out"
+        raise BadRow(row, long, f"a {column} of more than {max_words:,} words")
     return _unicode(value, row, column)
 
 
@@ -147,23 +287,17 @@ def _unicode(value: str, row: Row, column: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise BadInput(f"{row.where}: the {column} holds half a character (a lone surrogate).") from None
+        raise BadRow(row, f"the {column} holds half a character (a lone surrogate)") from None
     return value
-
-
-def _check_columns(columns: Sequence[Any], source: str) -> None:
-    for column in ("text", "label", "text_pair", "rationale", "split", "id"):
-        if list(columns).count(column) > 1:
-            raise BadInput(f"{source} has the column {column!r} twice.")
 
 
 def _label_name(row: Row) -> str:
     value = row.values.get("label")
     value = value.strip() if isinstance(value, str) else value
     if isinstance(value, list | tuple | dict):
-        raise BadInput(f"{row.where}: the label is a {type(value).__name__}, not a name or a number.")
-    if _absent(value):
-        raise BadInput(f"{row.where}: the label is empty.")
+        raise BadRow(row, f"the label is a {type(value).__name__}, not a name or a number")
+    if absent(value):
+        raise BadRow(row, "the label is empty")
     if isinstance(value, float) and value.is_integer():  # frames turn whole numbers into floats beside a hole
         value = int(value)
     return _unicode(str(value), row, "label")
@@ -171,11 +305,11 @@ def _label_name(row: Row) -> str:
 
 def _split_name(row: Row) -> str | None:
     value = row.values.get("split")
-    if _absent(value):
+    if absent(value):
         return None
     name = _SPLIT_ALIASES.get(str(value).strip().lower(), str(value).strip().lower())
     if name not in SPLITS:
-        raise BadInput(f"{row.where}: split {value!r} is none of {', '.join(SPLITS)}.")
+        raise BadRow(row, f"split {value!r} is none of {', '.join(SPLITS)}", "an unknown split")
     return name
 
 
@@ -192,17 +326,8 @@ def _flags(value: Any, row: Row) -> tuple[bool, ...]:
     except (TypeError, ValueError, OverflowError):
         numbers = [-1]
     if not set(numbers) <= {0, 1}:
-        raise BadInput(f"{row.where}: the rationale must be a 0 or 1 for each word of the text, as in '0 1 1'.")
+        raise BadRow(row, "the rationale must be a 0 or 1 for each word of the text, as in '0 1 1'")
     return tuple(bool(number) for number in numbers)
-
-
-def _absent(value: Any) -> bool:
-    if value is None or isinstance(value, str):
-        return not value
-    try:
-        return bool(value != value)  # nan, and the frames' own marks of a hole
-    except (TypeError, ValueError):  # pandas.NA says neither; an array says both
-        return type(value).__name__ == "NAType"
 
 
 def _decode(path: Path) -> str:
@@ -217,36 +342,49 @@ def _decode(path: Path) -> str:
         raise BadInput(f"{path}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}); save it as UTF-8.") from None
 
 
-def _csv_rows(path: Path, delimiter: str) -> Iterator[Row]:
+def _csv_rows(path: Path, usual: str, reading: Reading) -> Iterator[Row]:
     limit = csv.field_size_limit(sys.maxsize)  # a long text gets our sentence, not the csv module's
     number = 1
     try:
-        reader = csv.reader(io.StringIO(_decode(path), newline=""), delimiter=delimiter, strict=True)
+        text = _decode(path)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text, usual), strict=True)
         header = [column.strip() for column in next(reader, [])]
-        _check_columns(header, str(path))
+        check_columns(header, str(path), reading)
         for number, fields in enumerate(reader, start=2):
             if not fields:
                 continue
+            where = f"{path}, row {number}"
             if len(fields) != len(header):
-                raise BadInput(f"{path}, row {number}: {len(fields)} fields under {len(header)} columns.")
-            yield Row(f"{path}, row {number}", dict(zip(header, fields, strict=True)))
+                yield Row(where, {}, f"{len(fields)} fields under {len(header)} columns")
+            else:
+                yield Row(where, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
         raise BadInput(f"{path}, row {number + 1}: {error}.") from None
     finally:
         csv.field_size_limit(limit)
 
 
+def _delimiter(text: str, usual: str) -> str:
+    """What parts the columns of the header: what the file's suffix says, unless another parts more of them."""
+    header = text[: text.find("\n") + 1] or text
+    columns = {one: len(next(csv.reader([header], delimiter=one), [])) for one in DELIMITERS}
+    return max((usual, *DELIMITERS), key=lambda one: columns[one])
+
+
 def _jsonl_rows(path: Path) -> Iterator[Row]:
     for number, line in enumerate(_decode(path).split("\n"), start=1):
         if not line.strip():
             continue
+        where = f"{path}, line {number}"
         try:
             values = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise BadInput(f"{path}, line {number}: not JSON ({getattr(error, 'msg', error)}).") from None
-        if not isinstance(values, dict):
-            raise BadInput(f"{path}, line {number}: not a JSON object with text and label.")
-        yield Row(f"{path}, line {number}", values)
+            yield Row(where, {}, f"not JSON ({getattr(error, 'msg', error)})")
+            continue
+        if isinstance(values, dict):
+            yield Row(where, values)
+        else:
+            yield Row(where, {}, "not a JSON object with text and label")
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:

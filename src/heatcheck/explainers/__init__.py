@@ -94,8 +94,20 @@ EXPLAINERS: dict[str, Explainer] = {
 }
 
 
+# What people call some of them elsewhere.
+ALSO_CALLED = {
+    "shap": "shapley_sampling",
+    "shapley": "shapley_sampling",
+    "ig": "integrated_gradients",
+    "loo": "leave_one_out",
+    "saliency": "gradient",
+    "input_x_gradient": "gradient_x_input",
+}
+
+
 def find_explainer(name: str) -> Explainer:
-    """By name; `file:PATH` are scores computed elsewhere."""
+    """By name, or by what others call it (`shap`); `file:PATH` are scores computed elsewhere."""
+    name = ALSO_CALLED.get(name, name)
     if name.startswith("file:"):
         return from_file(name.removeprefix("file:"))
     if name not in EXPLAINERS:
@@ -153,7 +165,8 @@ def explain(
             f"{subject.id} writes texts, and words are scored for a label: docs/sequences.md says how to ask it."
         )
     require_one_decision(subject, "a heatmap")
-    by = by.split(",") if isinstance(by, str) else by
+    by = [name.strip() for name in (by.split(",") if isinstance(by, str) else by)]
+    by = [ALSO_CALLED.get(name, name) for name in by]
     (example,) = in_units(subject, [Example("text", text, text_pair)], units)
     if len(example.words) > MAX_WORDS:
         raise BadInput(f"the text has {len(example.words):,} words; one at a time it may have {MAX_WORDS:,}.")

@@ -1,12 +1,13 @@
 """A subject by name: a folder, `hf:NAME`, or `known:NAME@TASK` for one whose answer is known."""
 
 import copy
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from heatcheck.engine import expect, expect_names
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models.folder import load_folder
+from heatcheck.models.folder import CONFIG, load_folder
 from heatcheck.models.known_answers import KNOWN_ANSWERS
 from heatcheck.models.parts import HasLayers
 from heatcheck.models.subject import Subject
@@ -14,6 +15,8 @@ from heatcheck.models.subject import Subject
 
 def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None = None) -> Subject:
     """A trained model from its folder, a Hugging Face sequence classifier, or a known-answer subject.
+
+    A folder that `save_pretrained` of Hugging Face wrote is recognised; only names on the hub need `hf:`.
 
     Args:
         labels: what the outputs of a Hugging Face classifier mean, in order, where it does not say so itself.
@@ -24,7 +27,7 @@ def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None 
     expect("a path", name=name)
     if labels is not None:
         expect_names(labels=labels)
-    if str(name).startswith("hf:"):
+    if str(name).startswith("hf:") or of_hugging_face(Path(name)):
         from heatcheck.models.hf import load_transformer  # transformers takes a second to import
 
         return load_transformer(str(name).removeprefix("hf:"), device=device, labels=labels)
@@ -49,6 +52,15 @@ def with_labels(subject: Subject, labels: Sequence[str]) -> Subject:
     renamed = copy.copy(subject)
     name_outputs(renamed, labels)
     return renamed
+
+
+def of_hugging_face(folder: Path) -> bool:
+    """Whether Hugging Face saved this model: its config names an architecture, and no kind of ours."""
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False  # not one that can be read: what is said about a folder of ours is said about this one
+    return isinstance(config, dict) and "kind" not in config and bool({"model_type", "architectures"} & set(config))
 
 
 def _load(name: Path | str, device: str) -> Subject:

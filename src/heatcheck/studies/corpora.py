@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heatcheck.data import PREPARATIONS, Corpus, Split, load_task, name_parts
+from heatcheck.data import PREPARATIONS, TASKS, Corpus, Split, data_folder, load_task, name_parts
 from heatcheck.data.planted import planted
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, HeatcheckError
@@ -32,6 +32,7 @@ DATA: dict[str, tuple[str, str, str]] = {
     "wiki_only": ("wiki_only", "", "the authors' own texts, without the reviews"),
 }
 # From the 2,000 texts of the task itself a BiLSTM learns those texts, not to look up.
+STAND_IN = "reviews"  # for a quick run where no corpus of the study is here
 LARGER = {"planted_lookup": (20_000, 500, 1_000)}
 
 
@@ -45,10 +46,13 @@ def as_released(task: str) -> str:
 
 
 def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
-    """A task by the name that `load_task` takes; only some texts of each split for a quick run."""
+    """A task by the name that `load_task` takes; for a quick run only some texts of each split.
+
+    A quick run shows that the whole path works, so one that is not here is then read as generated reviews.
+    """
     if texts is None and task in LARGER:
         return planted(task, sizes=LARGER[task])
-    corpus = load_task(task, data_dir=data_dir)
+    corpus = load_task(STAND_IN if texts is not None and _lacks(task, data_dir) else task, data_dir=data_dir)
     if texts is None:
         return corpus
     splits = {}
@@ -61,11 +65,19 @@ def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
 def load_all(
     tasks: Mapping[str, str], texts: int | None, data_dir: Path | str | None
 ) -> tuple[dict[str, Corpus], dict[str, str]]:
-    """The tasks that are here, and why the others are not, under the names that the study has for them."""
+    """The tasks that are here, and why the others are not, under the names that the study has for them.
+
+    For a quick run with none of them here, the first is read as generated reviews.
+    """
     found: dict[str, Corpus] = {}
     missing: dict[str, str] = {}
+    standing_in = (
+        list(tasks)[:1] if texts is not None and all(_lacks(task, data_dir) for task in tasks.values()) else []
+    )
     for name, task in tasks.items():
         try:
+            if _lacks(task, data_dir) and name not in standing_in:
+                load_task(task, data_dir=data_dir)  # says why it is not here
             found[name] = load(task, texts, data_dir)
         except HeatcheckError as error:
             missing[name] = str(error)
@@ -74,11 +86,18 @@ def load_all(
     return found, missing
 
 
+def _lacks(task: str, data_dir: Path | str | None) -> bool:
+    known = TASKS.get(name_parts(task)[0])
+    return known is not None and known.missing(data_folder(data_dir)) is not None
+
+
 def about(task: str, corpus: Corpus, *, smoke: bool) -> dict[str, Any]:
     """What a page says of a task."""
     published, not_comparable, differs = DATA[name_parts(task)[0]]
     if smoke:
         not_comparable, differs = "a smoke run", "a few of the texts"
+        if name_parts(corpus.name)[0] != name_parts(task)[0]:
+            differs = f"generated {corpus.name} stand in for {name_parts(task)[0]}, which is not here"
     return {
         "published": published,
         "not_comparable": not_comparable,

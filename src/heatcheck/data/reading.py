@@ -1,0 +1,115 @@
+"""How a user's own file is read: which columns are meant, what happens to bad rows, which labels are one."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from heatcheck.errors import BadInput
+
+READ = ("text", "label", "text_pair", "rationale", "split", "id")
+LISTED = 20  # columns in a complaint
+
+
+class Reading(NamedTuple):
+    """What a user says about a file of their own."""
+
+    text_column: str | None = None
+    label_column: str | None = None
+    skip_bad_rows: bool = False
+    merge_labels: bool = False
+
+
+AS_IT_IS = Reading()
+
+
+def check_columns(columns: Sequence[str], source: str, reading: Reading) -> None:
+    """Refuses a column that is read and stands there twice."""
+    for column in (*READ, reading.text_column, reading.label_column):
+        if column is not None and columns.count(column) > 1:
+            raise BadInput(f"{source} has the column {column!r} twice.")
+
+
+def find_columns(
+    records: Sequence[Mapping[str, Any]],
+    source: str,
+    reading: Reading,
+    needed: Sequence[str] = ("text", "label"),
+) -> dict[str, str]:
+    """The name in the file of each column that is read; those that are needed must be there.
+
+    >>> find_columns([{"Review": "good", "LABEL": 1, "n": 3}], "mine.csv", Reading(text_column="review"))
+    {'text': 'Review', 'label': 'LABEL'}
+    """
+    columns = list(dict.fromkeys(str(name) for record in records for name in record))
+    named = {"text": reading.text_column, "label": reading.label_column}
+    found = {}
+    for role in READ:
+        wanted = named.get(role) or role
+        column = _in_any_case(wanted, columns, source)
+        if column is not None:
+            found[role] = column
+        elif role in needed or named.get(role):
+            shown = ", ".join(columns[:LISTED]) + (", …" if len(columns) > LISTED else "")
+            hint = _guess(records, columns) if named == dict.fromkeys(named) else ""
+            raise BadInput(f"{source} has no column {wanted!r}; it has {shown}.{hint}")
+    return found
+
+
+def _in_any_case(wanted: str, columns: Sequence[str], source: str) -> str | None:
+    if wanted in columns:
+        return wanted
+    alike = [column for column in columns if column.strip().casefold() == wanted.strip().casefold()]
+    if len(alike) > 1:
+        raise BadInput(f"{source} has the column {wanted!r} twice: {', '.join(alike)}.")
+    return alike[0] if alike else None
+
+
+def _guess(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Options for what looks like a text and its label: the column of most words, and that of fewest values."""
+    values = {name: [str(r[name]) for r in records if not absent(r.get(name))] for name in columns}
+    words = {name: sum(len(value.split()) for value in of) / len(of) for name, of in values.items() if of}
+    text = max(words, key=lambda name: words[name], default=None)
+    kinds = {name: len(set(of)) for name, of in values.items() if of and name != text}
+    label = min(kinds, key=lambda name: kinds[name], default=None)
+    if text is None or label is None or words[text] < 2 or not 2 <= kinds[label] <= len(records) / 2:
+        return " Name them with --text-column and --label-column."
+    options = f"--text-column {_quoted(text)} --label-column {_quoted(label)}"
+    holes = sum(absent(r.get(text)) or absent(r.get(label)) for r in records)
+    lacking = f"; {holes} row{'s lack' if holes > 1 else ' lacks'} one of them: --skip-bad-rows leaves these out"
+    return f" It looks like {options}{lacking if holes else ''}."
+
+
+def absent(value: Any) -> bool:
+    """Whether a cell is empty, as any kind of table says so."""
+    if value is None or isinstance(value, str):
+        return not value
+    try:
+        return bool(value != value)  # nan, and the frames' own marks of a hole
+    except (TypeError, ValueError):  # pandas.NA says neither; an array says both
+        return type(value).__name__ == "NAType"
+
+
+def _quoted(name: str) -> str:
+    return f"'{name}'" if " " in name else name
+
+
+def merged_names(names: Sequence[str]) -> list[str]:
+    """Labels that differ in case and spaces only, under the commonest of their spellings.
+
+    >>> merged_names(["good", "Good", "bad", "good"])
+    ['good', 'good', 'bad', 'good']
+    """
+    counts = Counter(names)
+    spelling: dict[str, str] = {}
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        spelling.setdefault(folded(name), name)
+    return [spelling[folded(name)] for name in names]
+
+
+def folded(label: str) -> str:
+    """A label without what people do not mean by it: case, spaces around and between words.
+
+    >>> folded(" Very  GOOD")
+    'very good'
+    """
+    return " ".join(label.casefold().split())

@@ -1,0 +1,111 @@
+"""The small things that a new user meets: what a CI job needs, short names, comma-separated lists."""
+
+import json
+
+import pytest
+
+from heatcheck.auditing import Card, Line
+from heatcheck.auditing.line import would_decide
+from heatcheck.checks import Measurement
+from heatcheck.cli import fail_if
+from heatcheck.cli.audit import check_replaceable
+from heatcheck.cli.report import check_figures, chosen_formats
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.explainers import find_explainer
+
+
+class Audited:
+    subject = "mine"
+
+    def __init__(self, card):
+        self.card = card
+
+
+def line(name, state):
+    return Line(name, "?", state, "", (), "", "", "")
+
+
+@pytest.fixture
+def card():
+    four = ("necessary", "no"), ("points at what matters", "unclear"), ("hard to manipulate", "no"), (
+        "works out of context", "not run")  # fmt: skip
+    return Card(
+        tuple(line(*one) for one in four), line("across models", "not run"), line("plausible to people", "yes"), 1.0
+    )
+
+
+def test_lines_by_their_short_names(card):
+    assert card["points"] is card["points at what matters"]
+    assert card["plausible"].state == "yes"
+    with pytest.raises(UnknownName, match=r"unknown line of the card 'point' \(did you mean 'points'\?\)"):
+        card["point"]
+
+
+def test_a_card_says_its_states(card):
+    assert repr(card).splitlines()[1] == "unclear  points at what matters"
+    assert len(repr(card).splitlines()) == 6
+
+
+def test_what_is_required(card):
+    required = fail_if.conditions(["points=yes", "hard=no"], "--require")
+    assert fail_if.lacking(required, [Audited(card)]) == "points at what matters is unclear, not yes (mine)"
+    assert fail_if.lacking(required[1:], [Audited(card)]) == ""
+    with pytest.raises(BadInput, match="--require takes LINE=STATE"):
+        fail_if.conditions(["points"], "--require")
+
+
+def test_only_an_audit_is_overwritten(tmp_path):
+    with pytest.raises(BadInput, match=r"exists: choose another name with --out, delete it, or add --overwrite"):
+        check_replaceable(tmp_path, overwrite=False)
+    with pytest.raises(BadInput, match=r"holds no audit, and --overwrite replaces audits only"):
+        check_replaceable(tmp_path, overwrite=True)
+    (tmp_path / "audit.json").write_text("{}")
+    check_replaceable(tmp_path, overwrite=True)
+
+
+def test_shap_is_found():
+    assert find_explainer("shap").name == "shapley_sampling"
+    with pytest.raises(UnknownName, match=r"did you mean 'counterfactual'"):
+        find_explainer("counter")
+
+
+def test_figures_in_several_formats():
+    check_figures("svg, pdf")
+    assert chosen_formats("svg,pdf", ("svg", "pdf"), "--figures") == ("svg", "pdf")
+    with pytest.raises(BadInput, match="--figures takes svg, png, pdf, csv, not 'gif'"):
+        check_figures("svg,gif")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (0.6, 0.4, 0.8, "about 410 texts would decide"),  # the half-width must halve: four times 100, and a little more
+        (0.4, 0.2, 0.6, "about 410 texts would decide"),
+        (0.501, 0.3, 0.7, "more than 100 times as many texts"),
+        (0.5, 0.3, 0.7, ""),
+        (0.6, float("nan"), float("nan"), ""),
+    ],
+)
+def test_how_many_texts_would_decide(value, low, high, said):
+    found = would_decide(Measurement("K", value, low, high, 100, "random", {}), 0.5)
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+def test_many_texts_are_explained(heatcheck, tmp_path):
+    (tmp_path / "mine.csv").write_text("id;Review\na;but dull\nb;\nc;it was gripping\n")
+    out = tmp_path / "scores.jsonl"
+    options = ["--data", tmp_path / "mine.csv", "--text-column", "Review", "--by", "attention,random", "--out", out]
+    code, _, error = heatcheck("explain", "known:reader@planted_contrast", *options)
+    assert (code, "row 3: the text is empty" in error, out.exists()) == (2, True, False)
+    code, said, _ = heatcheck("explain", "known:reader@planted_contrast", *options, "--skip-bad-rows")
+    assert (code, said) == (0, f"2 texts: {out}\nLeft out: the text is empty: 1.\n")
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(line["id"], line["method"]) for line in lines] == [
+        (name, method) for method in ("attention", "random") for name in ("a", "c")
+    ]
+    assert lines[0]["words"] == ["but", "dull"]
+    assert lines[0]["predicted"] == "negative"
+    assert len(lines[0]["scores"]) == 2
+    assert heatcheck("explain", "known:reader@planted_contrast")[0] == 2
+    assert heatcheck("explain", "known:reader@planted_contrast", *options)[0] == 2
