@@ -199,7 +199,7 @@ def test_forgiving_ways_to_call_it():
     found = audit("known:reader@planted_contrast", "planted_contrast", checks="erasure", examples=10)
     assert found.results.keys() == {"erasure"}
     assert found.subject == "known:reader@planted_contrast"
-    with pytest.raises(KeyError):
+    with pytest.raises(UnknownName, match="unknown line of the card 'overall'"):
         found.card["overall"]
 
 

@@ -166,7 +166,7 @@ def test_figures_as_files(tmp_path):
 
 
 def test_the_command_writes_page_table_and_figures(tmp_path):
-    written = write(study_results.study(), tmp_path, figures="csv")
+    written = write(study_results.study(), tmp_path, figures=["csv"])
     assert [file.name for file in written[:2]] == ["study.html", "table.csv"]
     assert {file.suffix for file in written[2:]} == {".csv"}
     assert all(file.is_file() for file in written)

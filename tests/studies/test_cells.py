@@ -134,7 +134,7 @@ def test_mistakes_are_said_before_anything_runs(tmp_path):
     with pytest.raises(BadInput, match="device 'nonsense' cannot be used here"):
         measure(tmp_path, device="nonsense")
     with pytest.raises(BadInput, match="none of the tasks is here; the first: "):
-        measure(tmp_path, [LOOKED._replace(task="sst")], data_dir=tmp_path)
+        measure(tmp_path, [LOOKED._replace(task="sst")], data_dir=tmp_path, texts=None)
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="is a file, not a folder for the study"):

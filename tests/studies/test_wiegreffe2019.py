@@ -328,7 +328,7 @@ def test_a_wrong_device_and_a_missing_task_are_said_once(tmp_path):
     with pytest.raises(BadInput, match="device 'nonsense' cannot be used here"):
         study.run(SMALL, tmp_path, device="nonsense")
     with pytest.raises(BadInput, match="none of the tasks is here"):
-        study.run(SMALL, tmp_path, data_dir=tmp_path)
+        study.run(replace(SMALL, texts=None), tmp_path, data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(

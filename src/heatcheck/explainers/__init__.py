@@ -35,6 +35,7 @@ from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decis
 from heatcheck.training import pick_device
 
 __all__ = [
+    "ALSO_CALLED",
     "EXPLAINERS",
     "MAX_WORDS",
     "REMOVALS",

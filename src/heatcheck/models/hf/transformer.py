@@ -53,6 +53,7 @@ class Transformer(nn.Module):
         if config.num_labels == 1:
             self.labels = ("0", "1")
         self._told_padding: int | None = getattr(config, "pad_token_id", None)
+        self._known_ids: int | None = _embedded_ids(network)
         self.several = getattr(config, "problem_type", None) == "multi_label_classification"
         self._called = f"{name} ({config.model_type})"
         if getattr(config, "is_encoder_decoder", False):
@@ -148,7 +149,7 @@ class Transformer(nn.Module):
             self.tokenizer,
             examples,
             longest=self.longest,
-            known=getattr(self.network.get_input_embeddings(), "num_embeddings", None),
+            known=self._known_ids,
             gold=self._gold(examples),
             options=None if self.several else options,
             device=self.device,
@@ -384,3 +385,11 @@ def _block_of(path: str) -> str:
 
 
 _WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}; heatcheck.wrap reads other torch modules."
+
+
+def _embedded_ids(network: Any) -> int | None:
+    """How many ids the network has a vector for; None for a family that keeps no such table (CANINE)."""
+    try:
+        return getattr(network.get_input_embeddings(), "num_embeddings", None)
+    except NotImplementedError:
+        return None
