@@ -79,9 +79,9 @@ def require_one_decision(subject: Subject, what: str) -> None:
     """Refuses a subject that says yes or no to each label, where `what` is about the one label that is chosen."""
     if getattr(subject, "several", False):
         raise BadInput(
-            f"{subject.id} says yes or no to each of its {len(subject.labels)} labels "  # type: ignore[attr-defined]
-            f"(problem_type is multi_label_classification), and {what} is about one choice between labels. Ask about "
-            "one label at a time: docs/transformers.md shows how."
+            f"{subject.id} says yes or no to each of its {len(getattr(subject, 'labels', ()))} labels (problem_type is "
+            f"multi_label_classification), and {what} is about one choice between labels. Ask about one label at a "
+            "time: docs/transformers.md shows how."
         )
     if getattr(getattr(subject, "settings", None), "label_wise", False):
         raise BadInput(f"{subject.id} says yes or no to each label, and {what} is about one choice between labels.")

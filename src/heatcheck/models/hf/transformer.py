@@ -388,8 +388,8 @@ _WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}; heatcheck.wrap 
 
 
 def _embedded_ids(network: Any) -> int | None:
-    """How many ids the network has a vector for; None for a family that keeps no such table (CANINE)."""
+    """How many ids the network has a vector for; None where that is not known."""
     try:
         return getattr(network.get_input_embeddings(), "num_embeddings", None)
-    except NotImplementedError:
+    except NotImplementedError:  # transformers' own answer for a family without such a table (CANINE hashes characters)
         return None
