@@ -1,17 +1,9 @@
-"""A user's own file, frame or lists as a corpus: `text, label` and, if there, `text_pair, rationale, split, id`.
+"""A user's own file, frame or lists as a corpus: `text, label` and, if there, `text_pair, rationale, split, id`."""
 
-CSV, TSV and JSONL go through the standard library, so that a complaint names the exact row.
-"""
-
-import csv
-import gzip
-import io
 import json
 import re
-import sys
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +11,11 @@ from typing import Any, NamedTuple
 from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
 from heatcheck.data.labels import looks_missing
 from heatcheck.data.reading import AS_IT_IS, Reading, absent, check_columns, find_columns, merged_names
+from heatcheck.data.rows import BadRow, Row, read_records
 from heatcheck.data.splitting import split_by_hash
 from heatcheck.errors import BadInput
 
 SHOWN = 3  # bad rows in a complaint; all are counted
-DELIMITERS = (",", ";", "\t")
 MAX_WORDS = 20_000  # attention over more is a different question, and one such row would fill the memory
 UNEVEN = "too many or too few fields"
 _WHOLE = re.compile(r"-?\d{1,15}")
@@ -36,34 +28,13 @@ _SPLIT_ALIASES = {
 }
 
 
-class Row(NamedTuple):
-    """One record and where it stands, in the words of its file: `reviews.csv, row 17`."""
-
-    where: str
-    values: Mapping[str, Any]
-    broken: str = ""  # why it has no values
-
-
-class BadRow(BadInput):
-    """A row that cannot be used: one of many, perhaps, that are told together."""
-
-    def __init__(self, row: Row, what: str, kind: str | None = None) -> None:
-        """
-        Args:
-            what: what is wrong with it, as a part of a sentence.
-            kind: the same for all rows that this is wrong with, where `what` says more.
-        """
-        super().__init__(f"{row.where}: {what}.")
-        self.row, self.what, self.kind = row, what, kind or what
-
-
 def read_file(path: Path | str, *, trainable: bool = True, reading: Reading = AS_IT_IS) -> Corpus:
     """A corpus from a CSV, TSV, JSONL (each also as .gz) or Parquet file.
 
     One to audit on need not be `trainable`: it may have one class only, or no train split.
     """
     path = Path(path)
-    return corpus_of(path.name, list(_records(path, reading)), str(path), trainable=trainable, reading=reading)
+    return corpus_of(path.name, list(read_records(path, reading)), str(path), trainable=trainable, reading=reading)
 
 
 def read_frame(frame: Any, name: str = "frame", *, trainable: bool = True, reading: Reading = AS_IT_IS) -> Corpus:
@@ -88,28 +59,6 @@ def read_lists(
     pairs = enumerate(zip(texts, labels, strict=True))
     rows = [Row(f"{name}, item {n}", {"text": t, "label": y}) for n, (t, y) in pairs]
     return corpus_of(name, rows, name, trainable=trainable, reading=reading)
-
-
-def read_rows(path: Path) -> Iterator[Row]:
-    """The records of a file, each with its place; the header of a CSV is row 1, as a spreadsheet shows it."""
-    for row in _records(path, AS_IT_IS):
-        if row.broken:
-            raise BadRow(row, row.broken)
-        yield row
-
-
-def _records(path: Path, reading: Reading) -> Iterator[Row]:
-    """The same, with those that are broken."""
-    if not path.is_file():
-        raise BadInput(f"no file {path}: give a CSV, TSV, JSONL or Parquet file with the columns text and label.")
-    suffix = (path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix).lower()
-    if suffix in (".csv", ".tsv"):
-        return _csv_rows(path, "\t" if suffix == ".tsv" else ",", reading)
-    if suffix in (".jsonl", ".ndjson"):
-        return _jsonl_rows(path)
-    if suffix == ".parquet":
-        return _parquet_rows(path)
-    raise BadInput(f"{path}: cannot read {suffix or 'a file without a suffix'}; use .csv, .tsv, .jsonl or .parquet.")
 
 
 def corpus_of(
@@ -153,7 +102,7 @@ def corpus_of(
 
 def read_texts(path: Path | str, *, reading: Reading = AS_IT_IS) -> tuple[list[Example], dict[str, int]]:
     """The texts of a file, whether or not it has labels, and how many rows were left out for which reason."""
-    rows = list(_records(Path(path), reading))
+    rows = list(read_records(Path(path), reading))
     if not rows:
         raise BadInput(f"{path} is empty: it needs the column text, and one row an example.")
     columns = find_columns([row.values for row in rows if not row.broken], str(path), reading, needed=("text",))
@@ -328,74 +277,3 @@ def _flags(value: Any, row: Row) -> tuple[bool, ...]:
     if not set(numbers) <= {0, 1}:
         raise BadRow(row, "the rationale must be a 0 or 1 for each word of the text, as in '0 1 1'")
     return tuple(bool(number) for number in numbers)
-
-
-def _decode(path: Path) -> str:
-    try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"{path} cannot be read: {error}") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise BadInput(f"{path}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}); save it as UTF-8.") from None
-
-
-def _csv_rows(path: Path, usual: str, reading: Reading) -> Iterator[Row]:
-    limit = csv.field_size_limit(sys.maxsize)  # a long text gets our sentence, not the csv module's
-    number = 1
-    try:
-        text = _decode(path)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text, usual), strict=True)
-        header = [column.strip() for column in next(reader, [])]
-        check_columns(header, str(path), reading)
-        for number, fields in enumerate(reader, start=2):
-            if not fields:
-                continue
-            where = f"{path}, row {number}"
-            if len(fields) != len(header):
-                yield Row(where, {}, f"{len(fields)} fields under {len(header)} columns")
-            else:
-                yield Row(where, dict(zip(header, fields, strict=True)))
-    except csv.Error as error:
-        raise BadInput(f"{path}, row {number + 1}: {error}.") from None
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _delimiter(text: str, usual: str) -> str:
-    """What parts the columns of the header: what the file's suffix says, unless another parts more of them."""
-    header = text[: text.find("\n") + 1] or text
-    columns = {one: len(next(csv.reader([header], delimiter=one), [])) for one in DELIMITERS}
-    return max((usual, *DELIMITERS), key=lambda one: columns[one])
-
-
-def _jsonl_rows(path: Path) -> Iterator[Row]:
-    for number, line in enumerate(_decode(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            yield Row(where, {}, f"not JSON ({getattr(error, 'msg', error)})")
-            continue
-        if isinstance(values, dict):
-            yield Row(where, values)
-        else:
-            yield Row(where, {}, "not a JSON object with text and label")
-
-
-def _parquet_rows(path: Path) -> Iterator[Row]:
-    import duckdb
-
-    try:
-        literal = re.sub(r"([*?\[])", r"[\1]", str(path))  # duckdb would take a star in a name for a pattern
-        table = duckdb.connect().execute("select * from read_parquet(?)", [literal])
-        columns = [column[0] for column in table.description]
-        records = table.fetchall()
-    except duckdb.Error as error:
-        raise BadInput(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-    for number, record in enumerate(records, start=1):
-        yield Row(f"{path}, row {number}", dict(zip(columns, record, strict=True)))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from heatcheck.data.example import SPLITS, Corpus, Example, Split
-from heatcheck.data.files import Row, read_rows
 from heatcheck.data.preparation import Preparation
+from heatcheck.data.rows import Row, read_rows
 from heatcheck.data.splitting import set_aside, split_by_hash
 from heatcheck.data.task import Task
 from heatcheck.errors import BadInput

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from heatcheck.data import Example
-from heatcheck.data.files import Row, read_rows
+from heatcheck.data.rows import Row, read_rows
 from heatcheck.errors import BadInput
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.models import Subject
