@@ -5,13 +5,16 @@ import json
 import numpy as np
 import pytest
 
+from heatcheck.auditing.calibration.draws import draw_subject, draw_texts
+from heatcheck.auditing.calibration.truth import Cell
 from heatcheck.checks import CHECKS, Case
-from heatcheck.checks.erasure import ErasureSettings, _summaries
+from heatcheck.checks.erasure import BLANK, ErasureSettings, _summaries, as_drawn
 from heatcheck.data import load_task
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.explainers import REMOVALS
+from heatcheck.explainers import REMOVALS, Scores
 from heatcheck.models import KNOWN_ANSWERS, load
+from heatcheck.report.heat import shaded
 from heatcheck.training import predict
 from subjects import SINGLE, SUBJECTS
 
@@ -35,6 +38,23 @@ def test_known_answers(kind, points, task):
         share = found.find("K", operator=operator)
         assert found.find("room", operator=operator).low > 0.02, "otherwise the question is moot"
         assert (share.low > 0.5) if points else (share.high < 0.5)
+
+
+def test_a_word_that_nobody_sees_does_not_point():
+    # Noise puts the deciding word second in every text, with less than a thousandth of the weight: K was .56.
+    cell = Cell("bystander_wrong", "planted_contrast")
+    corpus, subject = draw_texts(cell, 403, 100), draw_subject(cell, 403)
+    found = measure(Case(subject, corpus["test"].examples, labels=subject.labels), QUICK)
+    assert max(found.find("K", operator=operator).high for operator in ("deletion", "masking")) < 0.5
+
+
+def test_blank_is_what_a_heatmap_leaves_blank():
+    weights = [0.6, 0.6 * BLANK, 0.6 * (BLANK + 1e-3), 0.001]
+    assert [word.level for word in shaded("abcd", weights)] == [10, 0, 1, 0]
+    scores = Scores("attention", False, ("x",), np.array([[*weights, 9.0]]), np.array([[True] * 4 + [False]]), {})
+    assert as_drawn(scores).values.tolist() == [[0.6, 0.0, 0.6 * (BLANK + 1e-3), 0.0, 9.0]]
+    signed = Scores("file", True, ("x",), np.array([[-2.0, 0.05, -0.2]]), np.ones((1, 3), bool), {})
+    assert as_drawn(signed).values.tolist() == [[-2.0, 0.0, -0.2]]
 
 
 def test_effects_by_brute_force():

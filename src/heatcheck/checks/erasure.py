@@ -2,11 +2,12 @@
 
 K is the effect of removing the top 1, 2 and 4 words by attention, as a share of what the best unsigned rival
 achieves, both above random removal: K = (C(α) − C(random)) / (C(rival) − C(random)). A rival is chosen on the other
-half of the examples, so that it is not flattered by the half it is used on.
+half of the examples, so that it is not flattered by the half it is used on. Words that a heatmap leaves blank have no
+order among themselves: who reads one cannot see it.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -28,9 +29,10 @@ from heatcheck.checks.word_removals import (
 )
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.explainers import REMOVALS
+from heatcheck.explainers import REMOVALS, Scores
 
 Effects = Float[np.ndarray, " example"]
+BLANK = 0.05  # of a text's largest score: half a step of a heatmap's shades (report.heat), which is drawn as none
 RANDOM = "random orders"  # until it is shown: an explainer may be called random too
 
 
@@ -66,7 +68,7 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
         raise BadInput(f"no example can be used; the first is left out because of {next(iter(excluded.values()))}.")
     valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
 
-    orders = orders_of(case, ranked, rows)
+    orders = orders_of(case, {**ranked, settings.explainer: as_drawn(ranked[settings.explainer])}, rows)
     orders[RANDOM] = random_orders(case, rows, valid[rows], settings.random_orders)
     measurements: list[Measurement] = []
     per_example: dict[str, Effects] = {}
@@ -89,6 +91,13 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
         settings={**asdict(settings), "rivals": rivals, "not_run": not_run, "logit_scale": case.logit_scale},
         seed=case.seed,
     )
+
+
+def as_drawn(scores: Scores) -> Scores:
+    """The scores as a heatmap shows them: what it leaves blank is 0. Rivals are no heatmaps, and keep their order."""
+    sizes = np.where(scores.valid, scores.sizes(), 0.0)
+    blank = sizes <= BLANK * sizes.max(axis=1, keepdims=True, initial=0.0)
+    return replace(scores, values=np.where(blank & scores.valid, 0.0, scores.values))
 
 
 def _effects(
