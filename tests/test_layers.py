@@ -9,6 +9,7 @@ ROOMS = [
     {"errors", "axes"},
     {"stats"},
     {"engine"},
+    {"results"},
     {"data"},
     {"models"},
     {"training"},

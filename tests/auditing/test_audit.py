@@ -8,11 +8,12 @@ import pytest
 
 from heatcheck import audit
 from heatcheck.auditing import CardSettings, choose_settings, judge_points, plan_audit
-from heatcheck.checks import CHECKS, CheckResult, Measurement
+from heatcheck.checks import CHECKS
 from heatcheck.data import load_task
 from heatcheck.data.planted import planted
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import load
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import train
 from subjects import WRITERS
 

@@ -27,11 +27,11 @@ from heatcheck.auditing.calibration.truth import (
     Cell,
     judge,
 )
-from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, CardSettings
+from heatcheck.auditing.line import CardSettings
 from heatcheck.auditing.verdict import make_card
-from heatcheck.checks import Measurement
 from heatcheck.errors import BadInput
 from heatcheck.models import KNOWN_ANSWERS, Site
+from heatcheck.results import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, Measurement
 from heatcheck.training import evaluate
 
 FEW = replace(QUICK, dials=0, twins=0, cells=(Cell("reader", KEYWORD), Cell("bystander_wrong", KEYWORD)))

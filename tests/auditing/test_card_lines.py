@@ -5,7 +5,6 @@ import math
 import pytest
 
 from heatcheck.auditing import (
-    SHORT,
     STATES,
     CardSettings,
     judge_across,
@@ -15,7 +14,7 @@ from heatcheck.auditing import (
     judge_plausible,
     make_card,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import SHORT, CheckResult, Measurement
 
 SETTINGS = CardSettings()
 REFIT = "heatcheck audit MODEL --refit"

@@ -8,10 +8,9 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import pytest
 
-from heatcheck.auditing import Looked, audit, keep_audit, read_audit
-from heatcheck.auditing.kept import ARRAYS, AUDIT, FORMAT
-from heatcheck.checks import Measurement
+from heatcheck.auditing import audit
 from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.results import ARRAYS, AUDIT, FORMAT, Looked, Measurement, keep_audit, read_audit
 
 NAN, INF = float("nan"), float("inf")
 

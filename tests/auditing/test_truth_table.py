@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from heatcheck import checks
-from heatcheck.auditing import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, make_card, plan_audit
+from heatcheck.auditing import make_card, plan_audit
 from heatcheck.data import Split, load_task
 from heatcheck.errors import NotSupported
 from heatcheck.models import KNOWN_ANSWERS, load
+from heatcheck.results import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS
 
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 ANY = "any"  # nothing is asserted

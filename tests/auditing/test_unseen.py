@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from heatcheck.auditing import audit, keep_audit, plan_audit, read_audit
+from heatcheck.auditing import audit, plan_audit
 from heatcheck.data import Corpus, Example, Seen, Split, load_task, seen_in
 from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.models import load
+from heatcheck.results import keep_audit, read_audit
 from heatcheck.training import train
 
 ROWS = [{"text": f"a {'good' if n % 2 else 'dull'} film number {n}", "label": n % 2} for n in range(60)]

@@ -10,10 +10,10 @@ import pytest
 from heatcheck import stats
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.dynamics import PAIRS, SCORES, DynamicsSettings, Seed, Trainings, plan
-from heatcheck.checks.kept import kept_facts, results_from
 from heatcheck.data import Split, load_task
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import load, load_folder
+from heatcheck.results import kept_facts, results_from
 from heatcheck.training import Fits, Observed, describe, fit_recipe, fits, plan_recipe, probe_of, read_observed
 from subjects import SUBJECTS
 

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from heatcheck.auditing import audit, keep_audit, read_audit
+from heatcheck.auditing import audit
 from heatcheck.cli.audit import write
 from heatcheck.cli.compare import names_of
+from heatcheck.results import keep_audit, read_audit
 
 QUICK = {"checks": ["permutation", "erasure"], "settings": {"erasure.rivals": "leave_one_out", "erasure.draws": "50"}}
 

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from heatcheck.auditing import Card, Line
 from heatcheck.auditing.line import would_decide
-from heatcheck.checks import Measurement
 from heatcheck.cli import fail_if
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import find_explainer
+from heatcheck.results import Card, Line, Measurement
 
 
 class Audited:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatcheck.auditing import Audit, Card, CardSettings, Line, Looked, judge_plausible
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.auditing import CardSettings, judge_plausible
+from heatcheck.results import Audit, Card, CheckResult, Line, Looked, Measurement
 
 NAN = float("nan")
 EXPLAINERS = ("attention", "gradient", "leave_one_out", "integrated_gradients", "random", "counterfactual")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 EPSILONS = ("0.05", "0.01", "0.001")
 HOSTILE = "<script>alert(1)</script>"

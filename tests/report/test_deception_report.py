@@ -5,11 +5,11 @@ from dataclasses import replace
 import audits
 import pytest
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report import write_report
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import write_figures
 from heatcheck.report.figures.deception import accuracy_by_mass, kinds_in, span_of
+from heatcheck.results import CheckResult, Measurement
 
 KINDS = {
     "honest": ({"fit": "honest"}, 0.92, 0.8),

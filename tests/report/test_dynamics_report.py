@@ -6,11 +6,11 @@ from dataclasses import replace
 import audits
 import pytest
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report import write_report
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.dynamics_tables import when
 from heatcheck.report.figures.dynamics import agreement_over_training, texts_over_training
+from heatcheck.results import CheckResult, Measurement
 
 STEPS = [0, 10, 100]
 PAIRS = (["attention", "final uniform relevance"], ["attention", "relevance"])

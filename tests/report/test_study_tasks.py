@@ -12,7 +12,7 @@ from heatcheck.report.figures import draw_study
 from heatcheck.report.study_numbers import in_short, not_met
 from heatcheck.report.study_tasks import KINDS
 from heatcheck.report.study_wording import fitted
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 TASKS = {"snli, merge": 2, "sst": 1, "snli, linear": 2}  # not in the order of the page
 

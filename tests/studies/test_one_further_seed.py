@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.stats import Interval, further_half_width, two_way_interval
 from heatcheck.studies import compare
 from heatcheck.studies.study import INSIDE, row_from, spread_of, statement

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study, write_study_figures
 from heatcheck.report.study_deception import deception_in_short, tables_of_deception
 from heatcheck.report.study_numbers import not_met
 from heatcheck.report.study_wording import fitted, models_in_order, quantity_name
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.stats import Interval, t_interval
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Measured

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from heatcheck import stats
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA

@@ -10,17 +10,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from heatcheck.results.check_files import EXAMPLES
 
 from heatcheck import engine
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
+from heatcheck.results import CheckResult, Measurement, keep_results, read_results
 from heatcheck.stats import t_interval
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.kept import EXAMPLES, keep_results, read_results
 from heatcheck.studies.wiegreffe2019_numbers import FAR, _spread, best_of, gather
 from smoke_runs import drawn_elsewhere, smoke_run
 

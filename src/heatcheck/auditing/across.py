@@ -4,19 +4,8 @@ Reported apart from the four lines: it is about the family, not about this model
 nothing, so there is no yes.
 """
 
-from heatcheck.auditing.line import (
-    ACROSS,
-    REFIT,
-    CardSettings,
-    Found,
-    Line,
-    interval,
-    lookup,
-    present,
-    too_few_seeds,
-    too_few_texts,
-)
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.auditing.line import REFIT, CardSettings, Found, interval, lookup, present, too_few_seeds, too_few_texts
+from heatcheck.results import ACROSS, CheckResult, Line, Measurement
 
 QUESTION = "Is there another model with about the same answers and another heatmap?"
 HOLDS = "the answers, as closely as another honest seed keeps them: the whole model may change"

@@ -4,7 +4,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +15,10 @@ import torch
 from heatcheck import __version__
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
+from heatcheck.auditing.line import CardSettings
 from heatcheck.auditing.unseen import Rows, choose_rows
-from heatcheck.auditing.verdict import Card, CardSettings, make_card
-from heatcheck.checks import CHECKS, Case, CheckResult
+from heatcheck.auditing.verdict import make_card
+from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.passes import FEW, to_explain
 from heatcheck.data import Corpus, Example, is_task, load_task
@@ -37,54 +38,13 @@ from heatcheck.models import (
     require_subject,
     with_labels,
 )
+from heatcheck.results import Audit, CheckResult, Looked
 from heatcheck.training import STORE, pick_device, predict
 
 EXAMPLES = 500
 STATISTICS = 0.3  # seconds a check takes beside what it runs: intervals, mostly
 TIMED, LONG = 5, 1.0  # a few passes are timed so often, or twice where they take so many seconds together
 SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
-
-
-class Looked(NamedTuple):
-    """One audited example as a report shows it: its words, what was predicted, and the scores of each explainer."""
-
-    id: str
-    words: tuple[str, ...]
-    text_pair: str | None
-    gold: str | None
-    predicted: str
-    probability: float  # of the predicted label
-    scores: Mapping[str, tuple[float | None, ...]]  # explainer -> one a word; None where a word has none
-    rationale: tuple[bool, ...] | None
-
-
-@dataclass(frozen=True, repr=False)
-class Audit:
-    """Everything that was found, as plain data: a report is drawn from this alone."""
-
-    subject: str
-    task: str  # name@fingerprint
-    split: str
-    labels: tuple[str, ...]
-    accuracy: float
-    n: int  # examples audited
-    available: int  # examples in the split, without those that are left out
-    seed: int
-    card: Card
-    results: Mapping[str, CheckResult]
-    examples: Sequence[Looked]
-    not_run: Mapping[str, str]  # check or explainer -> why
-    about: Facts  # versions, settings, date
-    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
-
-    def __repr__(self) -> str:
-        """The card in short, and where the rest is: every number would be thousands of lines."""
-        return (
-            f"Audit of {self.subject}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split}), "
-            f"accuracy {self.accuracy:.3f}\n{self.card!r}\n"
-            f"results: {', '.join(self.results) or 'none'}\n"
-            "More: .card[LINE].sentence, .results[CHECK].measurements, heatcheck.write_report(audit, 'report.html')"
-        )
 
 
 class Planned(NamedTuple):

@@ -1,18 +1,7 @@
 """*hard to manipulate*: in this very model, its states fixed, must the weights be about as they are?"""
 
-from heatcheck.auditing.line import (
-    HARD,
-    MOOT,
-    MORE_DATA,
-    CardSettings,
-    Found,
-    Line,
-    interval,
-    lookup,
-    present,
-    too_few_texts,
-)
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.auditing.line import MORE_DATA, CardSettings, Found, interval, lookup, present, too_few_texts
+from heatcheck.results import HARD, MOOT, CheckResult, Line, Measurement
 
 QUESTION = "Must the weights be about as they are for the answer to stand?"
 

@@ -1,21 +1,11 @@
-"""One line of the card, the thresholds of all of them, and the reasons that several share."""
+"""The thresholds of all lines of the card, and the reasons that several share."""
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Line, Measurement, State
 
-State: TypeAlias = Literal["yes", "no", "unclear", "not run", "not found"]
-
-NECESSARY = "necessary"
-POINTS = "points at what matters"
-HARD = "hard to manipulate"
-OUT_OF_CONTEXT = "works out of context"
-ACROSS = "across models"
-PLAUSIBLE = "plausible to people"
-
-MOOT = "moot here"
 MORE_DATA = "more data would decide"
 CERTIFIED = "certified"
 MANY_TIMES = 100  # the texts there are: more is not worth a number
@@ -41,25 +31,6 @@ class CardSettings:
     plausible: float = 0.05  # P above is yes, below is no: the share of the way from chance to people's own marks
     plausible_room: float = 0.05  # chance must fall so far short of people's marks, or the question is moot
     guide_room: float = 0.02  # headroom, and what words say by themselves, must be so much, or the question is moot
-
-
-class Line(NamedTuple):
-    """One line of the card."""
-
-    name: str
-    question: str  # in plain words
-    state: State
-    # Why unclear: "more data would decide: …" or "moot here: …"; the proof, if "certified: …"; what would run it.
-    reason: str
-    evidence: tuple[Measurement, ...]  # the statistic first, then what it is read against
-    holds: str  # what was held fixed
-    sentence: str  # what it means for the heatmaps, in plain words
-    cannot_see: str  # what this line is blind to
-
-    @property
-    def moot(self) -> bool:
-        """Unclear because there is nothing to ask here, however much data there is."""
-        return self.state == "unclear" and self.reason.startswith(MOOT)
 
 
 class Found(NamedTuple):

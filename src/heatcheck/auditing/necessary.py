@@ -11,20 +11,17 @@ from typing import NamedTuple
 
 from heatcheck.auditing.line import (
     CERTIFIED,
-    MOOT,
     MORE_DATA,
-    NECESSARY,
     REFIT,
     CardSettings,
     Found,
-    Line,
     interval,
     lookup,
     present,
     too_few_seeds,
     too_few_texts,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import MOOT, NECESSARY, CheckResult, Line, Measurement
 
 QUESTION = "Would the model be worse without learned attention?"
 THIS_MODEL = "all but the weights: this very model, with uniform weights put in place of its own"

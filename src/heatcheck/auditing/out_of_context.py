@@ -1,19 +1,7 @@
 """*works out of context*: do the weights help somebody who knows only what each word says by itself?"""
 
-from heatcheck.auditing.line import (
-    MOOT,
-    MORE_DATA,
-    OUT_OF_CONTEXT,
-    CardSettings,
-    Found,
-    Line,
-    interval,
-    lookup,
-    not_run,
-    present,
-    too_few_texts,
-)
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.auditing.line import MORE_DATA, CardSettings, Found, interval, lookup, not_run, present, too_few_texts
+from heatcheck.results import MOOT, OUT_OF_CONTEXT, CheckResult, Line, Measurement
 
 QUESTION = "Do the weights help without this model around them?"
 HOLDS = "weights, words and labels only: nothing is trained, and the model takes no part"

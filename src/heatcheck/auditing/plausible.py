@@ -5,12 +5,9 @@ heatmap pleases people says nothing about why the model decided, and every sente
 """
 
 from heatcheck.auditing.line import (
-    MOOT,
     MORE_DATA,
-    PLAUSIBLE,
     CardSettings,
     Found,
-    Line,
     interval,
     lookup,
     not_run,
@@ -18,7 +15,7 @@ from heatcheck.auditing.line import (
     too_few_texts,
     would_decide,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import MOOT, PLAUSIBLE, CheckResult, Line, Measurement
 
 QUESTION = "Does the heatmap mark the words that people marked?"
 HOLDS = "weights, words and people's marks only: the model's answer is not looked at"

@@ -2,19 +2,8 @@
 
 from collections.abc import Sequence
 
-from heatcheck.auditing.line import (
-    MOOT,
-    MORE_DATA,
-    POINTS,
-    CardSettings,
-    Found,
-    Line,
-    lies_across,
-    not_run,
-    too_few_texts,
-    would_decide,
-)
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.auditing.line import MORE_DATA, CardSettings, Found, lies_across, not_run, too_few_texts, would_decide
+from heatcheck.results import MOOT, POINTS, CheckResult, Line, Measurement
 
 QUESTION = "Do the words it attends to matter to the answer?"
 

@@ -7,41 +7,27 @@ same words: that is no part of being an explanation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from heatcheck.auditing.across import judge_across
 from heatcheck.auditing.hard import judge_hard
-from heatcheck.auditing.line import (
+from heatcheck.auditing.line import REFIT, CardSettings
+from heatcheck.auditing.necessary import judge_necessary
+from heatcheck.auditing.out_of_context import judge_out_of_context
+from heatcheck.auditing.plausible import judge_plausible
+from heatcheck.auditing.points import judge_points
+from heatcheck.results import (
     ACROSS,
     HARD,
     NECESSARY,
     OUT_OF_CONTEXT,
     PLAUSIBLE,
     POINTS,
-    REFIT,
-    CardSettings,
+    Card,
+    CheckResult,
     Line,
     State,
 )
-from heatcheck.auditing.necessary import judge_necessary
-from heatcheck.auditing.out_of_context import judge_out_of_context
-from heatcheck.auditing.plausible import judge_plausible
-from heatcheck.auditing.points import judge_points
-from heatcheck.checks import CheckResult
-from heatcheck.errors import UnknownName
-
-__all__ = ["SHORT", "STATES", "Card", "CardSettings", "Line", "make_card"]
-
-# What a line may be called on the command line.
-SHORT = {
-    "necessary": NECESSARY,
-    "points": POINTS,
-    "hard": HARD,
-    "across": ACROSS,
-    "context": OUT_OF_CONTEXT,
-    "plausible": PLAUSIBLE,
-}
 
 # What each line can say.
 STATES: dict[str, tuple[State, ...]] = {
@@ -57,33 +43,6 @@ _CHECKS = {
     OUT_OF_CONTEXT: ("guide",),
     ACROSS: ("adversarial_model",),
 }
-
-
-@dataclass(frozen=True, repr=False)
-class Card:
-    """The four lines; *across models* and *plausible to people* apart; and the factor by which logits were scaled."""
-
-    lines: tuple[Line, ...]
-    across: Line
-    plausibility: Line
-    logit_scale: float
-
-    @property
-    def every_line(self) -> tuple[Line, ...]:
-        """The four, and then those that stand apart."""
-        return (*self.lines, self.across, self.plausibility)
-
-    def __getitem__(self, name: str) -> Line:
-        """A line by its name, or in short as `--fail-if` takes it: `card["points"]`."""
-        lines = {line.name: line for line in self.every_line}
-        wanted = SHORT.get(name, name)
-        if wanted not in lines:
-            raise UnknownName("line of the card", str(name), {*SHORT, *lines})
-        return lines[wanted]
-
-    def __repr__(self) -> str:
-        """Each line's state: the evidence is in the lines."""
-        return "\n".join(f"{line.state:<8} {line.name}" for line in self.every_line)
 
 
 def make_card(

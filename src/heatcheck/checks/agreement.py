@@ -18,11 +18,12 @@ from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, known_logits, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Scores, gradient_contains_weight, of_words
+from heatcheck.results import CheckResult, Measurement
 
 Pair = tuple[str, str]
 

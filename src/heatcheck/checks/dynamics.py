@@ -18,12 +18,13 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one
 from heatcheck.checks.observed_texts import log_odds_of, shown_texts
 from heatcheck.checks.observed_trainings import SCORES, Scores, Seed, Trainings
 from heatcheck.checks.refitting import fits_of, imposing, seed_recipes
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.stats.agreement_top import SHARE as TOP_SHARE
 from heatcheck.training import (
     LEFT_OUT,

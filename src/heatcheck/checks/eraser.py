@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.checks.word_removals import (
     Order,
     Orders,
@@ -34,6 +34,7 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS, Scores
+from heatcheck.results import CheckResult, Measurement
 
 SIDES = ("comprehensiveness", "sufficiency")
 CODE, PAPER = "code", "paper"  # AOPC as the published code has it, and as the paper's Eq. 3

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
+from heatcheck.checks.check import Check, at_least_one, known_logits, measured
 from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
@@ -24,6 +24,7 @@ from heatcheck.explainers.probability import log_odds, probability_lost
 from heatcheck.explainers.rollout import roll_out, with_residual
 from heatcheck.explainers.tokens import pool
 from heatcheck.models import require_layers
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length, predict
 
 METHODS = ("raw", "rollout", "flow")

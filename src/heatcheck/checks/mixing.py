@@ -13,10 +13,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.checks.case import Case
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.data import Batch
 from heatcheck.explainers.norms import Followed, contribution_norms, layers_of, mixing_by_norm, mixing_by_weight, shares
 from heatcheck.models.layer import Layer
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length
 
 # As Kobayashi et al. 2021 name them: how much of a block is followed, by weights (W) or by norms (N).

@@ -14,12 +14,13 @@ from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_try
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, require_short_cut, responses
 from heatcheck.models import name_of_keys
+from heatcheck.results import CheckResult, Measurement
 
 BINS = ("0.00–0.25", "0.25–0.50", "0.50–0.75", "0.75–1.00")  # of the largest weight, as in the paper's violins
 AT_ONCE = 2**22  # numbers of shuffled weights in memory, where they must be stored

@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, known_logits, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.checks.word_removals import (
     Order,
     Orders,
@@ -31,6 +31,7 @@ from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import EXPLAINERS, REMOVALS, Scores
 from heatcheck.models import has_layers
+from heatcheck.results import CheckResult, Measurement
 
 RANDOM, BOTH, SIGNED = "random", "both", " (signed)"
 DIRECTIONS = ("MoRF", "LeRF")

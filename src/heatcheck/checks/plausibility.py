@@ -15,12 +15,13 @@ from jaxtyping import Bool, Float, Int
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.data import Example
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import Scores
+from heatcheck.results import CheckResult, Measurement
 
 RANDOM, SPANS = "random", "random spans"
 TOP, WINDOW = "top k", "window"  # the k highest words; the k neighbouring words with the highest sum

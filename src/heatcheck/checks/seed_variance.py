@@ -14,11 +14,12 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.checks.refitting import honest_seeds, seed_recipes, tempered, total_variation
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Recipe
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import Recorded
 
 BASELINES = {

@@ -26,10 +26,11 @@ from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit, Plan
+    from heatcheck.auditing import Plan
     from heatcheck.data import Reading
     from heatcheck.engine import Outcome
     from heatcheck.models import Subject
+    from heatcheck.results import Audit
 
 
 TABLES = ("csv", "parquet", "json")
@@ -204,7 +205,7 @@ def audit(
 
 def check_replaceable(out: Path, *, overwrite: bool) -> None:
     """Refuses a folder that exists, unless it is an audit's and the user said to replace it."""
-    from heatcheck.auditing import AUDIT
+    from heatcheck.results import AUDIT
 
     if not overwrite:
         raise BadInput(f"output folder {out} exists: choose another name with --out, delete it, or add --overwrite.")
@@ -288,8 +289,8 @@ def write(
     """
     import shutil
 
-    from heatcheck.auditing import AUDIT, keep_audit
     from heatcheck.engine import content_id, whole_folder
+    from heatcheck.results import AUDIT, keep_audit
     from heatcheck.training import STORE
 
     decides = [

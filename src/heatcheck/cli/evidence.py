@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from heatcheck.auditing import interval
-from heatcheck.checks import Measurement
+from heatcheck.results import Measurement
 
 AGAINST = {
     "swap": "this model under uniform weights",

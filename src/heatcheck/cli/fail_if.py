@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from heatcheck.errors import BadInput, UnknownName
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit
+    from heatcheck.results import Audit
 
 
 class Condition(NamedTuple):
@@ -22,7 +22,8 @@ def conditions(texts: Iterable[str] | None, option: str = "--fail-if") -> list[C
     >>> conditions(["context=not run", "plausible=no"])
     [Condition(line='works out of context', state='not run'), Condition(line='plausible to people', state='no')]
     """
-    from heatcheck.auditing import SHORT, STATES
+    from heatcheck.auditing import STATES
+    from heatcheck.results import SHORT
 
     found = []
     for text in texts or []:

@@ -11,7 +11,7 @@ from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 
 if TYPE_CHECKING:
-    from heatcheck.studies import StudyResult
+    from heatcheck.results import StudyResult
 
 KINDS = {".html": "page", ".csv": "table"}
 

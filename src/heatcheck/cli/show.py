@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from heatcheck.auditing import Audit, Line, Plan, PlannedFit
-    from heatcheck.checks import Measurement
+    from heatcheck.auditing import Plan, PlannedFit
     from heatcheck.data import Corpus
     from heatcheck.engine import Outcome
+    from heatcheck.results import Audit, Line, Measurement
     from heatcheck.training import Fit
 
 STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim", "not found": "bold"}

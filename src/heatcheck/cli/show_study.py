@@ -11,7 +11,7 @@ from heatcheck.cli import show
 
 if TYPE_CHECKING:
     from heatcheck.engine import Outcome
-    from heatcheck.studies import StudyResult
+    from heatcheck.results import StudyResult
 
 SHOWN = {
     "score": "F1 or accuracy",

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from heatcheck.auditing import Audit
 from heatcheck.report.wording import number
+from heatcheck.results import Audit
 
 
 def audited(audit: Audit) -> list[tuple[str, str, str]]:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.deception_tables import deception_tables
 from heatcheck.report.dynamics_tables import dynamics_tables
 from heatcheck.report.eraser_tables import eraser_tables
@@ -33,6 +32,7 @@ from heatcheck.report.wording import (
     said,
     spaced,
 )
+from heatcheck.results import CheckResult, Measurement
 
 _Places: TypeAlias = dict[tuple[str, str, str], dict[str, Measurement]]  # logits, ε, class or "" -> by name
 

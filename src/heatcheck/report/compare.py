@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heatcheck.auditing import Audit, Line
 from heatcheck.engine import write_whole
 from heatcheck.errors import UnknownName
 from heatcheck.report.audited import commonest
@@ -18,6 +17,7 @@ from heatcheck.report.sections import CardLine, Evidence, card_line
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.tables import Columns, as_csv, plain_json
 from heatcheck.report.wording import MINUS, NOTHING, meaning, number, spaced, title
+from heatcheck.results import Audit, Line
 
 
 class Cell(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.auditing import Audit
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.report.wording import explainer_name, in_order, said, spaced, title
+from heatcheck.results import Audit
 from heatcheck.stats import Interval, bootstrap_interval
 
 MOST = 6  # more colours and columns than these nobody can tell apart

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.engine import Facts
 from heatcheck.report.table import Table
 from heatcheck.report.wording import MINUS, NOTHING, counted, number, spaced
+from heatcheck.results import CheckResult, Measurement
 
 _Kinds = Mapping[str, Mapping[str, Measurement]]  # kind of model -> name of a measurement, with its distance -> it
 

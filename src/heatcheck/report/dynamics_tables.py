@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, counted, interval, number, pair_of
+from heatcheck.results import CheckResult, Measurement
 
 _NAMES = {
     "final attention": "last attention",

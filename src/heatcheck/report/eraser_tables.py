@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.lexicon import BY
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, interval, number, said
+from heatcheck.results import CheckResult, Measurement
 
 _SIDES = ("comprehensiveness", "sufficiency")
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.auditing import Audit, Looked
 from heatcheck.report.searched import is_beside, searched
 from heatcheck.report.wording import explainer_name
+from heatcheck.results import Audit, Looked
 from heatcheck.stats import kendall_tau
 
 SHOWN_FIRST = ("attention", "counterfactual", "leave_one_out", "gradient")

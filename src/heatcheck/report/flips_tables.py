@@ -2,10 +2,10 @@
 
 import math
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.lexicon import BY
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.wording import MINUS, NOTHING, interval, number, spaced
+from heatcheck.results import CheckResult, Measurement
 
 _SIGN = ("attention", "gradient x attention", "gradient x attention (signed)")
 

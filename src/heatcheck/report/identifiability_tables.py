@@ -1,8 +1,8 @@
 """How many other weights give a head the same output, and what its states still tell, as tables of text."""
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.wording import interval, number, quantity
+from heatcheck.results import CheckResult
 
 _WEIGHTS = ("longer", "dimension", "effective_distance", "width", "widest", "jsd_low", "jsd_high", "most")
 

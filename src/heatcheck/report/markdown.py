@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from heatcheck.auditing import Audit
 from heatcheck.engine import write_whole
 from heatcheck.report.audited import audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, meaning, said, spaced
+from heatcheck.results import Audit
 
 _ELSEWHERE = {"papers", "questions", "settings", "training rows"}  # said beside each check, and at the top
 _IDS = 20  # of texts left out: the tables have all

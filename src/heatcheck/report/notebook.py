@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from heatcheck.auditing import Audit, Card
-from heatcheck.checks import CheckResult
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY
 from heatcheck.report.sections import CardLine, card_line
@@ -21,7 +19,7 @@ from heatcheck.report.wording import (
     spaced,
     title,
 )
-from heatcheck.studies import Row, StudyResult
+from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult
 
 ROWS = 60  # of a table: a cell of a notebook is no place for a thousand
 

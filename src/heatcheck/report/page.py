@@ -3,7 +3,6 @@
 from collections import Counter
 from pathlib import Path
 
-from heatcheck.auditing import Audit
 from heatcheck.engine import expect, write_whole
 from heatcheck.errors import BadInput
 from heatcheck.report.audited import which_texts
@@ -13,6 +12,7 @@ from heatcheck.report.glossary import TERMS
 from heatcheck.report.html import render
 from heatcheck.report.sections import card_line, sections
 from heatcheck.report.wording import explainer_name, meaning, number, said, spaced
+from heatcheck.results import Audit
 
 # Mail servers and chat tools let this much through.
 BYTES = 4_900_000

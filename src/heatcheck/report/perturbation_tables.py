@@ -1,8 +1,8 @@
 """Explanations in the order of their faithfulness, as tables of text."""
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, explainer_name, interval, number, spaced
+from heatcheck.results import CheckResult, Measurement
 
 _SIGNED = " (signed)"
 

@@ -1,8 +1,8 @@
 """What people marked beside what explanations mark, as tables: each number next to both kinds of chance."""
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, interval, number, said, spaced
+from heatcheck.results import CheckResult, Measurement
 
 RANDOM, SPANS = "random", "random spans"
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.frontier import candidates, farthest
 from heatcheck.report.lexicon import BY, WEIGHTS
 from heatcheck.report.model_names import name_of
 from heatcheck.report.table import Table, pivot, with_n
 from heatcheck.report.wording import NOTHING, counted, grouping, interval, number, quantity, said
+from heatcheck.results import CheckResult, Measurement
 
 
 def necessity_tables(result: CheckResult) -> list[Table]:

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.lexicon import BY
+from heatcheck.results import CheckResult
 
 
 class Place(NamedTuple):

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from heatcheck.auditing import Audit, Line
-from heatcheck.checks import CHECKS, CheckResult, Measurement
+from heatcheck.checks import CHECKS
 from heatcheck.engine import Facts
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import Figure
@@ -25,6 +24,7 @@ from heatcheck.report.wording import (
     spaced,
     title,
 )
+from heatcheck.results import Audit, CheckResult, Line, Measurement
 
 
 class Evidence(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heatcheck.report.study_wording import two_digits, with_interval
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING
-from heatcheck.studies import Row, StudyResult
+from heatcheck.results import Row, StudyResult
 
 SEQUENCES = {
     "copy_permutation": "permutations of all symbols",

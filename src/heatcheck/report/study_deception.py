@@ -6,7 +6,7 @@ from heatcheck.report.deception_tables import NEAR, TRACES, fine, with_ends
 from heatcheck.report.study_wording import RERUNS, beside_theirs, model_name
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, encoder and quantity
 _KINDS = {"removed": "words removed", "0": "honest", "twin": "gauge twin"}

@@ -31,8 +31,9 @@ from heatcheck.report.study_wording import (
 from heatcheck.report.study_writing import writing_in_short
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
+from heatcheck.results import Model, Row, StudyResult
 from heatcheck.stats import further_half_width
-from heatcheck.studies import STUDIES, Model, Row, StudyResult, read_published
+from heatcheck.studies import STUDIES, read_published
 
 EPSILONS = ("0.05", "0.01", "0.001")
 

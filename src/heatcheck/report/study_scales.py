@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from heatcheck.report.study_wording import two_digits, with_half
-from heatcheck.studies import Row
+from heatcheck.results import Row
 
 # caption and columns (quantity -> title) of each table
 SCALES: tuple[tuple[str, Mapping[str, str]], ...] = (

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from heatcheck.engine import write_whole
-from heatcheck.studies import Row, StudyResult
+from heatcheck.results import Row, StudyResult
 
 
 def write_study_table(found: StudyResult, path: Path | str) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 from heatcheck.report.deception_tables import fine
 from heatcheck.report.lexicon import WEIGHTS
 from heatcheck.report.wording import MINUS, NOTHING, number, spaced
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 ENCODERS = {
     "none": "embedding",

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from heatcheck.auditing import Audit, Line
 from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.sections import sections
 from heatcheck.report.wording import meaning
+from heatcheck.results import Audit, Line
 
 Columns: TypeAlias = dict[str, list[Any]]
 

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.auditing import Line
-from heatcheck.checks import Measurement
 from heatcheck.report.lexicon import (
     ADVICE,
     ADVICE_OF_A_TWIN,
@@ -17,6 +15,7 @@ from heatcheck.report.lexicon import (
     WEIGHTS,
 )
 from heatcheck.report.model_names import KEYS, name_of
+from heatcheck.results import Line, Measurement
 
 MINUS, NOTHING, SEEDS = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NO-BREAK SPACE}seeds"
 

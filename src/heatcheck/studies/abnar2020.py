@@ -4,7 +4,7 @@ against blanking words out and against gradients."""
 from collections.abc import Iterator
 from functools import partial
 
-from heatcheck.checks import CheckResult
+from heatcheck.results import CheckResult
 from heatcheck.studies.of_transformers import QUICK, TASKS, Settings, run_study
 from heatcheck.studies.study import Study
 

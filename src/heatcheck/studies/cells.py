@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from heatcheck import engine
 from heatcheck.auditing import Plan, plan_audit
-from heatcheck.checks import CHECKS, CheckResult
+from heatcheck.checks import CHECKS
 from heatcheck.checks.case import PUBLISHED
 from heatcheck.checks.refitting import fits_of
 from heatcheck.data import Corpus, name_parts
@@ -22,8 +22,8 @@ from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, write_j
 from heatcheck.engine.place import JobFunction
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, NotSupported
 from heatcheck.models import Recipe, load_folder
+from heatcheck.results import CheckResult, keep_results, read_results
 from heatcheck.studies.corpora import about, load, load_all
-from heatcheck.studies.kept import keep_results, read_results
 from heatcheck.studies.study import check_place
 from heatcheck.training import fit_job, fit_jobs, pick_device, plan_recipe, work_of
 

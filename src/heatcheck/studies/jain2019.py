@@ -15,22 +15,14 @@ from typing import Any
 import numpy as np
 
 from heatcheck import engine
-from heatcheck.auditing import Audit, audit
+from heatcheck.auditing import audit
 from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.data import Corpus
 from heatcheck.engine import Job, Outcome, content_id, read_json, write_json
 from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.results import Audit, Model, Row, StudyResult
 from heatcheck.studies.corpora import DATA, about, as_released, load, load_all, shown_settings
-from heatcheck.studies.study import (
-    Model,
-    Row,
-    Study,
-    StudyResult,
-    check_names,
-    check_place,
-    read_published,
-    row_of,
-)
+from heatcheck.studies.study import Study, check_names, check_place, read_published, row_of
 from heatcheck.training import Fit, plan_recipe, train
 
 VERSION = 3  # raised by hand when a job's results change

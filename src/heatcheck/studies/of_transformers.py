@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heatcheck.checks import CheckResult
 from heatcheck.data import Corpus
 from heatcheck.engine import FolderExists, Outcome, content_id, whole_folder
 from heatcheck.errors import BadInput
+from heatcheck.results import CheckResult, Model, Row, StudyResult
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
 from heatcheck.studies.corpora import load_all
-from heatcheck.studies.study import Model, Row, StudyResult, check_names, read_published, row_of
+from heatcheck.studies.study import check_names, read_published, row_of
 
 TASKS = ("sst", "rotten_tomatoes")
 SCRATCH = "from nothing"

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatcheck import stats
-from heatcheck.checks import CheckResult
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
+from heatcheck.results import CheckResult, Model, Row, StudyResult
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
-from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, read_published, row_from, spread_of
+from heatcheck.studies.study import Study, check_names, read_published, row_from, spread_of
 
 VERSION = 1  # raised by hand when a cell's results change
 CONTROLS = {

@@ -14,7 +14,8 @@ from heatcheck.data.sequences import GOLD_OF, KINDS
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe
-from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, check_place, read_published, row_of
+from heatcheck.results import Model, Row, StudyResult
+from heatcheck.studies.study import Study, check_names, check_place, read_published, row_of
 from heatcheck.studies.writing import PUBLISHED_SIZE, Wanted, corpora_to_write, score_models
 from heatcheck.training import plan_recipe
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.engine import Facts
+from heatcheck.results import CheckResult, Measurement, Model, Row, StudyResult
 from heatcheck.studies.cells import Measured
-from heatcheck.studies.study import Model, Row, StudyResult, row_of
+from heatcheck.studies.study import row_of
 
 # task -> what it stands for, and what is to be known of it
 TASKS: dict[str, tuple[str, str]] = {

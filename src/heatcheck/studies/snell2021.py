@@ -18,15 +18,8 @@ from jaxtyping import Float, Int
 from heatcheck import engine, stats
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, stream, write_json
 from heatcheck.errors import BadInput, BrokenFolder
-from heatcheck.studies.study import (
-    Model,
-    Row,
-    Study,
-    StudyResult,
-    check_names,
-    check_place,
-    read_published,
-)
+from heatcheck.results import Model, Row, StudyResult
+from heatcheck.studies.study import Study, check_names, check_place, read_published
 from heatcheck.training import pick_device
 from heatcheck.training.copying import (
     COPY_TASKS,

@@ -19,8 +19,9 @@ from heatcheck import engine, stats
 from heatcheck.data import Corpus
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, seed_of, stream, write_json
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError
+from heatcheck.results import Model, Row, StudyResult
 from heatcheck.studies.corpora import load
-from heatcheck.studies.study import Model, Row, Study, StudyResult, check_names, check_place, read_published, row_of
+from heatcheck.studies.study import Study, check_names, check_place, read_published, row_of
 from heatcheck.studies.sun2020_model import Descent, Texts, WordScores, texts_of, train, untrained
 
 VERSION = 1  # raised by hand when a model's results change

@@ -15,23 +15,13 @@ import numpy as np
 from jaxtyping import Float
 
 from heatcheck import stats
-from heatcheck.checks import CheckResult
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
+from heatcheck.results import CheckResult, Model, Row, StudyResult
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
 from heatcheck.studies.corpora import as_released, shown_settings
-from heatcheck.studies.study import (
-    Model,
-    Row,
-    Study,
-    StudyResult,
-    check_names,
-    check_place,
-    read_published,
-    row_from,
-    spread_of,
-)
+from heatcheck.studies.study import Study, check_names, check_place, read_published, row_from, spread_of
 from heatcheck.studies.vashishth2019_writing import PRESET, WRITING, WritingPart, run_writing
 
 VERSION = 1  # raised by hand when a cell's results change

@@ -14,7 +14,8 @@ from heatcheck.checks.other_weights import SWAPS
 from heatcheck.data import Corpus
 from heatcheck.data.sequences import KINDS
 from heatcheck.engine import Facts, Outcome
-from heatcheck.studies.study import Model, Row, row_of
+from heatcheck.results import Model, Row
+from heatcheck.studies.study import row_of
 from heatcheck.studies.writing import Wanted, corpora_to_write, score_models
 from heatcheck.training import plan_recipe
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heatcheck.checks import Measurement
 from heatcheck.engine import Facts
+from heatcheck.results import Measurement, Model, Row, StudyResult
 from heatcheck.stats import Interval, further_half_width
 from heatcheck.studies.cells import Measured, not_fitted
-from heatcheck.studies.study import Model, Row, StudyResult, read_published, row_from
+from heatcheck.studies.study import read_published, row_from
 
 MEASURED = ("jsd", "tvd", "tvd_tempered", "agreement", "accuracy")  # of each point of the frontier
 TRAINED = ("strength", "start", "trains", "restart")  # what tells adversaries apart

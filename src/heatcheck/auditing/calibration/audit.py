@@ -11,11 +11,12 @@ from heatcheck.auditing.battery import Plan, plan_audit
 from heatcheck.auditing.calibration import dial
 from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, draw_subject, draw_texts, draw_twin
 from heatcheck.auditing.calibration.truth import LOOKUP, Cell
-from heatcheck.auditing.verdict import Card, make_card
-from heatcheck.checks import CHECKS, CheckResult, Measurement
+from heatcheck.auditing.verdict import make_card
+from heatcheck.checks import CHECKS
 from heatcheck.engine import Facts, write_json
 from heatcheck.errors import NotSupported
 from heatcheck.models import KnownAnswer
+from heatcheck.results import Card, CheckResult, Measurement
 
 OF_CARD = ("necessity", "erasure", "permutation", "counterfactual", "guide", "gauge", "adversarial_model")
 # What the card does not look at is left out: other ε of the counterfactuals, and the frontier of single texts.

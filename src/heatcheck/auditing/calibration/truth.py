@@ -7,7 +7,7 @@ docs/calibration.md and in the subjects' docstrings. A line that is not named is
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS
+from heatcheck.results import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS
 
 Truth: TypeAlias = Literal["yes", "no", "moot", "not no"]
 """`moot` must come out unclear; `not no`: no witness is known, so a "no" would be an answer without a proof."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.examples import explainer_order
 from heatcheck.report.figures.distribution import MEAN, Style, histogram
 from heatcheck.report.figures.figure import (
@@ -20,6 +19,7 @@ from heatcheck.report.figures.figure import (
 )
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.wording import interval, number, pair_of, said, spaced
+from heatcheck.results import CheckResult
 
 _BINS = 40
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.distribution import MEAN, Style, histogram
 from heatcheck.report.figures.figure import (
     ATTENTION,
@@ -23,6 +22,7 @@ from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.searched import Place, first_of_each_scale, is_beside, searched
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 _SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 _BINS = 40  # as published

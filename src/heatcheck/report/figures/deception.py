@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from heatcheck.checks import CheckResult
 from heatcheck.engine import Facts
 from heatcheck.report.deception_tables import kind_of
 from heatcheck.report.figures.distribution import alt_data
@@ -21,6 +20,7 @@ from heatcheck.report.figures.figure import (
     declare,
 )
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 TWIN = "gauge twin"
 UNIFORM, COMMONEST = "weight under uniform weights", "commonest label"

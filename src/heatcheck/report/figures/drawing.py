@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from heatcheck.auditing import Audit
-from heatcheck.checks import CheckResult
 from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.figures.agreement import tau_differences, tau_histogram, tau_matrix
@@ -26,6 +24,7 @@ from heatcheck.report.figures.perturbation import areas, removal_curves
 from heatcheck.report.figures.plausibility import agreement_with_people
 from heatcheck.report.figures.seed_variance import jsd_and_change, jsd_of_seeds
 from heatcheck.report.wording import in_order
+from heatcheck.results import Audit, CheckResult
 
 Maker: TypeAlias = Callable[[CheckResult, Mapping[str, str]], Figure | None]  # the labels predicted, by id
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.flips_tables import ranking_name
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 STEPS = 100  # of a curve
 DASHED = (6, 4)

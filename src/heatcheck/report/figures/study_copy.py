@@ -10,7 +10,7 @@ from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.study_copy import EIGHT, KINDS, SEQUENCES
-from heatcheck.studies import Model
+from heatcheck.results import Model
 
 PUBLISHED_STEPS = 200
 _LOOKS = {

@@ -9,7 +9,7 @@ from heatcheck.report.figures.figure import Figure, altair, declare
 from heatcheck.report.study_deception import said
 from heatcheck.report.study_wording import model_name
 from heatcheck.report.study_writing import trained
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 _WIDTH, _HEIGHT = 310, 230  # two panels beside each other
 

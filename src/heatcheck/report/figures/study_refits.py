@@ -11,7 +11,8 @@ from heatcheck.report.figures.figure import Figure, altair, declare
 from heatcheck.report.figures.frontier import PUBLISHED, kinds_in, panel, starts_in, top_of
 from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.seed_variance import SPAN, scatter
-from heatcheck.studies import STUDIES, Model, StudyResult, read_published
+from heatcheck.results import Model, StudyResult
+from heatcheck.studies import STUDIES, read_published
 
 _WIDTH = 310  # two panels beside each other
 

@@ -9,7 +9,7 @@ from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, 
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.study_scales import scale_of
 from heatcheck.report.study_wording import with_interval
-from heatcheck.studies import Row, StudyResult
+from heatcheck.results import Row, StudyResult
 
 _AUC = {
     "auc:polar": ("attention score, polar", ATTENTION, "diamond"),

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from heatcheck.auditing.battery import Audit, Looked
-from heatcheck.auditing.verdict import Card, Line
-from heatcheck.checks.kept import (
+from heatcheck.engine import Facts, plain, read_json, write_whole
+from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.results.as_facts import (
     kept_arrays,
     kept_facts,
     kept_measurement,
@@ -22,8 +22,9 @@ from heatcheck.checks.kept import (
     tagged,
     untagged,
 )
-from heatcheck.engine import Facts, plain, read_json, write_whole
-from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.results.audit import Audit, Looked
+from heatcheck.results.card import Card
+from heatcheck.results.line import Line
 
 AUDIT, ARRAYS = "audit.json", "audit.npz"
 FORMAT = 1  # of these files: a larger one is of a heatcheck to come

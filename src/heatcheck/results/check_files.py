@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from heatcheck.checks import CheckResult
-from heatcheck.checks.kept import kept_arrays, kept_facts, results_from
 from heatcheck.engine import read_json, write_json
 from heatcheck.errors import BrokenFolder
+from heatcheck.results.as_facts import kept_arrays, kept_facts, results_from
+from heatcheck.results.check_result import CheckResult
 
 RESULTS, EXAMPLES = "results.json", "examples.npz"
 

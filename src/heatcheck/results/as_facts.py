@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from heatcheck.checks.result import CheckResult, Measurement
 from heatcheck.engine import Facts
+from heatcheck.results.check_result import CheckResult
+from heatcheck.results.measurement import Measurement
 
 NUMBER, TUPLE = "$number", "$tuple"  # keys that mark what JSON has no word for
 

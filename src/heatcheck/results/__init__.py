@@ -1,0 +1,54 @@
+"""What was found, as plain data: measurements, results of checks, the card, audits, studies; and their files."""
+
+from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
+from heatcheck.results.audit import Audit, Looked
+from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, keep_audit, read_audit
+from heatcheck.results.card import SHORT, Card
+from heatcheck.results.check_files import keep_results, read_results
+from heatcheck.results.check_result import CheckResult, Holds
+from heatcheck.results.line import (
+    ACROSS,
+    HARD,
+    MOOT,
+    NECESSARY,
+    OUT_OF_CONTEXT,
+    PLAUSIBLE,
+    POINTS,
+    Line,
+    State,
+)
+from heatcheck.results.measurement import Measurement
+from heatcheck.results.study import Model, Row, StudyResult
+
+__all__ = [
+    "ACROSS",
+    "ARRAYS",
+    "AUDIT",
+    "FORMAT",
+    "HARD",
+    "MOOT",
+    "NECESSARY",
+    "OUT_OF_CONTEXT",
+    "PLAUSIBLE",
+    "POINTS",
+    "SHORT",
+    "Audit",
+    "Card",
+    "CheckResult",
+    "Holds",
+    "Line",
+    "Looked",
+    "Measurement",
+    "Model",
+    "Row",
+    "State",
+    "StudyResult",
+    "keep_audit",
+    "keep_results",
+    "kept_facts",
+    "read_audit",
+    "read_results",
+    "results_from",
+    "tagged",
+    "untagged",
+]
