@@ -27,11 +27,15 @@ from heatcheck.auditing.calibration.truth import (
     Cell,
     judge,
 )
-from heatcheck.auditing.line import CardSettings
-from heatcheck.auditing.verdict import make_card
+from heatcheck.auditing.lines import CardSettings, make_card
+from heatcheck.auditing.lines.across import NAME as ACROSS
+from heatcheck.auditing.lines.hard import NAME as HARD
+from heatcheck.auditing.lines.necessary import NAME as NECESSARY
+from heatcheck.auditing.lines.out_of_context import NAME as OUT_OF_CONTEXT
+from heatcheck.auditing.lines.points import NAME as POINTS
 from heatcheck.errors import BadInput
 from heatcheck.models import KNOWN_ANSWERS, Site
-from heatcheck.results import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, Measurement
+from heatcheck.results import Measurement
 from heatcheck.training import evaluate
 
 FEW = replace(QUICK, dials=0, twins=0, cells=(Cell("reader", KEYWORD), Cell("bystander_wrong", KEYWORD)))

@@ -4,17 +4,9 @@ import math
 
 import pytest
 
-from heatcheck.auditing import (
-    STATES,
-    CardSettings,
-    judge_across,
-    judge_hard,
-    judge_necessary,
-    judge_out_of_context,
-    judge_plausible,
-    make_card,
-)
-from heatcheck.results import SHORT, CheckResult, Measurement
+from heatcheck.auditing import LINES, CardSettings, make_card
+from heatcheck.auditing.lines import judge_across, judge_hard, judge_necessary, judge_out_of_context, judge_plausible
+from heatcheck.results import CheckResult, Measurement
 
 SETTINGS = CardSettings()
 REFIT = "heatcheck audit MODEL --refit"
@@ -370,9 +362,9 @@ def test_the_line_is_about_attention_beside_both_kinds_of_chance():
 def test_plausibility_that_was_refused_says_why():
     why = "nobody marked a rationale in these texts."
     card = make_card({}, 1.0, SETTINGS, {"plausibility": why})
-    assert (card.plausibility.state, card.plausibility.reason) == ("not run", why)
-    assert card["plausible to people"] == card.plausibility
-    assert card.plausibility not in card.lines
+    assert (card["plausible"].state, card["plausible"].reason) == ("not run", why)
+    assert card["plausible to people"] == card["plausible"]
+    assert card["plausible"] not in card.lines
 
 
 # The card --------------------------------------------------------------------------------------------------------
@@ -381,11 +373,12 @@ def test_plausibility_that_was_refused_says_why():
 def test_a_card_of_nothing_says_what_would_run_each_line():
     card = make_card({}, 1.5, SETTINGS)
     assert [line.state for line in card.every_line] == ["not run"] * 6
-    assert card.plausibility.reason == "heatcheck audit MODEL --checks plausibility"
+    assert card["plausible"].reason == "heatcheck audit MODEL --checks plausibility"
     assert card["necessary"].reason == card["across models"].reason == REFIT
     assert card["works out of context"].reason == "heatcheck audit MODEL --checks guide"
     assert card.logit_scale == 1.5
-    assert set(SHORT.values()) == STATES.keys() == {line.name for line in card.every_line}
+    assert list(LINES) == [line.name for line in card.every_line]
+    assert [rule.short for rule in LINES.values()] == [line.short for line in card.every_line]
 
 
 def test_a_check_that_was_refused_is_no_advice():
@@ -426,5 +419,5 @@ def test_thresholds_are_settings():
 def test_what_a_line_may_say_is_listed():
     lines = [judge_necessary(necessity(), None, SETTINGS), judge_across(adversarial(), None, SETTINGS)]
     lines += [judge_plausible(plausibility(), SETTINGS)]
-    assert all(line.state in STATES[line.name] for line in lines)
-    assert "yes" not in STATES["across models"]
+    assert all(line.state in LINES[line.name].states for line in lines)
+    assert "yes" not in LINES["across models"].states

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from heatcheck import stats
-from heatcheck.auditing import CardSettings, judge_out_of_context
+from heatcheck.auditing import CardSettings
+from heatcheck.auditing.lines import judge_out_of_context
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.guide import GuideSettings, best_readings, guides, odds_of, of_log_odds, of_refitted, tokens_of
 from heatcheck.checks.refitting import adversary_recipe

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from heatcheck.auditing.line import would_decide
+from heatcheck.auditing.lines.rule import would_decide
 from heatcheck.cli import fail_if
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatcheck.auditing import CardSettings, judge_plausible
+from heatcheck.auditing import LINES, CardSettings
+from heatcheck.auditing.lines import judge_plausible
 from heatcheck.results import Audit, Card, CheckResult, Line, Looked, Measurement
 
 NAN = float("nan")
@@ -257,7 +258,26 @@ def gauge(examples):
     return CheckResult("gauge", "average-tanh", "states", tuple(rows), ids, {}, {}, settings, 0)
 
 
+def as_judged(line):
+    """With what the rule of its name says of every such line."""
+    rule = LINES[line.name]
+    return line._replace(
+        short=rule.short, group=rule.group, advice=rule.advice.get(line.state, ""), check=rule.checks[0],
+        heading=rule.heading, preface=rule.preface,
+    )  # fmt: skip
+
+
+def with_line(audit, line):
+    """The same audit with another line of this name on its card."""
+    lines = tuple(line if line.name == other.name else other for other in audit.card.every_line)
+    return replace(audit, card=replace(audit.card, every_line=lines))
+
+
 def across():
+    return as_judged(across_models())
+
+
+def across_models():
     return Line(
         "across models",
         "Is there another model with about the same answers and another heatmap?",
@@ -303,59 +323,55 @@ def plausible():
 
 def card():
     k = measured("K", 0.84, half=0.07, operator="deletion")
-    return Card(
-        (
-            Line(
-                "necessary",
-                "Does this task need learned attention at all?",
-                "not run",
-                "heatcheck audit MODEL --checks necessity --train FILE",
-                (),
-                "the recipe; the model itself is trained again",
-                "Whether a twin without attention would do as well is not known.",
-                "whether this model uses its weights",
-            ),
-            Line(
-                "points at what matters",
-                "Does the answer depend on the words that the heatmap highlights?",
-                "yes",
-                "",
-                (k, measured("effect", 0.06, half=0.01, ranking="random", operator="deletion")),
-                "re-encoded",
-                "Taking away the highlighted words changes the answer nearly as much as the best rival can.",
-                "whether the model uses its weights",
-            ),
-            Line(
-                "hard to manipulate",
-                "Would a different heatmap have changed the answer?",
-                "no",
-                "",
-                (
-                    measured("q", 0.62, half=0.03),
-                    measured("U", 0.94, half=0.01, epsilon=0.05, logits="standardised"),
-                    measured("U_null", 0.97, half=0.01, epsilon=0.05, logits="standardised"),
-                    measured("floor", 0.41, half=0.01),
-                    measured("most", 0.68, half=0.01),
-                ),
-                "states",
-                "Most shuffles of the weights leave the answer as it was.",
-                "whether the attended word matters",
-            ),
-            Line(
-                "works out of context",
-                "Do the weights help a model that sees words without their context?",
-                "unclear",
-                "more data would decide: the interval holds .5",
-                (measured("gain_share", 0.47, half=0.12),),
-                "weights, words and labels",
-                "The weights help somewhat; whether enough, these texts do not say.",
-                "whether the model uses its weights",
-            ),
+    lines = (
+        Line(
+            "necessary",
+            "Does this task need learned attention at all?",
+            "not run",
+            "heatcheck audit MODEL --checks necessity --train FILE",
+            (),
+            "the recipe; the model itself is trained again",
+            "Whether a twin without attention would do as well is not known.",
+            "whether this model uses its weights",
         ),
-        across(),
-        plausible(),
-        2.31,
+        Line(
+            "points at what matters",
+            "Does the answer depend on the words that the heatmap highlights?",
+            "yes",
+            "",
+            (k, measured("effect", 0.06, half=0.01, ranking="random", operator="deletion")),
+            "re-encoded",
+            "Taking away the highlighted words changes the answer nearly as much as the best rival can.",
+            "whether the model uses its weights",
+        ),
+        Line(
+            "hard to manipulate",
+            "Would a different heatmap have changed the answer?",
+            "no",
+            "",
+            (
+                measured("q", 0.62, half=0.03),
+                measured("U", 0.94, half=0.01, epsilon=0.05, logits="standardised"),
+                measured("U_null", 0.97, half=0.01, epsilon=0.05, logits="standardised"),
+                measured("floor", 0.41, half=0.01),
+                measured("most", 0.68, half=0.01),
+            ),
+            "states",
+            "Most shuffles of the weights leave the answer as it was.",
+            "whether the attended word matters",
+        ),
+        Line(
+            "works out of context",
+            "Do the weights help a model that sees words without their context?",
+            "unclear",
+            "more data would decide: the interval holds .5",
+            (measured("gain_share", 0.47, half=0.12),),
+            "weights, words and labels",
+            "The weights help somewhat; whether enough, these texts do not say.",
+            "whether the model uses its weights",
+        ),
     )
+    return Card((*map(as_judged, lines), across(), plausible()), 2.31)
 
 
 CHECKS = (agreement, erasure, permutation, counterfactual)
@@ -383,8 +399,8 @@ def nothing_run():
     """Every line not run, no results, no texts."""
     lines = tuple(line._replace(state="not run", reason="heatcheck audit", evidence=()) for line in card().lines)
     apart = across()._replace(state="not run", reason="heatcheck audit MODEL --refit", evidence=())
-    unmarked = judge_plausible(None, CardSettings(), "nobody marked a rationale in these texts.")
-    return replace(full(0), card=Card(lines, apart, unmarked, 1.0), results={}, examples=[], accuracy=NAN)
+    unmarked = judge_plausible(None, CardSettings())._replace(reason="nobody marked a rationale in these texts.")
+    return replace(full(0), card=Card((*lines, apart, unmarked), 1.0), results={}, examples=[], accuracy=NAN)
 
 
 def no_numbers():

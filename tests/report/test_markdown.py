@@ -26,7 +26,7 @@ def test_the_card_is_said_in_full(text):
             assert escaped(words) in text
         for m in line.evidence:
             assert f"| {number(m.value)} | {interval(m)} | {m.n}" in text
-    lead, advice = meaning(card.lines, card.across)
+    lead, advice = meaning(card)
     for words in (lead, *advice):
         assert escaped(words) in text
     assert text.index("## The card") < text.index("## What this means") < text.index("## Agreement with")
@@ -93,7 +93,7 @@ def test_json_has_everything_in_plain_numbers(tmp_path):
     assert (facts["subject"], facts["n"], facts["seed"], facts["labels"]) == (audit.subject, 6, 0, list(audit.labels))
     assert facts["card"]["points at what matters"]["evidence"][0]["value"] == 0.84
     assert list(facts["card"]) == [line.name for line in audit.card.every_line]
-    assert facts["meaning"]["lead"] == meaning(audit.card.lines, audit.card.across)[0]
+    assert facts["meaning"]["lead"] == meaning(audit.card)[0]
     assert list(facts["checks"]) == list(audit.results)
     for name, of in facts["checks"].items():
         result = audit.results[name]

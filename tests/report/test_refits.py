@@ -87,9 +87,9 @@ def test_across_models_stands_apart_from_the_four_lines(page):
 @pytest.mark.parametrize("state", ["not found", "unclear", "not run"])
 def test_only_a_no_across_models_asks_for_anything(tmp_path, state):
     audit = audits.full(3, checks=())
-    line = audit.card.across._replace(state=state)
-    assert meaning(audit.card.lines, line) == meaning(audit.card.lines)
-    page = Page(write_report(replace(audit, card=replace(audit.card, across=line)), tmp_path / "report.html"))
+    other = audits.with_line(audit, audits.as_judged(audit.card["across"]._replace(state=state)))
+    assert len(meaning(other.card)[1]) == len(meaning(audit.card)[1]) - 1
+    page = Page(write_report(other, tmp_path / "report.html"))
     shown = page.source[page.source.index("Apart from the card") :]
     assert f'class="badge {state.replace(" ", "-")}"' in shown[: shown.index("</article>")]
 
@@ -97,7 +97,7 @@ def test_only_a_no_across_models_asks_for_anything(tmp_path, state):
 def test_a_line_shows_its_statistic_and_keeps_the_rest_folded(tmp_path):
     audit = audits.full(3, checks=())
     line = audit.card.lines[0]._replace(evidence=audits.necessity(audit.examples).measurements[:12])
-    page = Page(write_report(replace(audit, card=replace(audit.card, lines=(line,))), tmp_path / "report.html"))
+    page = Page(write_report(audits.with_line(audit, line), tmp_path / "report.html"))
     shown = page.source[page.source.index("<h3>necessary") :]
     shown = shown[: shown.index("</article>")]
     opened = re.sub(r"<details.*?</details>", "", shown, flags=re.DOTALL)

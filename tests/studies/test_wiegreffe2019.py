@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from heatcheck.results.check_files import EXAMPLES
 
 from heatcheck import engine
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.results import CheckResult, Measurement, keep_results, read_results
+from heatcheck.results.check_files import EXAMPLES
 from heatcheck.stats import t_interval
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Cell, Measured

@@ -15,9 +15,8 @@ import torch
 from heatcheck import __version__
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
-from heatcheck.auditing.line import CardSettings
+from heatcheck.auditing.lines import CardSettings, make_card
 from heatcheck.auditing.unseen import Rows, choose_rows
-from heatcheck.auditing.verdict import make_card
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.passes import FEW, to_explain

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 from heatcheck.auditing.fitting_again import cannot_refit
-from heatcheck.auditing.line import CardSettings
+from heatcheck.auditing.lines import CardSettings
 from heatcheck.checks import CHECKS, Check
 from heatcheck.checks.check import explainers_of
 from heatcheck.errors import BadInput, UnknownName

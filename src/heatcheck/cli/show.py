@@ -101,8 +101,7 @@ def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str,
         "units": audit.about.get("units", "words"),
         "logit_scale": audit.card.logit_scale,
         "card": [line_facts(line) for line in audit.card.lines],
-        "across": line_facts(audit.card.across),
-        "plausibility": line_facts(audit.card.plausibility),
+        **{line.short: line_facts(line) for line in audit.card.apart},
         "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
         "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
         "not_run": dict(audit.not_run),
@@ -129,9 +128,8 @@ def card(audit: "Audit") -> None:
         console.print(said)
     console.print("")
     console.print(_lines(audit.card.lines))
-    console.print("\nApart from these, about other models:\n", style="dim")
-    console.print(_lines([audit.card.across]))
-    _plausibility(audit.card.plausibility)
+    for line in audit.card.apart:
+        _apart(line)
     if "agreement" in audit.results:
         _agreement(audit)
     for name, found in audit.results.items():
@@ -147,13 +145,13 @@ def card(audit: "Audit") -> None:
             console.print(f"not run: {name} ({reason})")
 
 
-def _plausibility(line: "Line") -> None:
-    """About people: one quiet line where they marked nothing."""
+def _apart(line: "Line") -> None:
+    """A line that stands apart from the card; one quiet row where nothing is known of it."""
     console = _console()
-    if line.state == "not run":
+    if line.state == "not run" and not line.evidence:
         console.print(f"\n{line.state}    {line.name} ({line.reason})", style="dim")
         return
-    console.print("\nAnd about people, whatever the model does:\n", style="dim")
+    console.print(f"\nApart from these, {line.heading}:\n", style="dim")
     console.print(_lines([line]))
 
 

@@ -155,7 +155,7 @@ def _page(found: Comparison) -> bytes:
         "lacking": lacking_table(found),
         "facts": _facts(found),
         "cards": card_rows(found),
-        "leads": [(name, meaning(audit.card.lines, audit.card.across)[0]) for name, audit in found.audits.items()],
+        "leads": [(name, meaning(audit.card)[0]) for name, audit in found.audits.items()],
         "paired": paired_table(found),
         "not_paired": found.not_paired,
         "figures": [(title(figure.check), figure) for figure in figures],
@@ -187,7 +187,7 @@ def _markdown(found: Comparison) -> bytes:
         for row in card_rows(found)
     ]
     blocks.append(markdown_table(Table("Answer, statistic, 95% interval and n", ("", *found.names), rows)))
-    leads = [(name, meaning(audit.card.lines, audit.card.across)[0]) for name, audit in found.audits.items()]
+    leads = [(name, meaning(audit.card)[0]) for name, audit in found.audits.items()]
     blocks += ["## What each card means for its heatmaps", listed(f"**{escaped(n)}**: {escaped(w)}" for n, w in leads)]
     blocks.append("## Differences, text by text")
     paired = paired_table(found)

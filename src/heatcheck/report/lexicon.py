@@ -271,35 +271,6 @@ METHODS = {
     "and a search that finds little proves nothing.",
 }
 
-# What a decided line of the card asks of somebody who shows heatmaps.
-ADVICE = {
-    ("necessary", "yes"): "The task needs learned attention here: the weights carry part of the solution.",
-    ("necessary", "no"): "Attention could be left out at next to no cost, so the weights need not carry the reasons: "
-    "do not argue from the mere presence of attention.",
-    ("points at what matters", "yes"): "You may say that highlighted words are, on average, words the answer "
-    "depends on.",
-    ("points at what matters", "no"): "Do not present the highlighted words as the words the answer depends on: "
-    "other explanations find words that matter more.",
-    ("hard to manipulate", "yes"): "Inside this model a very different heatmap would have changed the answer: the one "
-    "shown is not one of many that would do.",
-    (
-        "hard to manipulate",
-        "no",
-    ): "Most shuffles of the weights leave the answer as it was: do not read the one that is shown as the reason.",
-    ("works out of context", "yes"): "The weights pick out telling words even outside this model: they say something "
-    "about the text itself.",
-    ("works out of context", "no"): "The weights do not help outside this model: do not reuse them as a list of "
-    "important words.",
-    ("across models", "no"): "Another model gives the same answers with a very different heatmap: do not present this "
-    "one as the only account of these answers.",
-}
-
-# *necessary* is no because another model, the gauge twin, has uniform weights: that says nothing about this one's.
-ADVICE_OF_A_TWIN = (
-    "Another model, with uniform weights, makes the same decisions, so these decisions do not need attention. This "
-    "very model may use its weights all the same: do not argue from the mere presence of attention."
-)
-
 # Values of a `by` that say more than their key and themselves.
 BY = {
     ("fit", "swapped"): "put into this model",

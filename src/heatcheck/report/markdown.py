@@ -72,7 +72,7 @@ def _row(cells: Sequence[str], *, raw: bool = False) -> str:
 
 
 def _blocks(audit: Audit) -> list[str]:
-    lead, advice = meaning(audit.card.lines, audit.card.across)
+    lead, advice = meaning(audit.card)
     blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
     blocks.append(
         listed(
@@ -88,8 +88,8 @@ def _blocks(audit: Audit) -> list[str]:
         f"{audit.card.logit_scale:.3g}, so that a model and its more confident twin get the same card. There is no "
         "overall score: the lines answer different questions."
     )
-    blocks += ["### Apart from the card", *_line(card_line(audit.card.across), level=4)]
-    blocks += ["### And about people", *_line(card_line(audit.card.plausibility), level=4)]
+    for line in audit.card.apart:
+        blocks += [f"### Apart from the card, {line.heading}", *_line(card_line(line), level=4)]
     blocks += ["## What this means for your heatmaps", escaped(lead)]
     if advice:
         blocks.append(listed(map(escaped, advice)))

@@ -174,10 +174,10 @@ def heatmaps_html(scores: Mapping[str, Sequence[tuple[str, float | None]]]) -> s
 
 
 def _card(card: Card) -> str:
-    lead, advice = meaning(card.lines, card.across)
+    lead, advice = meaning(card)
     four = "".join(_card_row(card_line(line)) for line in card.lines)
-    others = "".join(_card_row(card_line(line)) for line in (card.across, card.plausibility))
-    said = "Apart from the card: about all models of the kind, and about people"
+    others = "".join(_card_row(card_line(line)) for line in card.apart)
+    said = f"Apart from the card: {', and '.join(line.heading for line in card.apart)}"
     apart = f'<tr><th scope="rowgroup" colspan="3">{said}</th></tr>'
     points = "".join(f"<li>{_safe(sentence)}</li>" for sentence in advice)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("", "line", "statistic, 95% interval, n"))

@@ -27,13 +27,12 @@ def write_report(audit: Audit, path: Path | str) -> Path:
     expect("a path", path=path)
     path = Path(path)
     figures = draw(audit)
-    lead, _ = meaning(audit.card.lines, audit.card.across)
+    lead, _ = meaning(audit.card)
     facts = {
         "audit": audit,
         "facts": _facts(audit),
         "card": [card_line(line, audit.n) for line in audit.card.lines],
-        "across": card_line(audit.card.across, audit.n),
-        "plausibility": card_line(audit.card.plausibility, audit.n),
+        "apart": [card_line(line, audit.n) for line in audit.card.apart],
         "lead": lead,
         "sections": sections(audit, figures),
         "about": [(spaced(str(key)), said(value)) for key, value in audit.about.items() if key not in _ELSEWHERE],

@@ -71,19 +71,13 @@ class Section(NamedTuple):
 
 
 _ELSEWHERE = {"family", "not_run", "without_floor", "witness"}  # settings that the section says in words
-_CHECKS = {
-    "necessary": "necessity",
-    "across models": "adversarial_model",
-    "works out of context": "guide",
-    "plausible to people": "plausibility",
-}
 
 
 def card_line(line: Line, audited: int | None = None) -> CardLine:
     exact = {(m.name, m.value) for m in line.evidence}
     # An upper bound that is the value itself says nothing new.
     kept = [m for m in line.evidence if m.name != "U_upper" or ("U", m.value) not in exact]
-    shown = [_evidence(m, _CHECKS.get(line.name, "")) for m in kept]
+    shown = [_evidence(m, line.check) for m in kept]
     most = max((m.n for m in kept if "accuracy" in m.name), default=0)
     return CardLine(
         line,

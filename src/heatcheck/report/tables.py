@@ -37,7 +37,7 @@ def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]
 def write_numbers(audit: Audit, path: Path | str) -> Path:
     """Write everything that the report says as one JSON file of plain words and numbers; no number is null."""
     path = Path(path)
-    lead, advice = meaning(audit.card.lines, audit.card.across)
+    lead, advice = meaning(audit.card)
     facts = {
         "subject": audit.subject,
         "task": audit.task,

@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.lexicon import (
-    ADVICE,
-    ADVICE_OF_A_TWIN,
     BY,
     METHODS,
     OF_CHECK,
@@ -15,7 +13,7 @@ from heatcheck.report.lexicon import (
     WEIGHTS,
 )
 from heatcheck.report.model_names import KEYS, name_of
-from heatcheck.results import Line, Measurement
+from heatcheck.results import Card, Line, Measurement
 
 MINUS, NOTHING, SEEDS = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NO-BREAK SPACE}seeds"
 
@@ -152,11 +150,12 @@ def reading(check: str, method: str) -> list[str]:
     return [words for words in (READING.get(check), METHODS.get(method)) if words]
 
 
-def meaning(lines: Sequence[Line], across: Line | None = None) -> tuple[str, list[str]]:
+def meaning(card: Card) -> tuple[str, list[str]]:
     """What the card asks of somebody who shows these heatmaps: one sentence, then one for each decided line.
 
-    What was found across models stands apart from the lines and is not counted among them.
+    What stands apart from the lines is not counted among them.
     """
+    lines = card.lines
     decided = [line for line in lines if line.state in ("yes", "no")]
     against = sum(line.state == "no" for line in decided)
     if not decided:
@@ -178,15 +177,14 @@ def meaning(lines: Sequence[Line], across: Line | None = None) -> tuple[str, lis
             "These heatmaps can be read as explanations for some purposes and not for others: "
             f"{len(decided) - against} yes and {against} no, {_of(lines)}."
         )
-    return lead, [advice(line) for line in [*decided, *([across] if across and across.state == "no" else [])]]
+    spoken = [line for line in card.apart if line.advice]
+    return lead, [advice(line) for line in [*decided, *spoken]]
 
 
 def advice(line: Line) -> str:
     """What one line asks of somebody who shows these heatmaps; of one that is not decided, why not."""
-    if (line.name, line.state) == ("necessary", "no") and line.evidence and "twin" in line.evidence[0].by:
-        return ADVICE_OF_A_TWIN
     if line.state in ("yes", "no"):
-        return ADVICE.get((line.name, line.state), line.sentence)
+        return line.advice or line.sentence
     if line.state == "not run":
         return f"Not decided: {line.sentence}" if line.evidence else "Not run: nothing is known about this."
     return f"Not decided: {line.reason.rstrip('.')}." if line.reason else line.sentence

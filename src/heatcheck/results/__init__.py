@@ -3,38 +3,21 @@
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
 from heatcheck.results.audit import Audit, Looked
 from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, keep_audit, read_audit
-from heatcheck.results.card import SHORT, Card
+from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
-from heatcheck.results.line import (
-    ACROSS,
-    HARD,
-    MOOT,
-    NECESSARY,
-    OUT_OF_CONTEXT,
-    PLAUSIBLE,
-    POINTS,
-    Line,
-    State,
-)
+from heatcheck.results.line import Group, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.study import Model, Row, StudyResult
 
 __all__ = [
-    "ACROSS",
     "ARRAYS",
     "AUDIT",
     "FORMAT",
-    "HARD",
-    "MOOT",
-    "NECESSARY",
-    "OUT_OF_CONTEXT",
-    "PLAUSIBLE",
-    "POINTS",
-    "SHORT",
     "Audit",
     "Card",
     "CheckResult",
+    "Group",
     "Holds",
     "Line",
     "Looked",
@@ -43,6 +26,7 @@ __all__ = [
     "Row",
     "State",
     "StudyResult",
+    "Undecided",
     "keep_audit",
     "keep_results",
     "kept_facts",

@@ -24,6 +24,8 @@ def kept_facts(results: Mapping[str, CheckResult]) -> dict[str, Any]:
             "excluded": dict(result.excluded),
             "settings": tagged(result.settings),
             "seed": result.seed,
+            "not_run": dict(result.not_run),
+            "facts": tagged(result.facts),
         }
         for name, result in results.items()
     }
@@ -55,6 +57,8 @@ def results_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> dict[str, Ch
             excluded=of["excluded"],
             settings=untagged(of["settings"]),
             seed=of["seed"],
+            not_run=of["not_run"],
+            facts=untagged(of["facts"]),
         )
     return found
 

@@ -133,9 +133,7 @@ def _kept_card(card: Card) -> dict[str, Any]:
         return {**line._asdict(), "evidence": [kept_measurement(m) for m in line.evidence]}
 
     return {
-        "lines": [kept(line) for line in card.lines],
-        "across": kept(card.across),
-        "plausibility": kept(card.plausibility),
+        "lines": [kept(line) for line in card.every_line],
         "logit_scale": tagged(card.logit_scale),
     }
 
@@ -144,12 +142,7 @@ def _card_from(facts: Facts) -> Card:
     def line(of: Facts) -> Line:
         return Line(**{**of, "evidence": tuple(measurement_from(m) for m in of["evidence"])})
 
-    return Card(
-        tuple(line(of) for of in facts["lines"]),
-        line(facts["across"]),
-        line(facts["plausibility"]),
-        untagged(facts["logit_scale"]),
-    )
+    return Card(tuple(line(of) for of in facts["lines"]), untagged(facts["logit_scale"]))
 
 
 def _kept_looked(looked: Looked) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What a check found, as plain data. It can be drawn again without being run; it draws and saves nothing itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -24,8 +24,10 @@ class CheckResult:
     examples: tuple[str, ...]
     per_example: Mapping[str, Float[np.ndarray, " example"]]
     excluded: Mapping[str, str]  # id -> reason: count in = len(examples) + len(excluded)
-    settings: Facts
+    settings: Facts  # what was asked for, and nothing that was found
     seed: int
+    not_run: Mapping[str, str] = field(default_factory=dict)  # part of the check, or another fit -> why it is missing
+    facts: Facts = field(default_factory=dict)  # what was found and is no number: a method, a family, a text to show
 
     def find(self, name: str, **by: object) -> Measurement:
         """The one measurement of this name whose `by` holds these values."""

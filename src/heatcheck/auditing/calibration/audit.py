@@ -10,8 +10,8 @@ import numpy as np
 from heatcheck.auditing.battery import Plan, plan_audit
 from heatcheck.auditing.calibration import dial
 from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, draw_subject, draw_texts, draw_twin
-from heatcheck.auditing.calibration.truth import LOOKUP, Cell
-from heatcheck.auditing.verdict import make_card
+from heatcheck.auditing.calibration.truth import LINES, LOOKUP, Cell
+from heatcheck.auditing.lines import make_card
 from heatcheck.checks import CHECKS
 from heatcheck.engine import Facts, write_json
 from heatcheck.errors import NotSupported
@@ -130,7 +130,8 @@ def lines_of(plan: Plan) -> tuple[dict[str, Any], dict[str, CheckResult]]:
             "reason": line.reason,
             "numbers": [plain_measurement(m) for m in line.evidence[:SHOWN]],
         }
-        for line in (*card.lines, card.across)
+        for line in card.every_line
+        if line.name in LINES
     }
     return lines, results
 

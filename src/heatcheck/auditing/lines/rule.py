@@ -1,13 +1,12 @@
-"""The thresholds of all lines of the card, and the reasons that several share."""
+"""What a line of the card is, the thresholds of all of them, and the reasons that several share."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from heatcheck.results import CheckResult, Line, Measurement, State
+from heatcheck.results import CheckResult, Group, Line, Measurement, State, Undecided
 
-MORE_DATA = "more data would decide"
-CERTIFIED = "certified"
 MANY_TIMES = 100  # the texts there are: more is not worth a number
 REFIT = "heatcheck audit MODEL --refit"
 
@@ -39,6 +38,76 @@ class Found(NamedTuple):
     state: State
     reason: str
     sentence: str
+    undecided: Undecided = ""
+    route: str = ""
+    certified: bool = False
+    needs_refit: bool = False  # not run, and only models trained again would tell
+
+
+class LineRule(NamedTuple):
+    """A line of the card: what it asks, of which checks, and how it judges what they found."""
+
+    name: str
+    short: str  # as --fail-if names it
+    question: str
+    cannot_see: str
+    checks: tuple[str, ...]  # without which it is not run
+    judge: Callable[[Mapping[str, CheckResult], CardSettings], Line]
+    advice: Mapping[str | tuple[str, str], str]  # by state, or by state and route
+    group: Group = "card"
+    states: tuple[State, ...] = ("yes", "no", "unclear", "not run")
+    refusal: str = "{check} was refused: {reason}"  # how a check that could not be run is told
+    heading: str = ""  # of a line that stands apart: what it is about
+    preface: str = ""  # what to know before reading it
+
+    def line(self, found: Found, evidence: tuple[Measurement, ...], holds: str) -> Line:
+        """What was found, as a line."""
+        return Line(
+            self.name,
+            self.question,
+            found.state,
+            found.reason,
+            evidence,
+            holds,
+            found.sentence,
+            self.cannot_see if evidence or found.state != "not run" else "",
+            short=self.short,
+            group=self.group,
+            undecided=found.undecided,
+            route=found.route,
+            certified=found.certified,
+            needs_refit=found.needs_refit,
+            advice=self.advice.get((found.state, found.route), self.advice.get(found.state, "")),
+            check=self.checks[0],
+            heading=self.heading,
+            preface=self.preface,
+        )
+
+    def not_run(self, holds: str, what_would: str) -> Line:
+        """That nothing is known, and what would change that."""
+        return self.line(nothing_known(what_would), (), holds)._replace(cannot_see="")
+
+
+def nothing_known(
+    what_would: str, sentence: str = "Nothing is said about this.", *, needs_refit: bool = False
+) -> Found:
+    """That a check was not run, and the command that runs it."""
+    return Found("not run", what_would, sentence, undecided="not run", needs_refit=needs_refit)
+
+
+def cannot_be_asked(why: str, sentence: str) -> Found:
+    """That there is nothing to ask here, however much data there is."""
+    return Found("unclear", f"moot here: {why}", sentence, undecided="cannot be asked")
+
+
+def needs_more_data(why: str, sentence: str) -> Found:
+    """That these examples, or these seeds, do not decide."""
+    return Found("unclear", f"more data would decide: {why}", sentence, undecided="more data")
+
+
+def proved(state: State, proof: str, sentence: str, *, route: str) -> Found:
+    """That a proof decides, and no interval."""
+    return Found(state, f"certified: {proof}", sentence, route=route, certified=True)
 
 
 def lookup(result: CheckResult | None, name: str, **by: object) -> Measurement | None:
@@ -57,18 +126,15 @@ def present(*measurements: Measurement | None) -> tuple[Measurement, ...]:
 def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
     few = f"{n} text{'' if n == 1 else 's'}: too few to say anything"
-    return Found(
-        "unclear", f"{MORE_DATA}: at least {settings.texts} texts are needed (--set card.texts)", f"Only {few}."
-    )
+    return needs_more_data(f"at least {settings.texts} texts are needed (--set card.texts)", f"Only {few}.")
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
     """Nothing refitted may be decided by so few."""
     lost = len(check.settings.get("not_run", {}))
     failed = f" ({lost} fit{'' if lost == 1 else 's'} could not be made)" if lost else ""
-    return Found(
-        "unclear",
-        f"{MORE_DATA}: at least {settings.seeds} seeds are needed (--set {check.check}.seeds){failed}",
+    return needs_more_data(
+        f"at least {settings.seeds} seeds are needed (--set {check.check}.seeds){failed}",
         f"Only {n} seed{'' if n == 1 else 's'}: too few to tell chance from a difference.",
     )
 
@@ -109,8 +175,3 @@ def interval(m: Measurement) -> str:
         return f"{m.value:.2f} (no interval)"
     value, low, high = (f"{round(number, 2) + 0.0:.2f}" for number in (m.value, m.low, m.high))  # no minus before 0
     return f"{value} [{low}, {high}]"
-
-
-def not_run(name: str, question: str, holds: str, what_would: str) -> Line:
-    """A line of which nothing is known, and what would change that."""
-    return Line(name, question, "not run", what_would, (), holds, "Nothing is said about this.", "")
