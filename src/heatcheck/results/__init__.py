@@ -8,12 +8,14 @@ from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
 from heatcheck.results.line import Group, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
+from heatcheck.results.quantity import QUANTITIES, Quantity, find_quantity, register
 from heatcheck.results.study import Model, Row, StudyResult
 
 __all__ = [
     "ARRAYS",
     "AUDIT",
     "FORMAT",
+    "QUANTITIES",
     "Audit",
     "Card",
     "CheckResult",
@@ -23,15 +25,18 @@ __all__ = [
     "Looked",
     "Measurement",
     "Model",
+    "Quantity",
     "Row",
     "State",
     "StudyResult",
     "Undecided",
+    "find_quantity",
     "keep_audit",
     "keep_results",
     "kept_facts",
     "read_audit",
     "read_results",
+    "register",
     "results_from",
     "tagged",
     "untagged",
