@@ -16,7 +16,7 @@ from heatcheck.explainers.layers import Layers
 from heatcheck.explainers.probability import explained_labels
 from heatcheck.explainers.scores import OWN_ANSWER, Aim, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import HasLayers, Run, Site, Subject, require_layers
+from heatcheck.models import Run, Site, Subject, require_stack
 
 
 def explained_logit(run: Run, label: int | None = None) -> Float[Tensor, " example"]:
@@ -30,7 +30,7 @@ def explained_logit(run: Run, label: int | None = None) -> Float[Tensor, " examp
     return torch.where(lone, -logits[:, -1], own)
 
 
-def weigh_by_gradient(subject: HasLayers, batch: Batch, aim: Aim = OWN_ANSWER) -> tuple[Run, Layers]:
+def weigh_by_gradient(subject: Subject, batch: Batch, aim: Aim = OWN_ANSWER) -> tuple[Run, Layers]:
     """One pass there and back, and (∂y/∂A ⊙ A)⁺ of each layer, bottom to top, averaged over heads; y is a logit
     times the scale.
 
@@ -71,9 +71,7 @@ def relevance_row(weighted: Layers, run: Run) -> Float[Tensor, "example key"]:
     From the left only one row is carried along. The identity is the read-out token's own entry, dropped in the paper:
     [CLS] is no word. A decoder's last token is one, and keeps what came to it through attention.
     """
-    examples, _, tokens, _ = weighted.shape
-    start = torch.zeros(examples, 1, tokens, dtype=weighted.dtype, device=weighted.device)
-    start[torch.arange(examples), 0, run.row[:, 0]] = 1.0
+    start = run.readers(weighted.shape[-1]).to(weighted.dtype)[:, None]
     row = start
     for layer in reversed(weighted.unbind(1)):
         row = row + row @ layer
@@ -82,7 +80,7 @@ def relevance_row(weighted: Layers, run: Run) -> Float[Tensor, "example key"]:
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
     """The read-out's row for the label's logit."""
-    layered = require_layers(subject, "gradient-weighted rollout")
+    layered = require_stack(subject, "gradient-weighted rollout")
 
     def score(batch: Batch) -> Float[Tensor, "example token"]:
         run, weighted = weigh_by_gradient(layered, batch, aim)
