@@ -1,5 +1,7 @@
 """Which label a heatmap speaks for, by the name or the number that somebody gave it."""
 
+from numbers import Integral
+
 import torch
 
 from heatcheck.data import Example
@@ -7,7 +9,7 @@ from heatcheck.errors import BadInput
 from heatcheck.models import Subject
 
 
-def find_label(subject: Subject, target: str | int | None, example: Example) -> int | None:
+def find_label(subject: Subject, target: object, example: Example) -> int | None:
     """Its place among the labels; None: the predicted one. A name wins over a number.
 
     >>> from heatcheck.models import load
@@ -17,12 +19,12 @@ def find_label(subject: Subject, target: str | int | None, example: Example) -> 
     """
     if target is None:
         return None
-    if isinstance(target, bool) or not isinstance(target, str | int):
+    if isinstance(target, bool) or not isinstance(target, str | Integral):
         raise BadInput(f"target must be a label's name or its number, not {target!r}.")
     labels = _labels(subject, example)
     if target in labels:
         return labels.index(str(target))
-    number = int(target) if str(target).isdecimal() else -1
+    number = int(str(target)) if str(target).isdecimal() else -1
     if number not in range(len(labels)):
         named = ", ".join(f"{label} ({place})" for place, label in enumerate(labels))
         raise BadInput(f"{subject.id} has no label {target!r}: name one of {named}.")
