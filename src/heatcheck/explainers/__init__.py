@@ -40,6 +40,7 @@ __all__ = [
     "EXPLAINERS",
     "MAX_WORDS",
     "REMOVALS",
+    "Aim",
     "Explainer",
     "Explanation",
     "Readout",
