@@ -72,6 +72,7 @@ def test_what_may_be_left_out_may_not_be_anything():
         ("split", lambda: planned(split=3)),
         ("out", lambda: train(LISTS, out=3)),
         ("text_pair", lambda: explain(READER, "but dull", text_pair=3)),
+        ("target", lambda: explain(READER, "but dull", target=1.5)),
     ):
         with pytest.raises(BadInput, match=f"{named} must be"):
             call()
