@@ -14,8 +14,8 @@ anything does.
     python -m tests.goldens record A.json --src ../old/src             # this script, the code of another checkout
 
 Each part runs in a process and an empty folder of its own, with one thread and without a GPU; one that fails is
-recorded as `PART/error` and stops no other. Real corpora are looked for in HEATCHECK_DATA, else in ../shared/data; without them
-studies run on what is generated.
+recorded as `PART/error` and stops no other. Real corpora are looked for in HEATCHECK_DATA, else in ../shared/data;
+without them studies run on what is generated.
 
 A recording is flat: path -> number or text. Paths are canonical: when a class or a field moves, `results.py` alone is
 changed, so that the same finding keeps the same path. What a command prints as JSON and what a page says are recorded

@@ -137,16 +137,17 @@ def command_line() -> Flat:
     from .subjects import write_reviews
 
     write_reviews(Path("mine.jsonl"), 300)
+    Path("both").mkdir()
     control = "audit known:reader@planted_contrast"
     commands = {
         "train": "train mine.jsonl --encoder average --set epochs=2 --set hidden=6 --out mine --json",
-        "audit": "audit mine --data mine.jsonl --examples 40 --out first --figures csv --format html,md,json,csv --json",
-        "audit in words": f"{control} --examples 60 --out second",
+        "audit": "audit mine --data mine.jsonl --examples 40 --out one --format html,md,json,csv --figures csv --json",
+        "audit in words": f"{control} --examples 60 --out two",
         "audit by default": f"{control} --examples 30 --checks permutation --json",
         "fail-if": f"{control} --examples 30 --checks permutation --fail-if 'points=not run'",
-        "compare": "compare first second --out both.html --json",
-        "compare in words": "compare first second --out both.md",
-        "report": "report second --format html,md,json --out again --json",
+        "compare": "compare one two --out both/page.html --json",
+        "compare in words": "compare one two --out both/page.md",
+        "report": "report two --format html,md,json --out again --json",
         "explain": "explain mine 'a good film but so dull' --by attention,gradient,leave_one_out --json",
         "checks": "checks --json",
         "explainers": "explainers --json",
@@ -157,9 +158,9 @@ def command_line() -> Flat:
     found: Flat = {}
     for name, command in commands.items():
         found |= _under(name, _said(shlex.split(command)))
-    for folder in ("first", "second", "again"):
+    for folder in ("one", "two", "again", "both"):
         found |= _under(f"written/{folder}", of_folder(Path(folder)))
-    return found | _under("written", {n: v for n, v in of_folder(Path()).items() if n.startswith("both.")})
+    return found
 
 
 def _trained(name: str, data: Path, model: dict[str, Any], **choices: Any) -> Flat:

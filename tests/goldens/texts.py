@@ -34,7 +34,7 @@ def _places() -> tuple[tuple[str, str], ...]:
     here = {str(Path.cwd()): "HERE", str(Path.cwd().resolve()): "HERE"}
     if data := os.environ.get("HEATCHECK_DATA"):
         here[data] = "DATA"
-    versions = {version(package): f"VERSION-{package}" for package in ("torch",)} | {
+    versions = {version(package): f"VERSION-{package}" for package in ("heatcheck", "torch")} | {
         platform.python_version(): "PYTHON"
     }
     return tuple(sorted((here | versions).items(), key=lambda pair: -len(pair[0])))
