@@ -21,7 +21,7 @@ class Difference(NamedTuple):
     @property
     def group(self) -> str:
         """The first parts of the path, enough to tell where something happened."""
-        return "/".join(self.path.split("/")[:3])
+        return "/".join(self.path.split("/")[:4])
 
 
 def differences(old: Mapping[str, Value], new: Mapping[str, Value]) -> Iterator[Difference]:

@@ -34,7 +34,7 @@ STUDIES = (
 NARROWED: dict[str, dict[str, Any]] = {
     "jain2019": {"tasks": ("sst", "babi_1"), "encoders": ("lstm", "average"), "attentions": ("tanh",), "examples": 20},
     "pruthi2020": {"tasks": ("sst_wiki",)},
-    "serrano2019": {"tasks": ("imdb_small",), "encoders": ("none", "lstm"), "examples": 12},
+    "serrano2019": {"tasks": ("imdb_small",), "encoders": ("none", "gru"), "examples": 12},
     "wiegreffe2019": {"tasks": ("sst",)},
 }
 QUIET: dict[str, Any] = {"progress": False, "device": "cpu"}
