@@ -3,10 +3,6 @@
 import json
 from pathlib import Path
 
-import torch
-from tests.tiny_transformers import CONFIGS, tokenizer
-from transformers import AutoModelForSequenceClassification
-
 GOOD, BAD = ("good", "great", "fine"), ("bad", "dull", "not")
 FILLING = ("film", "the", "a", "movie", "was", "is", "very", "ok", "but", "so")
 SHARP = 4.0  # weights that start small leave attention uniform
@@ -14,6 +10,10 @@ SHARP = 4.0  # weights that start small leave attention uniform
 
 def write_bert(folder: Path) -> str:
     """A random BERT of three layers, as `save_pretrained` leaves it; its name for heatcheck."""
+    import torch
+    from tests.tiny_transformers import CONFIGS, tokenizer
+    from transformers import AutoModelForSequenceClassification
+
     config = CONFIGS["bert"]()
     config.num_labels = 2
     torch.manual_seed(0)
