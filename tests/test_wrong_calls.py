@@ -72,6 +72,9 @@ def test_what_may_be_left_out_may_not_be_anything():
         ("split", lambda: planned(split=3)),
         ("out", lambda: train(LISTS, out=3)),
         ("text_pair", lambda: explain(READER, "but dull", text_pair=3)),
+        ("text_column", lambda: unwrap(hc.load_task)(LISTS, text_column=1.5)),
+        ("learning_rate", lambda: train("planted_keyword", learning_rate=10**400)),
+        ("permutation.epsilon", lambda: planned(settings={"permutation.epsilon": 10**400})),
     ):
         with pytest.raises(BadInput, match=f"{named} must be"):
             call()
@@ -85,6 +88,10 @@ def test_an_empty_text_has_no_heatmap(text):
 
 def test_numbers_of_numpy_are_numbers():
     expect("a whole number", seed=np.int64(3))
+
+
+def test_a_sentence_is_one_line_whatever_it_quotes():
+    assert str(BadInput("none of its ids (first\nsecond) is an id.")) == "none of its ids (first second) is an id."
 
 
 def test_more_than_could_ever_be_done():

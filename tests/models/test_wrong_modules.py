@@ -97,6 +97,9 @@ def test_no_module_or_no_tokenizer():
     for labels in (3, ["same", "same"], [["a"], "b"]):
         with pytest.raises(BadInput, match="labels"):
             wrap(Tiny(), lengths, labels=labels)
+    for named in ("attention", "embedding", "mask", "name", "output", "padding", "row", "sample"):
+        with pytest.raises(BadInput, match=f"{named} must be"):
+            wrap(Tiny(), lengths, **{named: 1.5})
 
 
 def test_a_module_that_mixes_texts():

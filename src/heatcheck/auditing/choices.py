@@ -61,7 +61,7 @@ def _like(settings: Any, field: str, key: str, value: Any) -> Any:
         if isinstance(old, bool):  # bool("false") is True
             return {"true": True, "false": False}[str(value).lower()]
         return type(old)(value)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         wanted = "a comma-separated list" if isinstance(old, tuple) else f"a {type(old).__name__}"
         raise BadInput(f"{key} must be {wanted}, such as {old!r}, not {value!r}.") from None
 

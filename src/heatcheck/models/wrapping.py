@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from heatcheck.data import Example, Vocabulary
 from heatcheck.data.vocabulary import PAD
+from heatcheck.engine import expect_if_given, expect_names
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.models.arguments import first_tensor
 from heatcheck.models.found_attention import Said, find_attention
@@ -74,6 +75,10 @@ def wrap(
     Tiny(attention: '' (softmax: example key 1); embedding: 'embed'; row: 0; no padding; labels: bad, good)
     """
     _check_given(module, tokenizer, labels)
+    expect_if_given("a text", embedding=embedding, mask=mask, name=name)
+    expect_if_given("a whole number", padding=padding)
+    expect_names(sample=sample, attention=() if attention is None else attention)
+    _check_choices(output, row)
     name = name or type(module).__name__
     _require_whole_precision(module, name)
     module.eval()
@@ -113,6 +118,13 @@ def _check_given(module: Any, tokenizer: Any, labels: Any) -> None:
         raise BadInput(f"labels must be a list of names in the order of the logits, not {labels!r}.")
     if len(set(labels)) < len(labels):
         raise BadInput(f"labels must differ, and {', '.join(labels)} do not.")
+
+
+def _check_choices(output: Any, row: Any) -> None:
+    if output is not None and not callable(output):
+        raise BadInput(f"output must be a function from what the module returns to logits, not {output!r}.")
+    if row is not None and row not in ("first", "last") and (not isinstance(row, int) or isinstance(row, bool)):
+        raise BadInput(f"row must be 'first', 'last' or the number of a query, not {row!r}.")
 
 
 def _require_whole_precision(module: nn.Module, name: str) -> None:
