@@ -99,3 +99,10 @@ def test_more_than_could_ever_be_done():
         TrainingSettings(epochs=99_999_999_999_999_999_999)
     with pytest.raises(BadInput, match=r"permutation\.draws must be at most 1,000,000"):
         PermutationSettings(draws=10**12)
+    for wrong in ("99999999999999999999", "nan", "inf", "-1"):
+        for key in ("card.points", "card.texts"):
+            with pytest.raises(BadInput, match=key):
+                planned(settings={key: wrong})
+    for key, wrong in (("seed_variance.seeds", 10**20), ("agreement.level", "nan"), ("erasure.sizes", [1, 10**20])):
+        with pytest.raises(BadInput, match=f"{key} must lie between -1,000,000 and 1,000,000"):
+            planned(checks="all", refit=True, settings={key: wrong})
