@@ -443,8 +443,9 @@ LASTS: tuple[Callable[[Any], Any], ...] = (
     lambda z: z + torch.rand(1), lambda z: z.long(), lambda _: "x",
 )  # fmt: skip
 TOKENIZERS: tuple[Any, ...] = (
-    _raises, lambda _: None, lambda _: [9], lambda _: [-1], lambda _: [], lambda _: [object()], lambda _: ["a"],
-    lambda _: [(1, 99)], lambda _: [1.5], lambda _: HUGE, lambda _: [HUGE], 3, "tokenizer",
+    _raises, lambda _: None, lambda _: [9] * 3, lambda _: [-1] * 3, lambda _: [], lambda _: [object()] * 3,
+    lambda _: ["a"] * 3, lambda _: [(1, 99)], lambda _: [(1, 0, 1)], lambda _: [1.5] * 3, lambda _: HUGE,
+    lambda _: [HUGE] * 3, lambda _: [[1]] * 3, lambda _: {1: 2}, 3, "tokenizer",
 )  # fmt: skip
 
 

@@ -86,6 +86,16 @@ def test_an_empty_text_has_no_heatmap(text):
         hc.explain(READER, text)
 
 
+def test_paths_that_no_file_can_have(tmp_path):
+    for wrong in ("\ud800", "a\0b"):
+        with pytest.raises(BadInput, match="name must be a path"):
+            load(wrong)
+    found = hc.audit(READER, "planted_contrast", checks=["permutation"], examples=3)
+    for folder in ("", tmp_path):
+        with pytest.raises(BadInput, match="is a folder: name the file to write"):
+            write_report(found, folder)
+
+
 def test_numbers_of_numpy_are_numbers():
     expect("a whole number", seed=np.int64(3))
 
