@@ -18,6 +18,8 @@ demo: $(VENV)/.installed
 # One thread a worker: the models of the suite are small, and two processes with two threads each fight. Three workers on
 # two cores: some tests wait for other processes. Work is stolen, not dealt: what a file sets up is set up once or twice.
 # What is compiled is kept, whatever the environment says: each worker imports all tests, which takes 10 s longer else.
+# Tests of the real corpora look for them where HEATCHECK_DATA says, else in ../shared/data, else they are skipped.
+test: export HEATCHECK_DATA ?= $(realpath ../shared/data)
 test: $(VENV)/.installed browser
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist worksteal
 

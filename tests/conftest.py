@@ -1,7 +1,6 @@
 """What several rooms' tests share: where the real data is, and types that are checked without waiting for it."""
 
 import gc
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +8,10 @@ import hypothesis
 import jaxtyping
 import pytest
 
+import real_data
 import typed_calls
 from browser import chromium, lent
+from made_up_corpora import write_corpora
 
 # How long one example takes is the machine's business, and it may have much else to do.
 hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
@@ -34,17 +35,37 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+@pytest.fixture(scope="session", autouse=True)
+def _no_data_folder_is_given() -> Iterator[None]:
+    """Neither to a test nor to what is set up for several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(real_data.VARIABLE, raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The real corpora beside the project; a test that needs one is skipped without them, but never in CI."""
-    if not (SHARED / "sst.jsonl.gz").is_file():
-        if os.environ.get("CI"):
-            pytest.fail("../shared/data is not beside the checkout")
-        pytest.skip("needs the real corpora in ../shared/data")
-    return SHARED
+def real_corpora() -> Path:
+    """The folder of the real corpora, for what is told of them."""
+    return real_data.corpora()
+
+
+@pytest.fixture(scope="session")
+def published_tables() -> Path:
+    """The folder of the published tables, beside the real corpora."""
+    return real_data.published_tables()
+
+
+@pytest.fixture(scope="session")
+def made_up_corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of small corpora in the real ones' formats, for what a model or a study does with a corpus."""
+    return write_corpora(tmp_path_factory.mktemp("made_up"))
+
+
+@pytest.fixture(scope="session")
+def some_corpora(request: pytest.FixtureRequest) -> Path:
+    """The real corpora where they are, else made-up ones: for what holds of any rows, and is best seen on many."""
+    found: Path = request.getfixturevalue("real_corpora" if real_data.corpora_are_expected() else "made_up_corpora")
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -62,9 +83,8 @@ def browser(_chromium) -> Iterator:
 
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test writes by default (heatcheck-out) lands in its own folder, and no data folder is given."""
+    """What a test writes by default (heatcheck-out) lands in its own folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HEATCHECK_DATA", raising=False)
 
 
 # Before anything imports heatcheck, whose modules the import hook of jaxtyping (pyproject.toml) decorates with this.

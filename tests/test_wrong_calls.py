@@ -75,6 +75,7 @@ def test_what_may_be_left_out_may_not_be_anything():
         ("text_column", lambda: unwrap(hc.load_task)(LISTS, text_column=1.5)),
         ("learning_rate", lambda: train("planted_keyword", learning_rate=10**400)),
         ("permutation.epsilon", lambda: planned(settings={"permutation.epsilon": 10**400})),
+        ("target", lambda: explain(READER, "but dull", target=1.5)),
     ):
         with pytest.raises(BadInput, match=f"{named} must be"):
             call()

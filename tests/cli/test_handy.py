@@ -7,11 +7,13 @@ import pytest
 from heatcheck.auditing import Card, Line
 from heatcheck.auditing.line import would_decide
 from heatcheck.checks import Measurement
-from heatcheck.cli import fail_if, show
+from heatcheck.cli import fail_if, show, show_study
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats
+from heatcheck.engine import Job, Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import find_explainer
+from heatcheck.training import TrainingSettings, bar
 
 
 class Audited:
@@ -67,6 +69,22 @@ def test_shap_is_found():
     assert find_explainer("shap").name == "shapley_sampling"
     with pytest.raises(UnknownName, match=r"did you mean 'counterfactual'"):
         find_explainer("counter")
+
+
+def test_training_in_a_log_says_a_line_now_and_then(capsys, monkeypatch):
+    for seconds, said in ((30.0, ""), (0.0, "heatcheck: training, epoch 2/4, 38% done, loss 0.250\n")):
+        monkeypatch.setattr(bar, "LINES", seconds)
+        with bar.Bar(TrainingSettings(epochs=4), 100, shown=True) as shown:
+            shown.watch(1, 50, 0.25)
+        assert capsys.readouterr().err == said
+
+
+def test_a_study_in_a_log_says_a_line_now_and_then(capsys, monkeypatch):
+    monkeypatch.setattr(show_study, "LINES", 0.0)
+    done = Outcome(Job("j", "lstm on sst", (), {}), "done", None)
+    with show_study.models(shown=True) as watch:
+        watch(done, 3, 12)
+    assert "heatcheck: 3 of 12 models done\n" in capsys.readouterr().err
 
 
 def test_figures_in_several_formats():

@@ -1,4 +1,4 @@
-"""Real rows, put back into the original's format and imported, are the same rows again; and the tasks read them."""
+"""Rows, put back into the original's format and imported, are the same rows again; and the tasks read them."""
 
 import gzip
 import json
@@ -114,12 +114,12 @@ REAL = {
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_rows_come_back(name, shared_data, tmp_path):
+def test_rows_come_back(name, some_corpora, tmp_path):
     original, file, tasks = REAL[name]
     (tmp_path / "theirs").mkdir()
-    found = import_task(name, write(original(shared_data), tmp_path / "original"), out=tmp_path)
+    found = import_task(name, write(original(some_corpora), tmp_path / "original"), out=tmp_path)
     wanted = [
-        {**row, "title": row["title"] or ""} if name == "ag_news" else row for row in shared_rows(shared_data, file)
+        {**row, "title": row["title"] or ""} if name == "ag_news" else row for row in shared_rows(some_corpora, file)
     ]
     assert sorted(rows_in(found.file), key=lambda row: row["id"]) == sorted(wanted, key=lambda row: row["id"])
     assert found.read == len(wanted) + sum(found.excluded.values())
@@ -132,8 +132,8 @@ def test_real_rows_come_back(name, shared_data, tmp_path):
             assert {e.id: e for e in ours[split]} == {e.id: e for e in theirs[split]} != {}
 
 
-def test_real_questions_come_back(shared_data, tmp_path):
-    rows = shared_rows(shared_data, "cnn_qa_sample")
+def test_questions_come_back(some_corpora, tmp_path):
+    rows = shared_rows(some_corpora, "cnn_qa_sample")
     folders = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
     files = {
         f"cnn/questions/{folder}/{split}{row['id'].removeprefix('cnn-')}.question": "\n\n".join(

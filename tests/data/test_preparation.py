@@ -161,9 +161,9 @@ def test_names():
 
 
 @pytest.mark.parametrize("name", PREPARED)
-def test_prepared_tasks_lose_nothing_silently(shared_data, name):
+def test_prepared_tasks_lose_nothing_silently(some_corpora, name):
     task, preparation = name_parts(name)
-    plain, prepared = load(task, shared_data), load(name, shared_data)
+    plain, prepared = load(task, some_corpora), load(name, some_corpora)
     assert prepared.name == name
     assert prepared.reference.startswith(f"{name}@")
     whole = {e.id for split in plain.splits.values() for e in split}
@@ -180,9 +180,9 @@ def by_label(corpus: Corpus, split: str) -> list[int]:
     return [counts[label] for label in range(len(corpus.labels))]
 
 
-def test_sst_has_the_published_sizes(shared_data):
+def test_sst_has_the_published_sizes(real_corpora):
     """Table 1 of the paper, exactly: 3034/3321 and 863/862 sentences of 6 to 47 words, 18.7 on average."""
-    corpus = load("sst:jw-paper", shared_data)
+    corpus = load("sst:jw-paper", real_corpora)
     assert by_label(corpus, "train") == [3034, 3321]
     assert by_label(corpus, "test") == [863, 862]
     lengths = [len(e.words) for e in corpus["train"]]
@@ -190,23 +190,23 @@ def test_sst_has_the_published_sizes(shared_data):
     assert sum(lengths) / len(lengths) == pytest.approx(18.704, abs=0.001)
 
 
-def test_babi_has_the_published_sizes(shared_data):
+def test_babi_has_the_published_sizes(real_corpora):
     """Lengths of the paper's files, and the vocabulary that the released code printed (with its four marks)."""
-    lengths = [len(e.words) for e in load("babi_1:jw-paper", shared_data)["train"]]
+    lengths = [len(e.words) for e in load("babi_1:jw-paper", real_corpora)["train"]]
     assert len(lengths) == 10_000
     assert (min(lengths), max(lengths), sum(lengths) / 10_000) == (11, 67, pytest.approx(36.198, abs=0.001))
-    release = load("babi_1:jw-release", shared_data)
+    release = load("babi_1:jw-release", real_corpora)
     words = {word for e in release["train"] for word in f"{e.text} {e.text_pair}".split(" ")}
     assert len(words) + 4 == 24
 
 
-def test_ag_news_loses_what_the_original_loses(shared_data):
-    corpus = load("ag_news:jw-paper", shared_data)
+def test_ag_news_loses_what_the_original_loses(real_corpora):
+    corpus = load("ag_news:jw-paper", real_corpora)
     assert by_label(corpus, "test") == [1900, 1898]
 
 
-def test_20news_is_near_the_published_sizes(shared_data):
+def test_20news_is_near_the_published_sizes(real_corpora):
     """716/710 and 171/183 in the paper; another tokenizer, and a split by hash."""
-    corpus = load("20news_sports:jw-paper", shared_data)
+    corpus = load("20news_sports:jw-paper", real_corpora)
     assert by_label(corpus, "train") == pytest.approx([716, 710], rel=0.05)
     assert by_label(corpus, "test") == pytest.approx([171, 183], rel=0.1)

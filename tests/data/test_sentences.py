@@ -48,10 +48,10 @@ def test_every_word_is_in_one_sentence_and_every_sentence_has_a_word(words):
     assert not numbers or numbers[0] == 0
 
 
-def test_sentences_of_eraser_are_found(shared_data):
+def test_sentences_of_eraser_are_found(real_corpora):
     """Their own cuts as the measure: most of ours are theirs, and most of theirs are ours."""
     both = ours = theirs = 0
-    with gzip.open(shared_data / "eraser_movies.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(real_corpora / "eraser_movies.jsonl.gz", "rt", encoding="utf-8") as lines:
         for _, line in zip(range(60), lines, strict=False):
             row = json.loads(line)
             numbers = sentence_of(row["text"].split(" "))

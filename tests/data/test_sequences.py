@@ -93,8 +93,8 @@ def test_a_corpus_is_kept_with_its_alignments(tmp_path):
     assert read_corpus(tmp_path / keep_corpus(corpus, tmp_path)) == corpus
 
 
-def test_multi30k_is_read_with_its_alignments(shared_data, tmp_path):
-    rows = rows_of(shared_data / "multi30k_pruthi_align.jsonl.gz")
+def test_multi30k_is_read_with_its_alignments(real_corpora, tmp_path):
+    rows = rows_of(real_corpora / "multi30k_pruthi_align.jsonl.gz")
     assert Counter(row["split"] for row in rows) == TASKS["multi30k"].sizes
     words = sum(len(row["tgt"].split(" ")) for row in rows)
     assert abs(sum(len(row["align"]) for row in rows) / words - 0.97) < 0.01, "as many links a word as the spec counts"
@@ -123,8 +123,8 @@ def test_alignments_made_by_hand_are_turned_round(tmp_path):
         load_task("gold_en_de", data_dir=folder)
 
 
-def test_alignments_made_by_hand_are_all_there(shared_data):
-    corpus = load_task("gold_en_de", data_dir=shared_data, trainable=False)
+def test_alignments_made_by_hand_are_all_there(real_corpora):
+    corpus = load_task("gold_en_de", data_dir=real_corpora, trainable=False)
     assert len(corpus["test"]) == TASKS["gold_en_de"].sizes["test"]
     assert sum(len(example.alignment) for example in corpus["test"]) == 1232
 

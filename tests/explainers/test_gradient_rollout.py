@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from heatcheck.explainers.gradient_rollout import gradient_rollout, predicted_logit, weigh_by_gradient
+from heatcheck.explainers.gradient_rollout import explained_logit, gradient_rollout, weigh_by_gradient
 from heatcheck.models import differentiate
 from tiny_transformers import EXAMPLES, make
 
@@ -43,7 +43,7 @@ def test_the_formula_written_out(family):
 def test_in_the_last_layer_only_the_read_out_s_row_matters(family):
     subject = ALL[family]
     batch = subject.encode(EXAMPLES)
-    slopes = differentiate(subject, batch, subject.sites, predicted_logit)
+    slopes = differentiate(subject, batch, subject.sites, explained_logit)
     run, weighted = weigh_by_gradient(subject, batch)
     for place, row in enumerate(run.row[:, 0].tolist()):
         others = torch.arange(batch.valid.shape[1]) != row

@@ -14,7 +14,7 @@ from heatcheck.models import Run
 from subjects import SUBJECTS
 
 TEXT = "the plot is a bit thin but the acting is very good indeed"
-OF_PROBABILITY = [name for name, explainer in EXPLAINERS.items() if explainer.at_scale is not None]
+OF_PROBABILITY = [name for name, explainer in EXPLAINERS.items() if explainer.scaled]
 
 
 def hotter(factor, name="lstm"):

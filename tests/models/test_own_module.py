@@ -393,7 +393,7 @@ def test_the_row_behind_the_decision_is_found_or_asked_for():
     assert shared("multi_head").settings.row == 0
     assert shared("dot_product").settings.row == -1
     assert made("dot_product", row="first").settings.row == 0
-    with pytest.raises(BadInput, match=r"depends on 5 of 5 queries at .*say which"):
+    with pytest.raises(BadInput, match=r"depends on 5 of 5 queries at .*say row='mean' where it pools"):
         made("merged", row=None)
     third = made("multi_head", output=lambda out: out)
     assert third.settings.row == 0
@@ -406,7 +406,9 @@ def test_which_mask_it_is_is_found_out():
         def forward(self, ids, padding=None):
             return super().forward(ids) + 0 * padding.sum()
 
-    with pytest.raises(BadInput, match=r"no padding mask under 'padding' does for Deaf .*leave mask out"):
+    with pytest.raises(
+        BadInput, match=r"Deaf gives a padded text another answer .*-inf before the softmax. Or leave mask out"
+    ):
         hc.wrap(Deaf(), VOCABULARY, mask="padding")
 
 

@@ -120,6 +120,13 @@ def test_where_there_is_no_mechanical_floor_table_and_figure_say_so():
     assert ["There is no mechanical floor" in caption for caption in captions] == [False, True]
 
 
+def test_figures_in_several_formats_at_once(tmp_path):
+    audit = audits.full(20)
+    listed, joined = (write_figures(audit, tmp_path, suffix=suffix) for suffix in (["svg", "csv"], "svg, csv"))
+    assert listed == joined
+    assert {path.suffix for path in joined} == {".svg", ".csv"}
+
+
 def test_unknown_formats_are_named(tmp_path):
     with pytest.raises(UnknownName, match="table format 'xlsx'"):
         write_tables(audits.full(2), tmp_path, suffix="xlsx")

@@ -2,7 +2,6 @@
 
 import csv
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,16 +15,17 @@ SMALL = replace(QUICK, tasks=("sst",), encoders=("average",), attentions=("tanh"
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory):
-    shared = Path(__file__).parents[3] / "shared" / "data"
-    if not shared.is_dir():
-        pytest.skip("needs the real corpora in ../shared/data")
+def quick(tmp_path_factory, made_up_corpora):
     folder = tmp_path_factory.mktemp("study")
     states = []
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        found = run(SMALL, folder, data_dir=shared, device="cpu", progress=lambda o, *_: states.append(o.state))
-        again = run(SMALL, folder, data_dir=shared, device="cpu", progress=lambda o, *_: states.append(o.state))
+        found = run(
+            SMALL, folder, data_dir=made_up_corpora, device="cpu", progress=lambda o, *_: states.append(o.state)
+        )
+        again = run(
+            SMALL, folder, data_dir=made_up_corpora, device="cpu", progress=lambda o, *_: states.append(o.state)
+        )
     return found, again, states
 
 
@@ -101,17 +101,15 @@ def test_heatmaps_and_values_for_the_page(quick):
     assert {len(values) for values in model.examples.values()} == {20}
 
 
-def test_the_table_of_published_numbers_is_the_reference():
-    reference = Path(__file__).parents[3] / "shared" / "reference" / "jw_paper_table2.csv"
-    if not reference.is_file():
-        pytest.skip("needs ../shared/reference")
+def test_the_table_of_published_numbers_is_the_reference(published_tables):
+    reference = (published_tables / "jw_paper_table2.csv").read_text()
     ours = {
         (row["task"], row["encoder"], row["class"]): row
         for row in read_published("jain2019")
         if row["quantity"] == "tau:attention|gradient"
     }
     checked = 0
-    for row in csv.DictReader(reference.read_text().splitlines()):
+    for row in csv.DictReader(reference.splitlines()):
         if row["dataset"] == "sst" and row["experiment"] == "attention_vs_gradient":
             mine = ours["sst", {"BiLSTM": "lstm", "Average": "average"}[row["encoder"]], row["class"]]
             assert float(mine["paper"]) == pytest.approx(float(row["repo_paper_run_mean"]), abs=1e-4)

@@ -27,17 +27,22 @@ SMALL = replace(study.QUICK, tasks=("sst_wiki",))
 
 
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory, shared_data):
+def smoke(tmp_path_factory, made_up_corpora):
     """`heatcheck reproduce pruthi2020 --quick` of one task: its folder, and what it says as JSON."""
     return smoke_run(
-        "pruthi2020", tmp_path_factory.mktemp("smoke") / "study", "--tasks", "sst_wiki", "--data-dir", str(shared_data)
+        "pruthi2020",
+        tmp_path_factory.mktemp("smoke") / "study",
+        "--tasks",
+        "sst_wiki",
+        "--data-dir",
+        str(made_up_corpora),
     )
 
 
 @pytest.fixture(scope="module")
-def redrawn(smoke, tmp_path_factory, shared_data):
+def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), shared_data)
+    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -139,7 +144,7 @@ def test_in_short(redrawn):
     assert deception_in_short([]) == ""
 
 
-def test_a_fit_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, shared_data, monkeypatch):
+def test_a_fit_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, made_up_corpora, monkeypatch):
     shutil.copytree(smoke[0] / "fits", tmp_path / "fits")
     for config in (tmp_path / "fits").glob("*/config.json"):
         recipe = json.loads(config.read_text())["recipe"]
@@ -152,7 +157,7 @@ def test_a_fit_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, shar
         raise BadInput("no memory left")
 
     monkeypatch.setattr(cells, "fit_job", no_memory)
-    found = study.run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=shared_data, device="cpu")
+    found = study.run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=made_up_corpora, device="cpu")
     assert found.failed["wiki_only, embedding, seed 1"] == "its base: no memory left"
     reason = found.failed["sst_wiki, embedding: deceptive model at λ = 1, seed 1"]
     assert "no memory left" in reason

@@ -23,7 +23,7 @@ SMALL = replace(study.QUICK, tasks=("imdb_small",), encoders=("none",))
 
 
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory, shared_data):
+def smoke(tmp_path_factory, made_up_corpora):
     """`heatcheck reproduce serrano2019 --quick` of one task and encoder: its folder, and what it says as JSON."""
     return smoke_run(
         "serrano2019",
@@ -33,15 +33,15 @@ def smoke(tmp_path_factory, shared_data):
         "--encoders",
         "none",
         "--data-dir",
-        str(shared_data),
+        str(made_up_corpora),
     )
 
 
 @pytest.fixture(scope="module")
-def redrawn(smoke, tmp_path_factory, shared_data):
+def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
     found, states, elsewhere = drawn_elsewhere(
-        study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), shared_data
+        study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
     )
     assert states == ["reused", "reused"]
     return found, elsewhere

@@ -23,12 +23,12 @@ SMALL = replace(QUICK, tasks=("synthetic",), texts=40)
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory, shared_data):
+def ran(tmp_path_factory, made_up_corpora):
     folder = tmp_path_factory.mktemp("sun")
     told = []
     settings = replace(QUICK, texts=150)
     found = STUDIES["sun2020"].run(
-        settings, folder, data_dir=shared_data, device="cpu", progress=lambda o, *_: told.append(o)
+        settings, folder, data_dir=made_up_corpora, device="cpu", progress=lambda o, *_: told.append(o)
     )
     return found, told, folder, settings
 
@@ -51,10 +51,10 @@ def test_a_run_has_every_number_of_every_model(ran):
     assert "412 positive, 265 negative, 1,384 neutral" in found.tasks["sst"]["differs"]
 
 
-def test_what_is_there_is_not_trained_again(ran, shared_data):
+def test_what_is_there_is_not_trained_again(ran, made_up_corpora):
     found, _, folder, settings = ran
     told = []
-    again = study.run(settings, folder, data_dir=shared_data, progress=lambda o, *_: told.append(o.state))
+    again = study.run(settings, folder, data_dir=made_up_corpora, progress=lambda o, *_: told.append(o.state))
     assert told == ["reused"] * 8
     assert again.rows == found.rows
     kept = next((folder / "results").glob("synthetic-10-seed-1-*"))
@@ -64,7 +64,7 @@ def test_what_is_there_is_not_trained_again(ran, shared_data):
     assert facts["numbers"]["auc:polar"] == auc
     (kept / study.FOUND).write_text("{}")
     with pytest.raises(BrokenFolder, match="delete it"):
-        study.run(settings, folder, data_dir=shared_data)
+        study.run(settings, folder, data_dir=made_up_corpora)
     (kept / study.FOUND).write_text(json.dumps(facts))
 
 

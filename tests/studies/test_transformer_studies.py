@@ -20,7 +20,7 @@ LAYERS = 2
 
 @pytest.fixture(scope="module")
 def runs(
-    tmp_path_factory: pytest.TempPathFactory, shared_data: Path
+    tmp_path_factory: pytest.TempPathFactory, made_up_corpora: Path
 ) -> Iterator[dict[str, tuple[StudyResult, list[Outcome]]]]:
     folder = tmp_path_factory.mktemp("studies")
     settings = replace(QUICK, seeds=1, texts=32, examples=6)
@@ -30,7 +30,7 @@ def runs(
         result = STUDIES[name].run(
             settings,
             folder,
-            data_dir=shared_data,
+            data_dir=made_up_corpora,
             device="cpu",
             progress=lambda outcome, *_, told=told: told.append(outcome),
         )

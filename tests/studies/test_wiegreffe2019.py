@@ -5,7 +5,6 @@ import importlib
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,17 +28,22 @@ SMALL = replace(study.QUICK, tasks=("sst",))
 
 
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory, shared_data):
+def smoke(tmp_path_factory, made_up_corpora):
     """`heatcheck reproduce wiegreffe2019 --quick` of one task: its folder, and what it says as JSON."""
     return smoke_run(
-        "wiegreffe2019", tmp_path_factory.mktemp("smoke") / "study", "--tasks", "sst", "--data-dir", str(shared_data)
+        "wiegreffe2019",
+        tmp_path_factory.mktemp("smoke") / "study",
+        "--tasks",
+        "sst",
+        "--data-dir",
+        str(made_up_corpora),
     )
 
 
 @pytest.fixture(scope="module")
-def redrawn(smoke, tmp_path_factory, shared_data):
+def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), shared_data)
+    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -106,7 +110,7 @@ def test_what_is_drawn_of_a_model(redrawn):
         assert point["jsd_low"] <= point["jsd"] <= point["jsd_high"]
 
 
-def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, shared_data, monkeypatch):
+def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, made_up_corpora, monkeypatch):
     folder = tmp_path / "study"
     shutil.copytree(smoke[0] / "fits", folder / "fits")
     broken = []
@@ -129,7 +133,7 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, share
 
     monkeypatch.setattr(cells, "fit_job", no_memory)
     monkeypatch.setattr(engine, "map", counted)
-    found = study.run(SMALL, folder, data_dir=shared_data, device="cpu")
+    found = study.run(SMALL, folder, data_dir=made_up_corpora, device="cpu")
     ((name, reason),) = found.failed.items()
     assert name.startswith("sst: ")
     assert "adversary at λ = 0.001" in name
@@ -145,13 +149,13 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, share
     assert len(fits) == 1 + 2 * 2 + 1 + 2 + 4 * 2, "another seed, uniform and last, imitator, adversaries, guides"
 
 
-def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, shared_data, monkeypatch):
+def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, made_up_corpora, monkeypatch):
     def no_memory(*_):
         raise BadInput("no memory left")
 
     monkeypatch.setattr(cells, "fit_job", no_memory)
     with pytest.raises(BadInput, match="no model could be measured; the first: its base: no memory left"):
-        study.run(SMALL, tmp_path, data_dir=shared_data, device="cpu")
+        study.run(SMALL, tmp_path, data_dir=made_up_corpora, device="cpu")
 
 
 def planned(task, **changes):
@@ -288,17 +292,16 @@ def test_results_come_back_as_they_were(tmp_path):
         read_results(tmp_path)
 
 
-def test_the_table_of_published_numbers_is_the_reference_and_says_that_it_is_from_memory():
+def test_the_table_of_published_numbers_says_that_it_is_from_memory():
     published = read_published("wiegreffe2019")
     assert all("from memory" in row["source"] for row in published)
     assert {DATA[task][0] for task in study.TASKS if task != "babi_1"} <= {row["task"] for row in published}
-    reference = Path(__file__).parents[3] / "shared" / "reference" / "wp_paper_tables.csv"
-    if not reference.is_file():
-        pytest.skip("needs ../shared/reference")
-    ours = {(row["task"], row["quantity"]): float(row["paper"]) for row in published}
-    theirs = {
-        (r["table"], r["dataset"], r["item"]): r["value"] for r in csv.DictReader(reference.read_text().splitlines())
-    }
+
+
+def test_the_table_of_published_numbers_is_the_reference(published_tables):
+    reference = (published_tables / "wp_paper_tables.csv").read_text()
+    ours = {(row["task"], row["quantity"]): float(row["paper"]) for row in read_published("wiegreffe2019")}
+    theirs = {(r["table"], r["dataset"], r["item"]): r["value"] for r in csv.DictReader(reference.splitlines())}
     for quantity, item in (
         ("f1:uniform", ("W&P Table 2", "sst", "W&P uniform attention")),
         ("guide_f1:adversary", ("W&P Table 3", "sst", "ADVERSARY (lambda=0.001)")),

@@ -32,9 +32,11 @@ from heatcheck.models import (
     Subject,
     in_units,
     load,
+    name_of,
     name_units,
     require_one_decision,
     require_subject,
+    shown_names,
     with_labels,
 )
 from heatcheck.training import STORE, pick_device, predict
@@ -258,20 +260,22 @@ def plan_audit(
     if checks is not None:
         expect_names(checks=checks)
     if isinstance(subject, str | Path):
-        name, subject = name or str(subject), load(subject, device=str(pick_device(device)), labels=labels)
+        given, subject = str(subject), load(subject, device=str(pick_device(device)), labels=labels)
+        name = name or shown_names([given], [subject])[0]
     elif labels is not None:
         require_subject(subject)
         expect_names(labels=labels)
-        name, subject = name or subject.id, with_labels(subject, labels)
+        name, subject = name or name_of(subject), with_labels(subject, labels)
     require_subject(subject)
+    name = name or name_of(subject)
     if isinstance(subject, Seq2Seq):
         raise BadInput(
-            f"{name or subject.id} writes texts, and an audit is of models that choose a label: docs/sequences.md "
+            f"{name} writes texts, and an audit is of models that choose a label: docs/sequences.md "
             "says what there is for those that write."
         )
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(
-            f"{name or subject.id} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
+            f"{name} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
             "attention was never trained, and there is no heatmap of its own to audit."
         )
     require_one_decision(subject, "an audit")
@@ -281,7 +285,7 @@ def plan_audit(
     chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins), subject=subject)
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     trained_on = _trained_on(subject, corpus, train, data_dir)
-    rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name or subject.id)
+    rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name)
     whole = in_units(subject, _relabelled(subject, corpus, rows.examples), units)
     for explainer in explainers_in(chosen):
         find_explainer(explainer)  # a wrong name is said before anything runs
@@ -298,7 +302,7 @@ def plan_audit(
         fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
     )
     card = chosen.pop("card")
-    return Plan(name or subject.id, case, corpus, rows, chosen, card, units)
+    return Plan(name, case, corpus, rows, chosen, card, units)
 
 
 def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | str | None) -> Corpus | None:

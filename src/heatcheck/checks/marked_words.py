@@ -149,8 +149,7 @@ def look(
 
 def _weights(subject: Subject, run: Run, batch: Batch, marked: Tensor) -> dict[str, Tensor]:
     """The weight on marked tokens and near them, behind the first decision, mean over heads."""
-    used = run.parts[subject.sites[-1]].double().mean(1)  # [example query key]
-    weights = used[torch.arange(len(used), device=used.device), run.row[:, 0]]
+    weights = run.behind(run.parts[subject.sites[-1]].double()).mean(1)
     near = rings(marked, batch.scored)
     return {
         "mass": (weights * marked).sum(1),

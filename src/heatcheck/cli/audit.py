@@ -147,7 +147,7 @@ def audit(
     from heatcheck.auditing import made_up, plan_audit
     from heatcheck.cli import show
     from heatcheck.data import Reading
-    from heatcheck.models import load
+    from heatcheck.models import load, shown_names
     from heatcheck.training import pick_device
 
     options: dict[str, Any] = {
@@ -169,12 +169,14 @@ def audit(
     place = options["device"] = str(pick_device(device))
     named = None if labels is None else [label.strip() for label in labels.split(",")]
     loaded = [(load(name, device=place, labels=named), name) for name in model]
+    shown = shown_names(model, [subject for subject, _ in loaded])
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
     sources = [data or data_of(subject, name) for subject, name in loaded]
     read, options["train"] = read_own(sources, train, reading, data_dir=data_dir)
     # All are planned before any runs, so that a complaint about the last comes before the work on the first.
     plans = [
-        plan_audit(subject, corpus, name=name, **options) for (subject, name), corpus in zip(loaded, read, strict=True)
+        plan_audit(subject, corpus, name=name, **options)
+        for (subject, _), name, corpus in zip(loaded, shown, read, strict=True)
     ]
     if plan:
         show.plans(plans, workers=workers, as_json_too=json)

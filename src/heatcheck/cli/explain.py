@@ -11,6 +11,8 @@ import typer
 from heatcheck.cli.options import AsJson, Device, SkipBadRows, TextColumn, Units, listed
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from heatcheck.data import Reading
     from heatcheck.models import Subject
 
@@ -27,6 +29,10 @@ def explain(
     ] = None,
     text_column: TextColumn = None,
     skip_bad_rows: SkipBadRows = False,
+    target: Annotated[
+        str | None,
+        typer.Option(help="The label that scores speak for, by name or number.", show_default="the predicted one"),
+    ] = None,
     pair: Annotated[str | None, typer.Option(help="The question, for a model that reads two texts.")] = None,
     units: Units = "words",
     labels: Annotated[
@@ -49,6 +55,7 @@ def explain(
     from heatcheck.data import Example, Reading
     from heatcheck.errors import BadInput
     from heatcheck.explainers import explain as explain_text
+    from heatcheck.explainers import find_label
     from heatcheck.models import in_units, load, name_units, unknown_words
     from heatcheck.training import pick_device, predict
 
@@ -65,32 +72,51 @@ def explain(
     methods = listed(by)
     if data is not None and out is not None:
         reading = Reading(text_column=text_column, skip_bad_rows=skip_bad_rows)
-        said = explain_file(subject, data, out, methods, reading=reading, seed=seed, units=units)
+        said = explain_file(subject, data, out, methods, reading=reading, target=target, seed=seed, units=units)
         show.as_json(said) if json else typer.echo(f"{said['texts']:,} texts: {out}")
         if said["left_out"] and not json:
             typer.echo(f"Left out: {'; '.join(f'{why}: {count:,}' for why, count in said['left_out'].items())}.")
         return
     assert text is not None
-    found = explain_text(subject, text, by=methods, text_pair=pair, seed=seed, units=units)
+    found = explain_text(subject, text, by=methods, text_pair=pair, target=target, seed=seed, units=units)
     example = Example("text", text, pair)
     logs = predict(subject, [example])[0, 0]
     label = int(logs.argmax())
     names = getattr(subject, "labels", [str(n) for n in range(len(logs))])
     probability, scored = math.exp(logs[label]), name_units(in_units(subject, [example], units), units)
+    aimed = find_label(subject, target, example)
     if json:
-        show.as_json({"predicted": names[label], "probability": probability, "units": scored, "scores": found})
+        facts = {"predicted": names[label], "probability": probability, "units": scored, "scores": found}
+        show.as_json(facts | _target_facts(names, aimed, logs))
         return
     typer.echo(f"predicted: {names[label]} (p = {probability:.3f})")
+    if aimed is not None:
+        typer.echo(f"scores speak for: {names[aimed]} (p = {math.exp(logs[aimed]):.3f})")
     if scored != "words":
         typer.echo(f"scores are of {scored}")
     if unknown := unknown_words(subject, text):
         typer.echo(f"unknown to this model, and all the same to it: {', '.join(unknown)}")
-    typer.echo("█ the size of a score, ░ of one that speaks against the prediction\n")
+    typer.echo(
+        f"█ the size of a score, ░ of one that speaks against {'the prediction' if aimed is None else names[aimed]}\n"
+    )
     show.heatmaps(found)
 
 
+def _target_facts(names: Sequence[str], aimed: int | None, logs: "np.ndarray") -> dict[str, Any]:
+    """The label that was asked for, and how probable it is; nothing where none was."""
+    return {} if aimed is None else {"target": names[aimed], "target_probability": math.exp(logs[aimed])}
+
+
 def explain_file(
-    subject: "Subject", data: Path, out: Path, methods: Sequence[str], *, reading: "Reading", seed: int, units: str
+    subject: "Subject",
+    data: Path,
+    out: Path,
+    methods: Sequence[str],
+    *,
+    reading: "Reading",
+    seed: int,
+    units: str,
+    target: str | None = None,
 ) -> dict[str, Any]:
     """Scores of every text of a file, a JSON object per text and method.
 
@@ -98,7 +124,7 @@ def explain_file(
     """
     from heatcheck.data import read_texts
     from heatcheck.engine import write_whole
-    from heatcheck.explainers import explain_one, find_explainer
+    from heatcheck.explainers import explain_one, find_explainer, find_label
     from heatcheck.models import in_units
     from heatcheck.training import predict
 
@@ -106,9 +132,10 @@ def explain_file(
     examples = in_units(subject, texts, units)
     logs = predict(subject, examples)[:, 0]
     names = getattr(subject, "labels", [str(n) for n in range(logs.shape[1])])
+    aimed = find_label(subject, target, examples[0])
     lines = []
     for method in methods:
-        scores = explain_one(subject, examples, method, seed=seed)
+        scores = explain_one(subject, examples, method, seed=seed, label=aimed)
         for row, example in enumerate(examples):
             label = int(logs[row].argmax())
             valid = scores.valid[row, : len(example.words)]
@@ -117,6 +144,7 @@ def explain_file(
                 "method": find_explainer(method).name,
                 "predicted": names[label],
                 "probability": math.exp(logs[row, label]),
+                **_target_facts(names, aimed, logs[row]),
                 "words": list(example.words),
                 "scores": [float(v) if ok else None for v, ok in zip(scores.values[row], valid, strict=False)],
             }

@@ -30,7 +30,7 @@ def serve(
     """
     from heatcheck import serve as room
     from heatcheck.cli import show
-    from heatcheck.models import load
+    from heatcheck.models import load, shown_names
     from heatcheck.training import pick_device
 
     place = str(pick_device(device))
@@ -38,7 +38,9 @@ def serve(
     names = dict.fromkeys(model or [_demo_model(shown=not json), *KNOWN])
     if not json:
         typer.echo(f"loading {len(names)} model{'s' if len(names) > 1 else ''} …")
-    subjects = {name: load(name, device=place, labels=named) for name in names}
+    loaded = [load(name, device=place, labels=named) for name in names]
+    shown = shown_names(list(names), loaded)
+    subjects, folders = dict(zip(shown, loaded, strict=True)), dict(zip(shown, names, strict=True))
 
     def started(address: str) -> None:
         if json:
@@ -50,7 +52,7 @@ def serve(
 
             webbrowser.open(address)
 
-    room.serve(subjects, port=port, started=started)
+    room.serve(subjects, folders=folders, port=port, started=started)
 
 
 def _demo_model(*, shown: bool) -> str:

@@ -1,5 +1,6 @@
 """How a study looks in a terminal: a bar while its models are made, then each published number beside ours."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from heatcheck.cli import show
+from heatcheck.cli.watching import LINES
 
 if TYPE_CHECKING:
     from heatcheck.engine import Outcome
@@ -197,10 +199,15 @@ def models(*, shown: bool) -> Iterator[Callable[["Outcome", int, int], None]]:
         TimeRemainingColumn(),
     )
     hidden = not (shown and console.is_terminal)
+    last_line = time.monotonic()
     with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task("models", total=None)
 
         def watch(outcome: "Outcome", done: int, total: int) -> None:
+            nonlocal last_line
+            if shown and hidden and time.monotonic() >= last_line + LINES:
+                last_line = time.monotonic()
+                console.print(f"heatcheck: {done} of {total} models done", highlight=False)
             progress.update(task, description=outcome.job.name, completed=done, total=total)
             if outcome.state == "failed":
                 console.print(f"failed: {outcome.job.name}: {outcome.reason}", markup=False, highlight=False)

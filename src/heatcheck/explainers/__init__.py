@@ -29,7 +29,8 @@ from heatcheck.explainers.relevance import relevance
 from heatcheck.explainers.removal import REMOVALS
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
-from heatcheck.explainers.scores import Explainer, Scores, pad_scores
+from heatcheck.explainers.scores import Aim, Explainer, Scores, pad_scores
+from heatcheck.explainers.target import find_label
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
 from heatcheck.training import pick_device
@@ -39,6 +40,7 @@ __all__ = [
     "EXPLAINERS",
     "MAX_WORDS",
     "REMOVALS",
+    "Aim",
     "Explainer",
     "Explanation",
     "Readout",
@@ -48,6 +50,7 @@ __all__ = [
     "explain",
     "explain_one",
     "find_explainer",
+    "find_label",
     "from_file",
     "gradient_contains_weight",
     "of_readout",
@@ -117,13 +120,25 @@ def find_explainer(name: str) -> Explainer:
 
 
 def explain_one(
-    subject: Subject, examples: Sequence[Example], name: str, *, seed: int = 0, scale: float = 1.0
+    subject: Subject,
+    examples: Sequence[Example],
+    name: str,
+    *,
+    seed: int = 0,
+    scale: float = 1.0,
+    label: int | None = None,
 ) -> Scores:
-    """Scores over the words of each example; `scale` multiplies the logits, for those explainers that depend on it."""
+    """Scores over the words of each example.
+
+    Args:
+        scale: multiplies the logits, for those explainers that depend on how large they are.
+        label: the one that is explained, for those explainers that depend on it; None: the predicted one.
+    """
     explainer = find_explainer(name)
-    if explainer.at_scale is None or scale == 1.0:
+    aim = Aim(scale if explainer.scaled else 1.0, label)
+    if explainer.aimed is None or aim == Aim():
         return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
-    return pad_scores(explainer, examples, explainer.at_scale(subject, examples, seed, scale))
+    return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
 
 
 def explain(
@@ -132,6 +147,7 @@ def explain(
     *,
     by: Sequence[str] | str = ("attention", "gradient", "leave_one_out"),
     text_pair: str | None = None,
+    target: str | int | None = None,
     seed: int = 0,
     device: str = "auto",
     units: str = "words",
@@ -143,6 +159,8 @@ def explain(
     standardised one (docs/card.md), so that a model and a more confident twin of it are judged alike.
 
     Args:
+        target: the label that the scores speak for, by name or number; None: the predicted one. Attention and others
+            that know no label stay the same.
         device: where a model that is named is loaded; `auto`: a GPU where there is one.
         units: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
 
@@ -171,7 +189,8 @@ def explain(
     (example,) = in_units(subject, [Example("text", text, text_pair)], units)
     if len(example.words) > MAX_WORDS:
         raise BadInput(f"the text has {len(example.words):,} words; one at a time it may have {MAX_WORDS:,}.")
-    found = {name: explain_one(subject, [example], name, seed=seed) for name in by}
+    label = find_label(subject, target, example)
+    found = {name: explain_one(subject, [example], name, seed=seed, label=label) for name in by}
     return Explanation(
         {
             name: [

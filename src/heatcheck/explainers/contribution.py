@@ -8,13 +8,14 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.probability import explained_labels
+from heatcheck.explainers.scores import Aim, WordScores, of_label
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject, require_words, response
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """α_t · (r_t + b) of the predicted label, less the mean over the other labels the example may have.
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
+    """α_t · (r_t + b) of the label, less the mean over the other labels the example may have.
 
     Unlike the weights it is the same, up to one factor a text, in every twin that trades a word's weight for what the
     word says (checks/gauge.py): the bias goes to the tokens because the weights sum to 1.
@@ -31,18 +32,18 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
         weights = found.attention[:, 0, 0]
         votes = found.relevance[:, 0] + found.bias[:, 0, None]  # [example token label]
         logits = torch.einsum("et,etl->el", weights, votes)
-        predicted = torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1]).bool()
-        others = ~predicted if batch.options is None else batch.options & ~predicted
+        own = torch.nn.functional.one_hot(explained_labels(logits, aim.label), logits.shape[-1]).bool()
+        others = ~own if batch.options is None else batch.options & ~own
         share = others / others.sum(-1, keepdim=True).clamp(min=1)
-        return weights * torch.einsum("etl,el->et", votes, predicted.to(votes.dtype) - share)
+        return weights * torch.einsum("etl,el->et", votes, own.to(votes.dtype) - share)
 
     return explain_tokens(subject, examples, score)
 
 
-contribution = Explainer(
+contribution = of_label(
     "contribution",
     "the token's weight times what its state votes for the predicted label: what it adds to the answer",
+    explain,
     signed=True,
-    explain=explain,
     paper="Sun & Lu 2020; unchanged in a gauge twin",
 )

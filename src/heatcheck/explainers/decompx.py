@@ -13,15 +13,16 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.norms import require_blocks
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.probability import explained_labels
+from heatcheck.explainers.scores import Aim, WordScores, of_label
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Run, Site, Subject, differentiate
 
 
 class Parts(NamedTuple):
-    """The predicted label's logit = Σ tokens + biases; tokens include [CLS] and [SEP], and are 0 at padding.
+    """The label's logit = Σ tokens + biases; tokens include [CLS] and [SEP], and are 0 at padding.
 
-    Where a label's logit is 0 by convention (one output for two labels), it is the predicted logit less the other.
+    Where a label's logit is 0 by convention (one output for two labels), it is the logit less the other.
     """
 
     logit: Float[Tensor, " example"]
@@ -29,8 +30,8 @@ class Parts(NamedTuple):
     biases: Float[Tensor, " example"]
 
 
-def logit_parts(subject: Subject, batch: Batch) -> Parts:
-    """Every token's share in the logit of the first decision's predicted label, and that of the biases."""
+def logit_parts(subject: Subject, batch: Batch, label: int | None = None) -> Parts:
+    """Every token's share in the logit of a label (None: the predicted one), and that of the biases."""
     transformer = require_blocks(subject, "decompx")
     from heatcheck.models.hf.linearised import linearised  # transformers takes a second to import
 
@@ -44,9 +45,10 @@ def logit_parts(subject: Subject, batch: Batch) -> Parts:
         return embedded
 
     def logit(run: Run) -> Float[Tensor, " example"]:
-        found, predicted = run.logits[:, 0].max(-1)
+        own = explained_labels(run.logits[:, 0], label)[:, None]
+        found = run.logits[:, 0].gather(1, own)[:, 0]
         if one_output:
-            found = found - run.logits[:, 0].gather(1, 1 - predicted[:, None])[:, 0]
+            found = found - run.logits[:, 0].gather(1, 1 - own)[:, 0]
         logits.append(found.detach().double())
         return found
 
@@ -56,15 +58,15 @@ def logit_parts(subject: Subject, batch: Batch) -> Parts:
     return Parts(logits[0], tokens, logits[0] - tokens.sum(-1))
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """A token's share in the predicted label's logit."""
-    return explain_tokens(subject, examples, lambda batch: logit_parts(subject, batch).tokens)
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
+    """A token's share in the label's logit."""
+    return explain_tokens(subject, examples, lambda batch: logit_parts(subject, batch, aim.label).tokens)
 
 
-decompx = Explainer(
+decompx = of_label(
     "decompx",
     "what the token adds to the predicted label's logit through all layers, MLPs too; biases are left out",
+    explain,
     signed=True,
-    explain=explain,
     paper="Modarressi et al. 2023 without biases; CP-LRP (Ali et al. 2022)",
 )

@@ -19,22 +19,24 @@ from heatcheck.explainers.layers import mean_attention
 from heatcheck.explainers.rollout import with_residual
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import Subject, require_layers
+from heatcheck.models import Subject, require_stack
 from heatcheck.stats.max_flow import max_flows
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """The exact flow from the read-out's token to each input token, as a share of the sum over all tokens."""
-    layered = require_layers(subject, "flow")
+    layered = require_stack(subject, "flow")
 
     def score(batch: Batch) -> Float[Tensor, "example token"]:
         run, attention = mean_attention(layered, batch)
         capacity, valid = with_residual(attention).cpu().numpy(), batch.valid.cpu().numpy()
         found = np.zeros(valid.shape)
-        for place, (layers, real, row) in enumerate(zip(capacity, valid, run.row[:, 0].tolist(), strict=True)):
+        readers = run.readers(valid.shape[1]).cpu().numpy()
+        for place, (layers, real, shares) in enumerate(zip(capacity, valid, readers, strict=True)):
             # Nothing flows through padding, and the solver need not find that out.
             own = layers[:, real][:, :, real]
-            found[place, real] = shares_of_flow(own, int(real[:row].sum()))
+            for row in np.flatnonzero(shares):
+                found[place, real] += shares[row] * shares_of_flow(own, int(real[:row].sum()))
         return torch.from_numpy(found)
 
     return explain_tokens(subject, examples, score)

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
-from heatcheck.explainers.probability import label_log_odds
-from heatcheck.explainers.scores import ExplainAtScale, WordScores, of_probability
+from heatcheck.explainers.probability import explained_labels, label_log_odds
+from heatcheck.explainers.scores import Aim, ExplainAimed, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import NO_EDITS, Edits, Run, Site, Subject, differentiate, heat_sites, uniform_edits
 
@@ -20,7 +20,7 @@ EMBEDDING = Site("embedding")
 JAIN_WALLACE = "Jain & Wallace 2019, Algorithm 1"
 
 
-def _make(*, attention: str, signed: bool) -> ExplainAtScale:
+def _make(*, attention: str, signed: bool) -> ExplainAimed:
     def edits(subject: Subject, batch: Batch) -> Edits:
         if attention == "through":
             return NO_EDITS
@@ -28,12 +28,12 @@ def _make(*, attention: str, signed: bool) -> ExplainAtScale:
             return dict.fromkeys(heat_sites(subject), torch.Tensor.detach)
         return uniform_edits(subject, batch)
 
-    def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
+    def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
         def score(batch: Batch) -> Float[Tensor, "example token"]:
-            predicted = None
-            if attention == "uniform":  # the label is the model's own, predicted with its own weights
+            label = None
+            if attention == "uniform" or aim.label is not None:  # predicted with the model's own weights
                 with torch.no_grad():
-                    predicted = subject.run(batch).logits[:, 0].argmax(-1)
+                    label = explained_labels(subject.run(batch).logits[:, 0], aim.label)
             seen: list[Tensor] = []
 
             def note(embedded: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ def _make(*, attention: str, signed: bool) -> ExplainAtScale:
             odds: list[Tensor] = []
 
             def target(run: Run) -> Float[Tensor, " example"]:
-                odds.append(label_log_odds(run, predicted, scale))
+                odds.append(label_log_odds(run, label, aim.scale))
                 return odds[-1]
 
             edited = {**edits(subject, batch), EMBEDDING: note}

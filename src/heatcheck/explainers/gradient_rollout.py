@@ -13,22 +13,26 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.layers import Layers
-from heatcheck.explainers.scores import WordScores, of_probability
+from heatcheck.explainers.probability import explained_labels
+from heatcheck.explainers.scores import OWN_ANSWER, Aim, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import HasLayers, Run, Site, Subject, require_layers
+from heatcheck.models import Run, Site, Subject, require_stack
 
 
-def predicted_logit(run: Run) -> Float[Tensor, " example"]:
-    """Of the first decision. A model with a lone output z has the logits (0, z): there the first label's is -z."""
+def explained_logit(run: Run, label: int | None = None) -> Float[Tensor, " example"]:
+    """Of the first decision: of that label, or of the predicted one.
+
+    A model with a lone output z has the logits (0, z): there the first label's is -z.
+    """
     logits = run.logits[:, 0]
-    own = logits.gather(1, logits.argmax(-1, keepdim=True))[:, 0]
+    own = logits.gather(1, explained_labels(logits, label)[:, None])[:, 0]
     lone = (logits.shape[1] == 2) & (own == 0) & (logits[:, 0] == 0)
     return torch.where(lone, -logits[:, -1], own)
 
 
-def weigh_by_gradient(subject: HasLayers, batch: Batch, scale: float = 1.0) -> tuple[Run, Layers]:
-    """One pass there and back, and (∂y/∂A ⊙ A)⁺ of each layer, bottom to top, averaged over heads; y is a logit times
-    the scale.
+def weigh_by_gradient(subject: Subject, batch: Batch, aim: Aim = OWN_ANSWER) -> tuple[Run, Layers]:
+    """One pass there and back, and (∂y/∂A ⊙ A)⁺ of each layer, bottom to top, averaged over heads; y is a logit
+    times the scale.
 
     Heads are averaged as soon as the gradient has reached a layer: gradients of all heads of all layers are never in
     memory together.
@@ -56,7 +60,7 @@ def weigh_by_gradient(subject: HasLayers, batch: Batch, scale: float = 1.0) -> t
     with torch.enable_grad():
         run = subject.run(batch, edits={site: watch(site) for site in subject.sites})
         # On its way to the lowest weights the gradient meets all others, and no parameter's is computed.
-        (slope,) = torch.autograd.grad(scale * predicted_logit(run).sum(), entry)
+        (slope,) = torch.autograd.grad(aim.scale * explained_logit(run, aim.label).sum(), entry)
     found[first] = (slope * entry[0].detach()).clamp(min=0).mean(1)
     return run, torch.stack([found[site] for site in subject.sites], dim=1)
 
@@ -67,21 +71,19 @@ def relevance_row(weighted: Layers, run: Run) -> Float[Tensor, "example key"]:
     From the left only one row is carried along. The identity is the read-out token's own entry, dropped in the paper:
     [CLS] is no word. A decoder's last token is one, and keeps what came to it through attention.
     """
-    examples, _, tokens, _ = weighted.shape
-    start = torch.zeros(examples, 1, tokens, dtype=weighted.dtype, device=weighted.device)
-    start[torch.arange(examples), 0, run.row[:, 0]] = 1.0
+    start = run.readers(weighted.shape[-1]).to(weighted.dtype)[:, None]
     row = start
     for layer in reversed(weighted.unbind(1)):
         row = row + row @ layer
     return (row - start)[:, 0]
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
-    """The read-out's row for the predicted label's logit."""
-    layered = require_layers(subject, "gradient-weighted rollout")
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
+    """The read-out's row for the label's logit."""
+    layered = require_stack(subject, "gradient-weighted rollout")
 
     def score(batch: Batch) -> Float[Tensor, "example token"]:
-        run, weighted = weigh_by_gradient(layered, batch, scale)
+        run, weighted = weigh_by_gradient(layered, batch, aim)
         return relevance_row(weighted, run)
 
     return explain_tokens(subject, examples, score)

@@ -11,20 +11,20 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.gradient import EMBEDDING
 from heatcheck.explainers.leave_one_out import Odds, erase_each
-from heatcheck.explainers.probability import OWN, label_log_odds
-from heatcheck.explainers.scores import WordScores, of_probability
+from heatcheck.explainers.probability import explained_labels, label_log_odds
+from heatcheck.explainers.scores import OWN_ANSWER, Aim, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Run, Subject, differentiate
 
 
 def token_influence(
-    subject: Subject, batch: Batch, *, scale: float = OWN, as_published: bool = False
+    subject: Subject, batch: Batch, *, aim: Aim = OWN_ANSWER, as_published: bool = False
 ) -> Float[Tensor, "example token"]:
     """−dL/dg_t at g = 1, where g_t multiplies the token's embedding and L is the loss of the right label.
 
     Where an example has no label, or several, L is the loss of the predicted one. `as_published` turns the sign round,
-    as the released code does by negating twice: it then ranks first the words that make the loss worse. `scale`
-    multiplies the logits.
+    as the released code does by negating twice: it then ranks first the words that make the loss worse. `aim` may name
+    another label.
     """
     seen: list[Tensor] = []
 
@@ -35,7 +35,7 @@ def token_influence(
     odds: list[Tensor] = []
 
     def target(run: Run) -> Float[Tensor, " example"]:
-        odds.append(label_log_odds(run, _labels(run, batch), scale))
+        odds.append(label_log_odds(run, _labels(run, batch, aim.label), aim.scale))
         return odds[-1]
 
     slope = differentiate(subject, batch, [EMBEDDING], target, edits={EMBEDDING: note})
@@ -45,7 +45,7 @@ def token_influence(
 
 
 def word_left_out(
-    subject: Subject, examples: Sequence[Example], *, scale: float = OWN, as_published: bool = False
+    subject: Subject, examples: Sequence[Example], *, aim: Aim = OWN_ANSWER, as_published: bool = False
 ) -> WordScores:
     """L(the text without the word) − L(the text), the word deleted and the rest encoded again; L and sign as above."""
 
@@ -53,13 +53,16 @@ def word_left_out(
         found = np.asarray(log_expit(whole) - log_expit(without))
         return -found if as_published else found
 
-    return labelled_apart(examples, lambda some: erase_each(subject, some, scale=scale, lost=lowered, of_gold=True))
+    def score(some: Sequence[Example]) -> WordScores:
+        return erase_each(subject, some, scale=aim.scale, lost=lowered, of_gold=True, label=aim.label)
+
+    return labelled_apart(examples, score)
 
 
-def _labels(run: Run, batch: Batch) -> Int[Tensor, " example"]:
-    """The right label of the first decision; the predicted one where there is none."""
-    predicted = run.logits[:, 0].argmax(-1)
-    if batch.gold is None:
+def _labels(run: Run, batch: Batch, label: int | None) -> Int[Tensor, " example"]:
+    """The named label; else the right label of the first decision, or the predicted one where there is none."""
+    predicted = explained_labels(run.logits[:, 0], label)
+    if batch.gold is None or label is not None:
         return predicted
     return torch.where(batch.gold[:, 0] >= 0, batch.gold[:, 0], predicted)
 
@@ -74,9 +77,9 @@ def labelled_apart(examples: Sequence[Example], explain: Callable[[Sequence[Exam
     return [found[place] for place in range(len(examples))]
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
     def score(batch: Batch) -> Float[Tensor, "example token"]:
-        return token_influence(subject, batch, scale=scale)
+        return token_influence(subject, batch, aim=aim)
 
     return labelled_apart(examples, lambda some: explain_tokens(subject, some, score))
 
@@ -91,7 +94,7 @@ influence = of_probability(
 influence_left_out = of_probability(
     "influence_left_out",
     "how much the loss of the right label rises when the word is deleted",
-    lambda subject, examples, _, scale: word_left_out(subject, examples, scale=scale),
+    lambda subject, examples, _, aim: word_left_out(subject, examples, aim=aim),
     signed=True,
     paper="Snell et al. 2021",
 )

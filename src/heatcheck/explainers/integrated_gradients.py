@@ -10,8 +10,8 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.errors import MissingPackage
 from heatcheck.explainers.gradient import EMBEDDING
-from heatcheck.explainers.probability import label_probability
-from heatcheck.explainers.scores import WordScores, of_probability
+from heatcheck.explainers.probability import explained_labels, label_probability
+from heatcheck.explainers.scores import Aim, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject
 
@@ -19,8 +19,8 @@ STEPS = 50
 AT_ONCE = 128  # steps of texts whose states are kept for the way back: all of a batch's are gigabytes of a transformer
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
-    """The predicted label's probability, along the straight path from zero embeddings to the text's."""
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
+    """The label's probability, along the straight path from zero embeddings to the text's."""
     try:
         from captum.attr import IntegratedGradients
     except ImportError:
@@ -29,13 +29,13 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: flo
     def score(batch: Batch) -> Float[Tensor, "example token"]:
         with torch.no_grad():
             run = subject.run(batch, want=[EMBEDDING])
-        predicted = run.logits[:, 0].argmax(-1)
+        label = explained_labels(run.logits[:, 0], aim.label)
 
         def forward(embedded: Tensor) -> Tensor:
             times = embedded.shape[0] // len(batch)  # captum stacks its steps in the batch
             again = repeated(batch, times)
             run = subject.run(again, edits={EMBEDDING: embedded})
-            return label_probability(run, predicted.repeat(times), scale)
+            return label_probability(run, label.repeat(times), aim.scale)
 
         with torch.backends.cudnn.flags(enabled=False):
             found: Tensor = IntegratedGradients(forward).attribute(

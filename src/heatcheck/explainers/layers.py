@@ -7,13 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch
-from heatcheck.models import HasLayers, Run, Site
+from heatcheck.models import Run, Site, Subject
 
 Layers = Float[Tensor, "example layer query key"]
 
 
 @torch.no_grad()
-def mean_attention(subject: HasLayers, batch: Batch) -> tuple[Run, Layers]:
+def mean_attention(subject: Subject, batch: Batch) -> tuple[Run, Layers]:
     """A plain pass, and the weights of each layer, bottom to top, averaged over heads; in float64.
 
     Heads are averaged as soon as a layer has them, so that no more than one layer's are in memory.
@@ -32,5 +32,5 @@ def mean_attention(subject: HasLayers, batch: Batch) -> tuple[Run, Layers]:
 
 
 def row_of(matrices: Float[Tensor, "example query key"], run: Run) -> Float[Tensor, "example key"]:
-    """The row of each example's read-out, for its first decision."""
-    return matrices[torch.arange(len(matrices), device=matrices.device), run.row[:, 0]]
+    """The row of each example's read-out, for its first decision; the mean over rows that it pools."""
+    return run.behind(matrices[:, None])[:, 0]

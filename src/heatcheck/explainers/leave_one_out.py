@@ -11,7 +11,7 @@ from heatcheck import stats
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.probability import OWN, log_odds, probability_lost
 from heatcheck.explainers.removal import delete
-from heatcheck.explainers.scores import WordScores, of_probability
+from heatcheck.explainers.scores import Aim, WordScores, of_probability
 from heatcheck.models import Erases, Subject
 from heatcheck.training import batches_by_length, predict
 
@@ -23,9 +23,9 @@ Odds: TypeAlias = Float[np.ndarray, "example ..."]  # log-odds of one label, one
 Lost: TypeAlias = Callable[[Odds, Odds], Odds]  # by a word's absence, from the log-odds with and without it
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
     """p(label) − p(label | the text without the word), the word deleted and the rest encoded again."""
-    return erase_each(subject, examples, scale=scale)
+    return erase_each(subject, examples, scale=aim.scale, label=aim.label)
 
 
 def erase_each(
@@ -36,6 +36,7 @@ def erase_each(
     scale: float = OWN,
     lost: Lost = probability_lost,
     of_gold: bool = False,
+    label: int | None = None,
 ) -> WordScores:
     """Leave-one-out, by the subject's own short cut where it has one: there a tolerance may help (models/erases.py).
 
@@ -43,13 +44,14 @@ def erase_each(
         scale: multiplies the logits.
         lost: what the label loses; of its probability, where nothing else is said.
         of_gold: of the right label where one is known, else of the one predicted for the whole text.
+        label: of this one, whatever is right or predicted.
     """
     found: dict[int, np.ndarray | str] = {}
     for indices in batches_by_length(examples, BATCH if isinstance(subject, Erases) else FEW):
         chosen = [examples[i] for i in indices]
         words = [len(example.words) for example in chosen]
         batch = subject.encode(chosen)
-        odds = _Odds(batch, max(words), scale, of_gold=of_gold)
+        odds = _Odds(batch, max(words), scale, of_gold=of_gold, label=label)
         if isinstance(subject, Erases):
             _without(subject, batch, tolerance, odds)
         else:
@@ -64,9 +66,10 @@ def erase_each(
 class _Odds:
     """Log-odds of one label for each text of a batch, whole and without each word; nan where a word cannot go."""
 
-    def __init__(self, batch: Batch, words: int, scale: float, *, of_gold: bool) -> None:
+    def __init__(self, batch: Batch, words: int, scale: float, *, of_gold: bool, label: int | None) -> None:
         gold = batch.gold if of_gold else None
-        self._gold = np.full(len(batch), -1) if gold is None else gold[:, 0].cpu().numpy()
+        known = np.full(len(batch), -1) if gold is None else gold[:, 0].cpu().numpy()
+        self._label = known if label is None else np.full(len(batch), label)  # -1: the predicted one
         self._scale = scale
         self.whole = np.full(len(batch), np.nan)
         self.without = np.full((len(batch), words), np.nan)
@@ -80,7 +83,7 @@ class _Odds:
     ) -> None:
         """Whole texts by their place, and texts without a word by theirs and the word's."""
         label = np.full(len(self.whole), -1)
-        label[example] = np.where(self._gold[example] >= 0, self._gold[example], whole.argmax(-1))
+        label[example] = np.where(self._label[example] >= 0, self._label[example], whole.argmax(-1))
         self.whole[example] = log_odds(whole, label[example], self._scale)
         self.without[gap] = log_odds(without, label[gap[0]], self._scale)
 

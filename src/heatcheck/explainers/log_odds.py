@@ -7,13 +7,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.probability import explained_labels
+from heatcheck.explainers.scores import Aim, WordScores, of_label
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject, of_first_decision, token_log_odds
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """The word's log-odds for the label the subject predicts; 0 at stop words and words the regression never saw.
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
+    """The word's log-odds for the label; 0 at stop words and words the regression never saw.
 
     Signed, because the size of it is the published |log-odds| and the sign says which of the words speak against.
     """
@@ -22,16 +23,16 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
     def score(batch: Batch) -> Float[Tensor, "example token"]:
         found = token_log_odds(subject, batch)
         run = subject.run(batch)
-        predicted = run.logits[:, 0].argmax(-1)
-        return of_first_decision(found, run).take_along_dim(predicted[:, None, None], 2)[..., 0].nan_to_num(0.0)
+        label = explained_labels(run.logits[:, 0], aim.label)
+        return of_first_decision(found, run).take_along_dim(label[:, None, None], 2)[..., 0].nan_to_num(0.0)
 
     return explain_tokens(subject, examples, score)
 
 
-log_odds = Explainer(
+log_odds = of_label(
     "log_odds",
     "log-odds of the predicted label in a bag-of-words logistic regression on the same training texts",
+    explain,
     signed=True,
-    explain=explain,
     paper="Jain & Wallace's released code, 2019",
 )

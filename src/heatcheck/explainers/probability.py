@@ -42,6 +42,16 @@ def probability_lost(whole: Float[np.ndarray, "..."], without: Float[np.ndarray,
     return np.asarray(np.where(sure, expit(-without) - expit(-whole), expit(whole) - expit(without)))
 
 
+def explained_labels(logits: Float[Tensor, "example label"], label: int | None) -> Int[Tensor, " example"]:
+    """The named label for every text, or the label predicted for each.
+
+    >>> logits = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    >>> explained_labels(logits, None).tolist(), explained_labels(logits, 0).tolist()
+    ([1, 0], [0, 0])
+    """
+    return logits.argmax(-1) if label is None else torch.full_like(logits[:, 0], label, dtype=torch.long)
+
+
 def label_log_odds(
     run: Run, label: Int[Tensor, " example"] | None = None, scale: float = OWN
 ) -> Float[Tensor, " example"]:

@@ -8,13 +8,14 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
-from heatcheck.explainers.scores import Explainer, WordScores
+from heatcheck.explainers.probability import explained_labels
+from heatcheck.explainers.scores import Aim, WordScores, of_label
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject, require_words, response
 
 
-def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """r_t of the predicted label, less the mean over the other labels."""
+def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
+    """r_t of the label, less the mean over the other labels."""
     require_words(subject, "relevance")
 
     @torch.no_grad()
@@ -24,18 +25,18 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
             raise NotSupported(
                 f"relevance needs logits that are linear in the weights, and those of {subject.id} are not."
             )
-        predicted = subject.run(batch).logits[:, 0].argmax(-1)
+        label = explained_labels(subject.run(batch).logits[:, 0], aim.label)
         votes = found.relevance[:, 0]  # [example token label]
-        own = votes.gather(2, predicted[:, None, None].expand(*votes.shape[:2], 1))[..., 0]
+        own = votes.gather(2, label[:, None, None].expand(*votes.shape[:2], 1))[..., 0]
         return own - (votes.sum(-1) - own) / (votes.shape[-1] - 1)
 
     return explain_tokens(subject, examples, score)
 
 
-relevance = Explainer(
+relevance = of_label(
     "relevance",
     "what the token's state votes for the predicted label, before its weight",
+    explain,
     signed=True,
-    explain=explain,
     paper="Snell et al. 2021; Sun & Lu 2020",
 )

@@ -14,7 +14,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.explainers.layers import Layers, mean_attention, row_of
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import Subject, require_layers
+from heatcheck.models import Subject, require_stack
 
 
 def with_residual(attention: Layers) -> Layers:
@@ -42,7 +42,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
     What lies on [CLS], [SEP] and a second text belongs to no word: scores over words sum to less than 1.
     """
-    layered = require_layers(subject, "rollout")
+    layered = require_stack(subject, "rollout")
 
     def score(batch: Batch) -> Float[Tensor, "example token"]:
         run, attention = mean_attention(layered, batch)

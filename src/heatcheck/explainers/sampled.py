@@ -19,7 +19,7 @@ from heatcheck.engine import seed_of
 from heatcheck.errors import MissingPackage
 from heatcheck.explainers.probability import log_odds
 from heatcheck.explainers.removal import mask
-from heatcheck.explainers.scores import ExplainAtScale, WordScores, of_probability
+from heatcheck.explainers.scores import Aim, ExplainAimed, WordScores, of_probability
 from heatcheck.models import Subject
 from heatcheck.training import predict
 
@@ -72,20 +72,20 @@ def lime_weights(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
     return np.asarray(found[0].double().numpy())
 
 
-def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -> ExplainAtScale:
-    def explain(subject: Subject, examples: Sequence[Example], seed: int, scale: float) -> WordScores:
-        return [one(subject, example, seed, scale) for example in examples]
+def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -> ExplainAimed:
+    def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
+        return [one(subject, example, seed, aim) for example in examples]
 
-    def one(subject: Subject, example: Example, seed: int, scale: float) -> np.ndarray:
+    def one(subject: Subject, example: Example, seed: int, aim: Aim) -> np.ndarray:
         batch = subject.encode([example])
         players = sorted({word for word in batch.word[0].tolist() if word >= 0})
-        label = int(predict(subject, [example])[0, 0].argmax())
+        label = int(predict(subject, [example])[0, 0].argmax()) if aim.label is None else aim.label
 
         def worth(presence: Tensor) -> Tensor:
             absent = [np.flatnonzero(row).tolist() for row in (presence == 0).numpy()]
             texts = [mask(example, {players[number] for number in row}) for row in absent]
             logs = predict(subject, texts, batch_size=AT_ONCE)[:, 0]
-            return torch.from_numpy(expit(log_odds(logs, np.full(len(texts), label), scale)))
+            return torch.from_numpy(expit(log_odds(logs, np.full(len(texts), label), aim.scale)))
 
         scores = np.full(len(example.words), np.nan)
         with _ONE_STREAM, torch.random.fork_rng(devices=[]):

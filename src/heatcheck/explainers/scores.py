@@ -35,14 +35,24 @@ WordScores: TypeAlias = Sequence[
     np.ndarray | str
 ]  # an example's scores over its words (nan: none), or why there are none
 Explain: TypeAlias = Callable[[Subject, Sequence[Example], int], WordScores]
-ExplainAtScale: TypeAlias = Callable[[Subject, Sequence[Example], int, float], WordScores]
+
+
+class Aim(NamedTuple):
+    """The output that is explained: `label`, or the predicted label of each text, of logits times `scale`."""
+
+    scale: float = 1.0
+    label: int | None = None
+
+
+OWN_ANSWER = Aim()  # the predicted label, with the model's own probabilities
+ExplainAimed: TypeAlias = Callable[[Subject, Sequence[Example], int, Aim], WordScores]
 
 
 class Explainer(NamedTuple):
     """A way to score words. `explain(subject, examples, seed)` gives one array an example.
 
-    Where the scores depend on how large the logits are, not on their ratios alone, `at_scale` gives those of logits
-    times a factor, its last argument: a check that ranks by them asks for standardised ones.
+    Where the scores depend on a label, `aimed` gives those of another. `scaled`: they also depend on how large the
+    logits are, not on their ratios alone, and a check that ranks by them asks for standardised ones.
     """
 
     name: str
@@ -50,16 +60,22 @@ class Explainer(NamedTuple):
     signed: bool
     explain: Explain
     paper: str = ""
-    at_scale: ExplainAtScale | None = None
+    aimed: ExplainAimed | None = None
+    scaled: bool = False
 
 
-def of_probability(name: str, about: str, at_scale: ExplainAtScale, *, signed: bool, paper: str = "") -> Explainer:
-    """An explainer of a probability: by itself of the model's own, in an audit of a standardised one."""
+def of_label(name: str, about: str, aimed: ExplainAimed, *, signed: bool, paper: str = "") -> Explainer:
+    """An explainer of one label: by itself of the predicted one."""
 
     def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-        return at_scale(subject, examples, seed, 1.0)
+        return aimed(subject, examples, seed, OWN_ANSWER)
 
-    return Explainer(name, about, signed, explain, paper, at_scale)
+    return Explainer(name, about, signed, explain, paper, aimed)
+
+
+def of_probability(name: str, about: str, aimed: ExplainAimed, *, signed: bool, paper: str = "") -> Explainer:
+    """An explainer of a label's probability: by itself of the model's own, in an audit of a standardised one."""
+    return of_label(name, about, aimed, signed=signed, paper=paper)._replace(scaled=True)
 
 
 def pad_scores(explainer: Explainer, examples: Sequence[Example], found: WordScores) -> Scores:

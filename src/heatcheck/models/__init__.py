@@ -13,6 +13,7 @@ from heatcheck.models.kinds import make_classifier
 from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
 from heatcheck.models.load import load, require_subject, with_labels
 from heatcheck.models.log_odds import KnowsLogOdds, log_odds_weights, of_first_decision, token_log_odds, word_log_odds
+from heatcheck.models.naming import name_of, shown_names
 from heatcheck.models.parts import (
     AttendsToParts,
     HasLayers,
@@ -22,6 +23,7 @@ from heatcheck.models.parts import (
     readable_keys,
     require_layers,
     require_one_decision,
+    require_stack,
     require_words,
     token_weights,
     uniform_edits,
@@ -79,16 +81,19 @@ __all__ = [
     "log_odds_weights",
     "make_classifier",
     "masked_softmax",
+    "name_of",
     "name_of_keys",
     "name_units",
     "of_first_decision",
     "readable_keys",
     "require_layers",
     "require_one_decision",
+    "require_stack",
     "require_subject",
     "require_words",
     "response",
     "save",
+    "shown_names",
     "token_log_odds",
     "token_weights",
     "uniform_edits",

@@ -112,6 +112,7 @@ class Classifier(nn.Module):
         self.settings = settings
         self.recipe = recipe
         self.seen: Seen | None = None
+        self.called = ""
         self.embed = self._embedding(vectors)
         self.dropout = nn.Dropout(settings.dropout)
         # Not persistent: it is no weight, so neither checkpoints nor folders without it differ.

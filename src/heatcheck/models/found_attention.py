@@ -100,6 +100,7 @@ def find_attention(
         axes = Axes.parse(words) if words else None
         inside = [place for seen in (first.made, first.given) for place in _under(path, seen, made + given, axes)]
         if not inside:
+            _require_keys_are_tokens(first, second, name)
             raise BadInput(
                 f"no attention weights were seen in {path!r} of {name}: they come from a softmax over the tokens, from "
                 "scaled_dot_product_attention, from nn.MultiheadAttention, or are what the module returns; weights "
@@ -109,6 +110,22 @@ def find_attention(
         chosen += functions or inside
     order = [*first.made, *first.given]
     return tuple(sorted(chosen, key=lambda place: order.index(place.path)))
+
+
+def _require_keys_are_tokens(first: Look, second: Look, name: str) -> None:
+    """Refuses weights over the text and the same few keys more in both passes: tokens that the module adds itself."""
+    for path, one in first.made.items():
+        other = second.made.get(path)
+        if other is None or one.over >= len(one.shape) or len(one.shape) != len(other.shape):
+            continue
+        keys, tokens = one.shape[one.over], first.tokens.shape[1]
+        added = keys - tokens
+        if added > 0 and added == other.shape[other.over] - second.tokens.shape[1]:
+            raise NotSupported(
+                f"{name} attends to {keys} keys where it is given {tokens} token ids (at {path!r}), so it adds {added} "
+                "of its own, such as [CLS]: let the tokenizer add that token as a pair (id, -1), with a row of the "
+                "embedding, and take it out of forward."
+            )
 
 
 def _look(module: nn.Module, call: Callable[[Tensor], Any], tokens: Tensor) -> Look:
@@ -134,6 +151,7 @@ def _places(first: Mapping[str, _Seen], second: Mapping[str, _Seen], passes: tup
 def _only_kind(module: nn.Module, found: list[Place], first: Look, second: Look, name: str) -> tuple[Place, ...]:
     """All that was found, where it is one attention, or one in each of several like layers."""
     if not found:
+        _require_keys_are_tokens(first, second, name)
         shapes = ", ".join(f"{tuple(seen.shape)} at {path!r}" for path, seen in first.made.items())
         beside = f" (seen, but not over tokens: {shapes})" if shapes else ""
         raise NotSupported(

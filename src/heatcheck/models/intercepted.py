@@ -121,7 +121,8 @@ class Pass:
         where, axes = self.axes[key]
         shown = axes.shown(own, self.examples)
         used = self.send("attention", where, shown)
-        return own if used is shown else axes.hidden(used, own)
+        # An edit may have kept what it was given, to differentiate by it: then the answer must come from that very one.
+        return axes.hidden(used, own) if used is not shown or Site("attention", where) in self.tap.edits else own
 
     def arrive(self, key: str) -> None:
         """What comes before the place that a memory ends at is over."""

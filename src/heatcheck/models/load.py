@@ -9,6 +9,7 @@ from heatcheck.engine import expect, expect_names
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.folder import CONFIG, load_folder
 from heatcheck.models.known_answers import KNOWN_ANSWERS
+from heatcheck.models.naming import folder_name
 from heatcheck.models.parts import HasLayers
 from heatcheck.models.subject import Subject
 
@@ -30,7 +31,9 @@ def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None 
     if str(name).startswith("hf:") or of_hugging_face(Path(name)):
         from heatcheck.models.hf import load_transformer  # transformers takes a second to import
 
-        return load_transformer(str(name).removeprefix("hf:"), device=device, labels=labels)
+        found = load_transformer(str(name).removeprefix("hf:"), device=device, labels=labels)
+        found.called = folder_name(name)
+        return found
     subject = _load(name, device)
     return subject if labels is None else with_labels(subject, labels)
 
@@ -65,7 +68,9 @@ def of_hugging_face(folder: Path) -> bool:
 
 def _load(name: Path | str, device: str) -> Subject:
     if not str(name).startswith("known:"):
-        return load_folder(Path(name), device=device)
+        found = load_folder(Path(name), device=device)
+        found.called = folder_name(name, found.recipe)
+        return found
     kind, at, task = str(name).removeprefix("known:").partition("@")
     if kind not in KNOWN_ANSWERS:
         raise UnknownName("known-answer subject", kind, KNOWN_ANSWERS)

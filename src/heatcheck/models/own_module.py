@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -34,7 +34,8 @@ class OwnSettings:
     """How a module is called and read: what `wrap` was told, or found out.
 
     `mask` is the keyword for the padding mask and how it is made from what is no padding. `row` is the query behind the
-    decision, counted from the end where it is negative. `output` makes logits of what the module returns.
+    decision, counted from the end where it is negative, or `mean` where the answer is read from all queries. `output`
+    makes logits of what the module returns.
     """
 
     name: str
@@ -42,7 +43,7 @@ class OwnSettings:
     places: tuple[Place, ...]
     embedding: str | None
     mask: tuple[str, Callable[[Tensor], Tensor]] | None
-    row: int
+    row: int | Literal["mean"]
     padding: int
     output: Callable[[Any], Float[Tensor, "example label"]]
 
@@ -95,7 +96,8 @@ class OwnModule:
             device=self.device,
         )
         self._check_ids(batch)
-        furthest = self.settings.row + 1 if self.settings.row >= 0 else -self.settings.row
+        row = 0 if self.settings.row == "mean" else self.settings.row
+        furthest = row + 1 if row >= 0 else -row
         for name, length in zip(batch.ids, batch.valid.sum(1).tolist(), strict=True):
             if length < furthest:
                 raise BadInput(f"example {name} has {length} token(s), and the decision is read at token {furthest}.")
@@ -140,34 +142,54 @@ class OwnModule:
         return [] if self.settings.places[-1].kind == OUTPUT else [Site("score", self.sites[-1].where)]
 
     def _seen(self, run: Run, batch: Batch) -> Bool[Tensor, "example key"]:
-        one = torch.arange(len(batch), device=batch.valid.device)
-        rows = [visible(run.parts[site][one, :, run.row[:, 0]]).any(1) for site in self._scores]
-        return rows[0] & batch.valid if rows else batch.valid
+        if not self._scores:
+            return batch.valid
+        keys = visible(run.parts[self._scores[0]]).any(1)  # [example query key]
+        readers = run.readers(keys.shape[1]) > 0
+        return (keys & readers[:, :, None]).any(1) & batch.valid
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
-        """The query behind the decision."""
-        row = self.settings.row
+        """The query behind the decision; of several the first."""
+        row = 0 if self.settings.row == "mean" else self.settings.row
         return batch.valid.sum(1) + row if row < 0 else torch.full_like(batch.valid[:, 0], row, dtype=torch.long)
 
     def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
         return self._run(batch, edits, want, None)
 
+    @property
+    def not_stacked(self) -> str:
+        """Why its sites are not every layer of one `nn.TransformerEncoder`, which has residuals; "" where they are."""
+        stacks = {path: part for path, part in self.module.named_modules() if isinstance(part, nn.TransformerEncoder)}
+        expected = [
+            [f"{path}.layers.{number}.self_attn".lstrip(".") for number in range(len(stack.layers))]
+            for path, stack in stacks.items()
+        ]
+        if [place.path for place in self.settings.places] in expected:
+            return ""
+        return f"the attention of {self.id} is not that of all layers of one nn.TransformerEncoder."
+
     def response(self, batch: Batch) -> Response:
         """Other weights in the read-out's row, in all heads; what comes before them is computed once.
 
+        Where the answer is read from all rows, their mean is the heatmap and the other weights are put into each row.
         One head is asked whether its logits are linear in the weights, and if so with what relevances.
         """
         site = self.sites[-1]
         with torch.no_grad():
             run = self.run(batch, want=[site, *self._scores])
         used, rows, seen = run.parts[site].detach(), run.row[:, 0], self._seen(run, batch)
+        pooled = run.pooled is not None
         memories: Memories = {}
 
         def impose(weights: Float[Tensor, "example draw head token"]) -> Float[Tensor, "example draw label"]:
             draws = weights.shape[1]
             place = torch.arange(len(batch), device=rows.device).repeat_interleave(draws)
             edited = used[place]
-            edited[torch.arange(len(place), device=rows.device), :, rows[place]] = weights.flatten(0, 1).to(used.dtype)
+            new = weights.flatten(0, 1).to(used.dtype)
+            if pooled:
+                edited[:] = new[:, :, None]
+            else:
+                edited[torch.arange(len(place), device=rows.device), :, rows[place]] = new
             again = self._run(_take(batch, place), {site: edited}, (), memories)
             return again.logits[:, 0].reshape(len(batch), draws, -1)
 
@@ -176,9 +198,13 @@ class OwnModule:
             parts = [weights[:, start : start + step, 0] for start in range(0, weights.shape[1], step)]
             return torch.cat([impose(part) for part in parts], dim=1)[:, :, None]
 
-        own = used[torch.arange(len(batch), device=rows.device), :, rows][:, None]
+        own = run.behind(used)[:, None]
         found = Response(own, seen, logits)
-        return found if own.shape[2] > 1 else _linear(found) or found
+        if own.shape[2] > 1:
+            return found
+        with torch.no_grad():  # one heatmap in every row may give another answer than the rows themselves
+            same = not pooled or torch.allclose(logits(own[:, None])[:, 0], run.logits, atol=CLOSE, rtol=CLOSE)
+        return _linear(found) or found if same else found
 
     def _run(self, batch: Batch, edits: Edits, want: Collection[Site], memories: Memories | None) -> Run:
         """`memories`: where what is computed before the read-out's weights is kept from run to run; None: nowhere."""
@@ -187,7 +213,7 @@ class OwnModule:
         if len(groups) == 1 and groups[0][1] == batch.valid.shape[1]:
             tap = Tap(edits, want)
             logits = self._pass(batch.inputs["tokens"], batch.valid, tap, memories)
-            return tap.run(self._decided(logits, batch), self.rows(batch)[:, None])
+            return self._pooled(tap.run(self._decided(logits, batch), self.rows(batch)[:, None]), batch)
         settled = {site: edit for site, edit in edits.items() if isinstance(edit, Tensor)}
         waiting = {site: edit for site, edit in edits.items() if not isinstance(edit, Tensor)}
         while waiting:  # a function sees all texts at once: what it is given is computed first, then put into each
@@ -200,7 +226,11 @@ class OwnModule:
                     f"the site has {tuple(seen.parts[site].shape)}."
                 )
         run, _ = self._apart(batch, groups, settled, {*want} - settled.keys(), memories)
-        return replace(run, parts={**run.parts, **{site: settled[site] for site in want if site in settled}})
+        parts = {**run.parts, **{site: settled[site] for site in want if site in settled}}
+        return self._pooled(replace(run, parts=parts), batch)
+
+    def _pooled(self, run: Run, batch: Batch) -> Run:
+        return replace(run, pooled=batch.valid) if self.settings.row == "mean" else run
 
     def _check(self, asked: Collection[Site]) -> None:
         """Refuses what cannot be asked of this module, before it is run."""

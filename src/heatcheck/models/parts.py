@@ -98,6 +98,27 @@ def require_layers(subject: Subject, what: str) -> HasLayers:
     return subject
 
 
+@runtime_checkable
+class StacksAttention(Subject, Protocol):
+    """A user's own module, which may or may not be a stack of encoder layers."""
+
+    @property
+    def not_stacked(self) -> str:
+        """Why its sites are not the self-attention of every layer of one stack with residuals; "" where they are."""
+        ...
+
+
+def require_stack(subject: Subject, what: str) -> Subject:
+    """Refuses a subject whose sites are not the self-attention of every layer, each with a residual around it."""
+    if isinstance(subject, HasLayers):
+        return subject
+    if not isinstance(subject, StacksAttention):
+        raise NotSupported(f"{what} needs every layer of a transformer, and {subject.id} is not one.")
+    if subject.not_stacked:
+        raise NotSupported(f"{what} needs every layer of a transformer: {subject.not_stacked}")
+    return subject
+
+
 def heat_sites(subject: Subject) -> tuple[Site, ...]:
     """The sites whose weights make the heatmap over tokens."""
     return subject.sites if isinstance(subject, AttendsToParts) else subject.sites[-1:]
@@ -108,10 +129,10 @@ def token_weights(subject: Subject, run: Run) -> Float[Tensor, "example token"]:
 
     A token has the weight of its part times its own weight within it.
     """
-    *within, last = (run.parts[site].mean(1) for site in heat_sites(subject))  # each [example query key]
-    heat = last[torch.arange(len(last), device=last.device), run.row[:, 0]]
+    *within, last = (run.parts[site] for site in heat_sites(subject))
+    heat = run.behind(last).mean(1)
     for weights in reversed(within):
-        heat = torch.einsum("eq,eqk->ek", heat, weights)
+        heat = torch.einsum("eq,eqk->ek", heat, weights.mean(1))
     return heat
 
 

@@ -87,6 +87,7 @@ class Seq2Seq(nn.Module):
         self.settings = settings
         self.recipe = recipe
         self.seen: Seen | None = None
+        self.called = ""
         features, hidden, both = settings.embedding, settings.hidden, settings.bidirectional
         self.embed = nn.Embedding(len(vocabulary), features, padding_idx=PAD)
         self.embed_target = None if settings.shared_embedding else nn.Embedding(len(self.labels), features, PAD)

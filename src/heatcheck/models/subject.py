@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
@@ -45,12 +46,25 @@ class Run:
 
     A decision is always a softmax over its labels: a single sigmoid z is the pair of logits (0, z), and a
     multi-label model makes one such decision a label. `row` is the query row of the read-out site behind each
-    decision.
+    decision. A user's own module may read its answer from all rows: `pooled` says which, and the heatmap is their mean.
     """
 
     logits: Float[Tensor, "example decision label"]
     row: Int[Tensor, "example decision"]
     parts: Mapping[Site, Tensor]
+    pooled: Bool[Tensor, "example query"] | None = None
+
+    def readers(self, queries: int) -> Float[Tensor, "example query"]:
+        """How much of the first decision's heatmap each query is: all of one row, or equal shares of several."""
+        if self.pooled is None:
+            return torch.nn.functional.one_hot(self.row[:, 0], queries).double()
+        return self.pooled.double() / self.pooled.sum(1, keepdim=True)
+
+    def behind(self, weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head key"]:
+        """The heads' weights behind the first decision."""
+        if self.pooled is None:
+            return weights[torch.arange(len(weights), device=weights.device), :, self.row[:, 0]]
+        return torch.einsum("eq,ehqk->ehk", self.readers(weights.shape[2]).to(weights.dtype), weights)
 
 
 @runtime_checkable

@@ -18,6 +18,7 @@ class Trainable(Subject, Protocol):
     labels: tuple[str, ...]
     recipe: Recipe | None
     seen: Seen | None  # the texts it was trained on; None where that is not known
+    called: str  # what its folder is called; "" where it was not loaded from one
     training: bool
 
     @property

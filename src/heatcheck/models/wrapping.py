@@ -1,5 +1,6 @@
 """`heatcheck.wrap`: finds out how a user's own torch module is to be read, and tries it before it believes it."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -40,7 +41,7 @@ def wrap(
     output: Callable[[Any], Tensor] | None = None,
     labels: Sequence[str] | None = None,
     mask: str | None = None,
-    row: Literal["first", "last"] | int | None = None,
+    row: Literal["first", "last", "mean"] | int | None = None,
     padding: int | None = None,
     sample: Sequence[str] = (),
     name: str | None = None,
@@ -59,7 +60,8 @@ def wrap(
             None: the tensor itself, the first of a tuple, or `.logits`.
         mask: the keyword of the padding mask; which kind of mask it is is found out. None: only texts of one length are
             run together.
-        row: the query behind the decision; None: the only one, or the only one that the decision depends on.
+        row: the query behind the decision, "mean" for a module that pools over all of them; None: the only one, or the
+            only one that the decision depends on.
         padding: the id that fills up short texts.
         sample: a few texts of different lengths for the dry pass, where made-up ids do not do.
 
@@ -123,8 +125,9 @@ def _check_given(module: Any, tokenizer: Any, labels: Any) -> None:
 def _check_choices(output: Any, row: Any) -> None:
     if output is not None and not callable(output):
         raise BadInput(f"output must be a function from what the module returns to logits, not {output!r}.")
-    if row is not None and row not in ("first", "last") and (not isinstance(row, int) or isinstance(row, bool)):
-        raise BadInput(f"row must be 'first', 'last' or the number of a query, not {row!r}.")
+    named = row is None or (isinstance(row, str) and row in ("first", "last", "mean"))
+    if not named and (not isinstance(row, int) or isinstance(row, bool)):
+        raise BadInput(f"row must be 'first', 'last', 'mean' or the number of a query, not {row!r}.")
 
 
 def _require_whole_precision(module: nn.Module, name: str) -> None:
@@ -204,6 +207,8 @@ def _masked(
 ) -> tuple[Mask | None, list[Tensor]]:
     """How the module is told of padding, tried; and the logits of both passes."""
     reasons = []
+    refused: list[HeatcheckError] = []
+    reads_padding = False
     for kind, make in MASKS.items() if mask is not None else [("", torch.clone)]:
         known = None if mask is None else (mask, make)
         try:
@@ -211,21 +216,53 @@ def _masked(
                 logits = [read(module(t, **_named(known, torch.ones_like(t, dtype=torch.bool)))) for t in passes]
                 if known is None or _padding_is_not_read(module, read, known, passes, padding):
                     return known, logits
-            reasons.append(f"{kind}: padding changes the answer")
-        except HeatcheckError:
-            raise
+            reads_padding = True
+        except HeatcheckError as error:
+            if known is None:
+                raise
+            refused.append(error)  # another kind of mask may do
         except Exception as error:  # whatever somebody else's module raises
             said = str(error).splitlines()[:1]
             reasons.append(f"{f'{kind}: ' if kind else ''}{type(error).__name__} {' '.join(said)}".rstrip())
+    if len(refused) == len(MASKS):
+        raise refused[0]
+    reasons += map(str, refused)
+    needed = _needed(module)
+    apart = "" if mask in needed else " Or leave mask out, and texts of different lengths are run apart."
+    if reads_padding:
+        raise BadInput(
+            f"{name} gives a padded text another answer than the text alone, whatever it is given as {mask!r}: let it "
+            f"set the scores of padding to -inf before the softmax.{apart}"
+        )
     if mask is not None:
         raise BadInput(
-            f"no padding mask under {mask!r} does for {name} ({'; '.join(reasons)}): leave mask out, and texts of "
-            "different lengths are run apart."
+            f"{name} takes no padding mask under {mask!r} ({'; '.join(reasons)}): wrap it in a module that makes what "
+            f"it needs from ids and one of these.{apart}"
+        )
+    if len(needed) == 1:
+        raise BadInput(
+            f"{name} also needs {needed[0]!r}: say mask={needed[0]!r} if that is a padding mask or the number of "
+            "tokens of each text; else wrap it in a module that takes ids alone and fills it in."
+        )
+    if needed:
+        raise BadInput(
+            f"{name} also needs {', '.join(map(repr, needed))}: wrap it in a module that takes ids alone and fills "
+            "them in."
         )
     raise BadInput(
         f"{name} cannot be run on a batch of token ids [example token] ({'; '.join(reasons)}): give sample=[…] with "
         "two texts that it can read, or wrap it in a module that takes ids alone."
     )
+
+
+def _needed(module: nn.Module) -> list[str]:
+    """What its forward must be given beside the ids."""
+    try:
+        taken = [*inspect.signature(module.forward).parameters.values()]
+    except (TypeError, ValueError):
+        return []
+    alone = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in taken[1:] if one.default is one.empty and one.kind not in alone]
 
 
 def _named(known: Mask | None, valid: Tensor) -> dict[str, Tensor]:
@@ -316,15 +353,21 @@ def _try_out(subject: OwnModule, tokens: Tensor) -> None:
                 )
 
 
-def _row(subject: OwnModule, passes: tuple[Tensor, Tensor], said: Literal["first", "last"] | int | None) -> int:
+def _row(
+    subject: OwnModule, passes: tuple[Tensor, Tensor], said: Literal["first", "last", "mean"] | int | None
+) -> int | Literal["mean"]:
     """The query behind the decision, counted from the end where that is how it stays the same."""
     _require_gradient(subject, passes[0])
-    if said is not None:
-        return said if isinstance(said, int) else {"first": 0, "last": -1}[said]
+    if isinstance(said, int):
+        return said
+    if said in ("first", "last"):
+        return 0 if said == "first" else -1
     found = [_rows_that_matter(subject, tokens) for tokens in passes]
     queries = [rows.shape[0] for rows in found]
     if queries == [1, 1]:
         return 0
+    if said == "mean":
+        return "mean"
     chosen = [rows.nonzero()[:, 0].tolist() for rows in found]
     if all(len(rows) == 1 for rows in chosen):
         first, second = chosen[0][0], chosen[1][0]
@@ -334,7 +377,8 @@ def _row(subject: OwnModule, passes: tuple[Tensor, Tensor], said: Literal["first
             return int(first - queries[0])
     raise BadInput(
         f"the decision of {subject.id} depends on {len(chosen[0])} of {queries[0]} queries at "
-        f"{subject.sites[-1].where!r}: say which one is behind it, row='first', 'last' or a number."
+        f"{subject.sites[-1].where!r}: say row='mean' where it pools over all of them, or which one is behind it, "
+        "row='first', 'last' or a number."
     )
 
 

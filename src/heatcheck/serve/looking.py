@@ -158,15 +158,16 @@ def impose(subject: Subject, asked: AskedWeights) -> Imposed:
     text = OneText.of(subject, asked)
     site = _site(subject, asked.layer)
     plain = subject.run(text.batch, want=[site])
-    row = int(plain.row[0, 0])
+    row = slice(None) if plain.pooled is not None else int(plain.row[0, 0])
     heads = plain.parts[site].shape[1]
     chosen = list(range(heads)) if asked.head is None else [_within(asked.head, heads, "head", "heads")]
-    own = _array(plain.parts[site][0, chosen, row])
+    own = _array(plain.behind(plain.parts[site])[0, chosen])
     new = _new_weights(text, own, asked)
 
     def edit(weights: Tensor) -> Tensor:
         weights = weights.clone()
-        weights[0, chosen, row] = torch.from_numpy(new).to(weights)
+        imposed = torch.from_numpy(new).to(weights)
+        weights[0, chosen, row] = imposed if plain.pooled is None else imposed[:, None]
         return weights
 
     logits = subject.run(text.batch, edits={site: edit}).logits
@@ -189,7 +190,7 @@ def adversary(subject: Subject, asked: AskedAdversary) -> Adversary:
     with torch.no_grad():
         site = subject.sites[-1]
         run = subject.run(text.batch, want=[site])
-    own = _array(run.parts[site][0, :, int(run.row[0, 0])])
+    own = _array(run.behind(run.parts[site])[0])
     weights, upper = found.weights[0, 0], float(found.upper[0, 0])
     assert found.method != "jain2019"
     return Adversary(

@@ -1,6 +1,7 @@
 """What each model of the page can be asked: found once, when the page starts."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -14,6 +15,9 @@ from heatcheck.serve.schema import ModelFacts, Offered, Sample
 
 SAMPLES = 6
 SAMPLE_WORDS = range(4, 41)  # what reads well on one screen
+# Where no text of a model is on this machine: about nothing that a classifier is likely to be trained on.
+NEUTRAL = Sample(text="The weather was mild, and we walked home along the river.", text_pair=None, label=None)
+NEUTRAL_QUESTION = "How did we get home?"
 PROBE = Example("probe", "a good film .")
 
 
@@ -28,6 +32,8 @@ def offer(name: str, subject: Subject, training: str = "") -> ModelFacts:
         raise BadInput(f"{name} writes texts, and the page shows models that choose a label.")
     samples = _samples(subject)
     pair = _pair(subject, samples)
+    if not samples:
+        samples = [NEUTRAL.model_copy(update={"text_pair": NEUTRAL_QUESTION if pair == "needed" else None})]
     probe = Example("probe", PROBE.text, "a film ?" if pair == "needed" else None)
     batch = subject.encode([probe])
     with torch.no_grad():
@@ -75,11 +81,14 @@ def _pair(subject: Subject, samples: Sequence[Sample]) -> Literal["needed", "pos
 
 
 def corpus_of(subject: Subject) -> Corpus | None:
-    """The task it was made for, where that is on this machine."""
+    """The task or the file it was made for, where that is on this machine and still the same."""
     task = subject.recipe.task if subject.recipe else subject.id.rpartition("@")[2]
     name = task.partition("@")[0]
     try:
-        return load_task(name) if is_task(name) else None
+        if is_task(name):
+            return load_task(name)
+        corpus = load_task(name) if Path(name).is_file() else None
+        return corpus if corpus is not None and corpus.reference == task else None
     except HeatcheckError:
         return None
 

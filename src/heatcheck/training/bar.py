@@ -1,8 +1,11 @@
-"""A progress bar on standard error."""
+"""Progress on standard error: a bar on a terminal, a line now and then in a log."""
 
+import time
 from types import TracebackType
 
 from heatcheck.training.settings import TrainingSettings
+
+LINES = 30.0  # seconds between two lines in a log
 
 
 class Bar:
@@ -23,6 +26,8 @@ class Bar:
             transient=True,
             disable=not (shown and console.is_terminal),  # a log file wants no bar
         )
+        self._lines = shown and not console.is_terminal
+        self._last_line = time.monotonic()
         self._epochs = settings.epochs
         self._task = self._progress.add_task("training", total=settings.epochs * examples, loss=float("nan"))
 
@@ -42,3 +47,8 @@ class Bar:
             completed=epoch * self._examples + seen,
             loss=loss,
         )
+        if self._lines and time.monotonic() >= self._last_line + LINES:
+            self._last_line = time.monotonic()
+            share = (epoch * self._examples + seen) / (self._epochs * self._examples)
+            line = f"heatcheck: training, epoch {epoch + 1}/{self._epochs}, {share:.0%} done, loss {loss:.3f}"
+            self._progress.console.print(line, soft_wrap=True, highlight=False)

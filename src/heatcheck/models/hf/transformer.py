@@ -48,6 +48,7 @@ class Transformer(nn.Module):
         self.name = name
         self.recipe = recipe
         self.seen: Seen | None = None
+        self.called = ""
         config = network.config
         self.labels = tuple(str(config.id2label.get(number, number)) for number in range(config.num_labels))
         if config.num_labels == 1:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -66,9 +66,17 @@ def _predicted(audit: Audit, result: CheckResult) -> dict[str, str]:
     }
 
 
-def write_figures(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
-    """Write every figure of the report as svg, png or pdf, or the numbers each is drawn from as csv."""
-    return write_each(draw(audit), folder, suffix=suffix)
+def write_figures(audit: Audit, folder: Path | str, *, suffix: str | Sequence[str]) -> list[Path]:
+    """Write every figure of the report as svg, png or pdf, or the numbers each is drawn from as csv.
+
+    Args:
+        suffix: one format, or several as a list or comma-separated.
+    """
+    suffixes = [one.strip() for one in (suffix.split(",") if isinstance(suffix, str) else suffix)]
+    for one in suffixes:
+        _encoder(one)  # a wrong name is said before anything is written
+    figures = list(draw(audit))
+    return [path for one in suffixes for path in write_each(figures, folder, suffix=one)]
 
 
 def write_each(figures: Iterable[Figure], folder: Path | str, *, suffix: str) -> list[Path]:
