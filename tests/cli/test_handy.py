@@ -5,7 +5,7 @@ import json
 import pytest
 
 from heatcheck.auditing.lines.rule import would_decide
-from heatcheck.cli import fail_if, show_study
+from heatcheck.cli import fail_if, show, show_study
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats
 from heatcheck.engine import Job, Outcome
@@ -126,3 +126,17 @@ def test_many_texts_are_explained(heatcheck, tmp_path):
     assert len(lines[0]["scores"]) == 2
     assert heatcheck("explain", "known:reader@planted_contrast")[0] == 2
     assert heatcheck("explain", "known:reader@planted_contrast", *options)[0] == 2
+
+
+# rich raises at this word, and would show nothing of it anyway.
+TRIPS = (
+    "\u200d\u200d\u200d\u200d\U0001f469\u200d\u200b\U0001f600\ufe0faa\u200b\u200d好a\u200d\u200daa好\u200b\ufe0f\u200d"
+    * 3
+)
+
+
+@pytest.mark.parametrize("columns", [12, 40])
+def test_words_of_characters_without_a_width_are_written_out(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    show.heatmaps({"attention": [(TRIPS, 0.5), ("\u200b" * 50, 0.5)]})
+    assert "\u200b" not in capsys.readouterr().out

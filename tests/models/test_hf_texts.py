@@ -140,6 +140,14 @@ def test_ids_are_the_tokenizers_own(kind: str, text: str, pair: str | None) -> N
         assert batch.word.max() < len(read.words)
 
 
+def test_a_text_without_any_token_is_refused() -> None:
+    """Zero-width characters alone, to a tokenizer that drops them, of a model that puts nothing around a text."""
+    subject = make("gpt2")
+    subject.tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer()
+    with pytest.raises(BadInput, match="example text: its text has no token"):
+        explain(subject, "\u200b\u200b")
+
+
 def test_a_typed_unknown_word_is_what_the_tokenizer_makes_of_it() -> None:
     typed = Example("a", "not <unk> bad")
     assert tokenizer("wordpiece").mask_token_id not in ids("wordpiece", typed)

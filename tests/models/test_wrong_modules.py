@@ -74,13 +74,14 @@ def test_logits_of_another_shape(last):
         (raising, r"example a: the tokenizer cannot read it \(KeyError: 'of their own'\)"),
         (lambda _: None, r"example a: the tokenizer cannot read it \(TypeError"),
         (lambda _: [object()] * 3, r"example a: the tokenizer cannot read it"),
+        (lambda _: [10**20] * 3, r"example a: the tokenizer cannot read it \(OverflowError"),
         (lambda _: [1, 2, 9], r"example a: the tokenizer gives the id 9, and the embedding of Tiny has 9 rows, from 0"),
         (
             lambda _: [1, -1, 3],
             r"example a: the tokenizer gives the id -1, and the embedding of Tiny has 9 rows, from 0",
         ),
     ],
-    ids=["raises", "gives none", "gives objects", "too large", "negative"],
+    ids=["raises", "gives none", "gives objects", "too large for 64 bits", "too large", "negative"],
 )
 def test_tokenizers_that_give_no_ids(tokenizer, sentence):
     with pytest.raises(BadInput, match=sentence):
@@ -97,6 +98,9 @@ def test_no_module_or_no_tokenizer():
     for labels in (3, ["same", "same"], [["a"], "b"]):
         with pytest.raises(BadInput, match="labels"):
             wrap(Tiny(), lengths, labels=labels)
+    for named in ("attention", "embedding", "mask", "name", "output", "padding", "row", "sample"):
+        with pytest.raises(BadInput, match=f"{named} must be"):
+            wrap(Tiny(), lengths, **{named: 1.5})
 
 
 def test_a_module_that_mixes_texts():

@@ -1,5 +1,6 @@
 """The bracket against the exact optimum for two labels, and against dense grids for three."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -88,3 +89,18 @@ def test_many_labels_saturation_and_one_item():
     alone = bracket_weights(np.ones(1), np.ones((1, 3)), np.zeros(3), 0.05, rng)
     assert alone.low == 0
     assert alone.high < 1e-6
+
+
+def test_a_thousand_labels_fit_into_memory():
+    """A row for each pair of labels was a million of them: more than a gigabyte for a text of this length."""
+    rng = np.random.default_rng(0)
+    a, r = rng.dirichlet(np.ones(12)), rng.normal(size=(12, 1000))
+    tracemalloc.start()
+    try:
+        found = bracket_weights(a, r, np.zeros(1000), 0.05, np.random.default_rng(0))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0 < found.low <= found.high
+    assert tvd(softmax(found.weights @ r), softmax(a @ r)) <= 0.05 + 2e-9
+    assert peak < 50e6

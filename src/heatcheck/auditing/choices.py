@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 from heatcheck.auditing.fitting_again import cannot_refit
 from heatcheck.auditing.lines import CardSettings
 from heatcheck.checks import CHECKS, Check
-from heatcheck.checks.check import explainers_of
+from heatcheck.checks.check import MOST, explainers_of
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Subject
 
@@ -40,7 +40,9 @@ def choose_settings(
         known = {f.name for f in fields(chosen[owner])}
         if field not in known:
             raise UnknownName(f"setting of {owner}", field, known)
-        chosen[owner] = replace(chosen[owner], **{field: _like(chosen[owner], field, key, value)})
+        given = _like(chosen[owner], field, key, value)
+        _require_an_end(key, given if isinstance(given, tuple) else (given,), least=0 if owner == "card" else -MOST)
+        chosen[owner] = replace(chosen[owner], **{field: given})
     return chosen
 
 
@@ -61,9 +63,16 @@ def _like(settings: Any, field: str, key: str, value: Any) -> Any:
         if isinstance(old, bool):  # bool("false") is True
             return {"true": True, "false": False}[str(value).lower()]
         return type(old)(value)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         wanted = "a comma-separated list" if isinstance(old, tuple) else f"a {type(old).__name__}"
         raise BadInput(f"{key} must be {wanted}, such as {old!r}, not {value!r}.") from None
+
+
+def _require_an_end(key: str, given: Sequence[Any], *, least: int) -> None:
+    """Refuses numbers that nothing ends with or compares with; every threshold of the card is at least 0."""
+    for value in given:
+        if isinstance(value, int | float) and not least <= value <= MOST:
+            raise BadInput(f"{key} must lie between {least:,} and {MOST:,}, not {value}.")
 
 
 def explainers_in(chosen: Mapping[str, Any]) -> list[str]:

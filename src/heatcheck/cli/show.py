@@ -1,6 +1,7 @@
 """How results look in a terminal, and as JSON on standard output."""
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -323,8 +324,17 @@ def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:
             size = 0 if value is None else round(8 * abs(value) / largest[name])
             block = "░" if value is not None and value < 0 else "█"
             cells.append(Text(f"{block * size:8} {'' if value is None else f'{value: .3f}'}"))
-        drawn.add_row(rows[0][0], *cells)
+        drawn.add_row(visible(rows[0][0]), *cells)
     _console().print(drawn)
+
+
+def visible(word: str) -> str:
+    """A word whose characters without a width are written out: nobody would see them, and rich trips over some.
+
+    >>> visible("so\u200dgood")
+    'so\\u200dgood'
+    """
+    return "".join(ascii(char)[1:-1] if unicodedata.category(char) in ("Cc", "Cf") else char for char in word)
 
 
 def _console() -> "Console":

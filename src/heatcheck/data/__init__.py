@@ -49,6 +49,7 @@ from heatcheck.data.task import Task
 from heatcheck.data.tokens import TOKENIZERS, tokenize
 from heatcheck.data.vectors import Vectors, read_vectors
 from heatcheck.data.vocabulary import Vocabulary, build_vocabulary, texts_of
+from heatcheck.engine import expect_if_given
 from heatcheck.errors import BadInput, UnknownName
 
 __all__ = [
@@ -178,6 +179,7 @@ def load_task(
     >>> len(load_task("planted_keyword")["test"])
     1000
     """
+    expect_if_given("a text", text_column=text_column, label_column=label_column)
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
     if reading != Reading() and (isinstance(source, Corpus) or (isinstance(source, str) and is_task(source))):
         name = source.name if isinstance(source, Corpus) else source

@@ -1,5 +1,6 @@
 """What a caller gives: one sentence where it is of another kind than it must be."""
 
+import os
 from collections.abc import Collection, Mapping
 from numbers import Integral
 from pathlib import Path
@@ -23,8 +24,17 @@ def expect(kind: str, **given: Any) -> None:
     heatcheck.errors.BadInput: seed must be a whole number, not 'a'.
     """
     for name, value in given.items():
-        if not isinstance(value, _KINDS[kind]) or isinstance(value, bool):
+        right = isinstance(value, _KINDS[kind]) and not isinstance(value, bool)
+        if not right or (kind == "a path" and not _could_be_there(value)):
             raise BadInput(f"{name} must be {kind}, not {_short(value)}.")
+
+
+def _could_be_there(path: str | Path) -> bool:
+    """Half a character (a lone surrogate) and a NUL stand in the name of no file."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def expect_if_given(kind: str, **given: Any) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -60,7 +61,9 @@ def _tokens(tokenizer: OwnTokenizer, example: Example) -> tuple[list[int], list[
 
 def _read(tokenizer: Callable[[str], Any], example: Example) -> tuple[list[int], list[int]]:
     try:
-        return _paired(list(tokenizer(example.masked_text)), example)
+        ids, words = _paired(list(tokenizer(example.masked_text)), example)
+        np.array([*ids, *words], dtype=np.int64)  # raises at a number that is too large for it
+        return ids, words
     except HeatcheckError:
         raise
     except Exception as error:  # whatever somebody else's tokenizer raises

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from heatcheck.data import Example, Vocabulary
 from heatcheck.data.vocabulary import PAD
+from heatcheck.engine import expect_if_given, expect_names
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.models.arguments import first_tensor
 from heatcheck.models.found_attention import Said, find_attention
@@ -76,6 +77,10 @@ def wrap(
     Tiny(attention: '' (softmax: example key 1); embedding: 'embed'; row: 0; no padding; labels: bad, good)
     """
     _check_given(module, tokenizer, labels)
+    expect_if_given("a text", embedding=embedding, mask=mask, name=name)
+    expect_if_given("a whole number", padding=padding)
+    expect_names(sample=sample, attention=() if attention is None else attention)
+    _check_choices(output, row)
     name = name or type(module).__name__
     _require_whole_precision(module, name)
     module.eval()
@@ -115,6 +120,14 @@ def _check_given(module: Any, tokenizer: Any, labels: Any) -> None:
         raise BadInput(f"labels must be a list of names in the order of the logits, not {labels!r}.")
     if len(set(labels)) < len(labels):
         raise BadInput(f"labels must differ, and {', '.join(labels)} do not.")
+
+
+def _check_choices(output: Any, row: Any) -> None:
+    if output is not None and not callable(output):
+        raise BadInput(f"output must be a function from what the module returns to logits, not {output!r}.")
+    named = row is None or (isinstance(row, str) and row in ("first", "last", "mean"))
+    if not named and (not isinstance(row, int) or isinstance(row, bool)):
+        raise BadInput(f"row must be 'first', 'last', 'mean' or the number of a query, not {row!r}.")
 
 
 def _require_whole_precision(module: nn.Module, name: str) -> None:
@@ -347,8 +360,6 @@ def _row(
     _require_gradient(subject, passes[0])
     if isinstance(said, int):
         return said
-    if said not in (None, "first", "last", "mean"):
-        raise BadInput(f"row is 'first', 'last', 'mean' or a number, not {said!r}.")
     if said in ("first", "last"):
         return 0 if said == "first" else -1
     found = [_rows_that_matter(subject, tokens) for tokens in passes]

@@ -26,6 +26,8 @@ def write_report(audit: Audit, path: Path | str) -> Path:
         raise BadInput(f"write_report takes what heatcheck.audit gave, not a {type(audit).__name__}.")
     expect("a path", path=path)
     path = Path(path)
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder: name the file to write, such as report.html.")
     figures = draw(audit)
     lead, _ = meaning(audit.card)
     facts = {

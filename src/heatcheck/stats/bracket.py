@@ -11,9 +11,11 @@ single weights. So
 Inside: if no difference of two logits moves by more than d, the odds of no set S of labels move by more than a factor
 e^d; so d = min over S of logit(p(S) + ε) − logit(p(S)) keeps TVD ≤ ε. Around: TVD ≤ ε implies for all labels i and j
 that z_i − z_j ≤ ln((p_i + ε) / (p_j − ε)), where p_j > ε.
+
+Both are boxes around the logits but for one number m that is added to all: l ≤ z − m ≤ h. So a program has two rows a
+label and one more variable, where a row for each pair of 1,000 labels would fill the memory.
 """
 
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from heatcheck.stats.farthest import farthest_weights, jsd_terms
 
 TILTS = 2  # linear programs with a randomly tilted objective, beside the chord's own, each giving one more vertex
+PAIRS = 1000  # of labels, the likeliest, that are taken alone: each gives a bound by itself
 SINGLES = 40  # items towards which all weight is moved, the lightest first
 _SUBSETS_UP_TO = 10  # labels; with more, every probability is taken as that of some set
 
@@ -52,9 +55,6 @@ def bracket_weights(
     own = weights / weights.sum()
     margins = own @ relevance + bias
     p = softmax(margins)
-    pairs = [(i, j) for i, j in permutations(range(len(p)), 2)]
-    slopes = np.array([relevance[:, i] - relevance[:, j] for i, j in pairs])  # [pair item]
-    now = slopes @ own
 
     def change(candidate: Float[np.ndarray, " item"]) -> float:
         return float(np.abs(softmax(candidate @ relevance + bias) - p).sum() / 2)
@@ -81,15 +81,15 @@ def bracket_weights(
     # The chord of each item's term of the divergence: from w = 0 to w = 1.
     start = 0.5 * np.log(2) * own
     rise = jsd_terms(np.ones_like(own), own) - start
-    around = now + _room_around(p, pairs, epsilon)
-    chord, vertex = _maximise(rise, slopes, around)
-    high = min(float(start.sum() + chord), _of_label_pairs(own, slopes, pairs, around))
+    around = _room_around(p, epsilon)
+    chord, vertex = _maximise(rise, relevance, own, around)
+    high = min(float(start.sum() + chord), _of_label_pairs(own, relevance, p, around))
     consider(vertex)
-    inside = now + _widest_inside(p, epsilon)
+    inside = _Room(np.zeros_like(p), np.full_like(p, _widest_inside(p, epsilon)))
     tilts = [np.ones_like(rise), *generator.uniform(0, 1.5, size=(TILTS, len(rise)))]
-    for limits, tilt in [(now + _room_around(p, pairs, 0.7 * epsilon), tilts[0]), *((inside, tilt) for tilt in tilts)]:
+    for room, tilt in [(_room_around(p, 0.7 * epsilon), tilts[0]), *((inside, tilt) for tilt in tilts)]:
         if low < high - 1e-6:
-            consider(_maximise(rise * tilt, slopes, limits)[1])
+            consider(_maximise(rise * tilt, relevance, own, room)[1])
     return Bracket(low, max(high, low), best)
 
 
@@ -110,40 +110,51 @@ def _farthest_share(
     return low
 
 
+class _Room(NamedTuple):
+    """How far logits can move: by some number m that all share, and from there between `low` and `high`."""
+
+    low: Float[np.ndarray, " label"]
+    high: Float[np.ndarray, " label"]
+
+
+def _room_around(p: Float[np.ndarray, " label"], epsilon: float) -> _Room:
+    """Outside of it TVD is larger than ε."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = np.log(p - epsilon) - np.log(p), np.log(p + epsilon) - np.log(p)
+    return _Room(np.where(p > epsilon, low, -np.inf), high)
+
+
 def _maximise(
-    gain: Float[np.ndarray, " item"], slopes: Float[np.ndarray, "column item"], limits: Float[np.ndarray, " column"]
+    gain: Float[np.ndarray, " item"],
+    relevance: Float[np.ndarray, "item label"],
+    own: Float[np.ndarray, " item"],
+    room: _Room,
 ) -> tuple[float, Float[np.ndarray, " item"]]:
-    """max gain·w over the simplex with slopes w ≤ limits, and where."""
+    """max gain·w over the simplex where Rᵀ(w − own) stays in the room, and where."""
     from scipy.optimize import linprog  # half a second to import
 
+    now = own @ relevance
+    rows = np.concatenate([relevance.T, -relevance.T])
+    limits = np.concatenate([now + room.high, -now - room.low])
+    of_shared = np.repeat([-1.0, 1.0], len(now))
     kept = np.isfinite(limits)
-    size = np.maximum(np.abs(slopes[kept]).max(axis=1, initial=0.0), 1.0)  # the solver likes rows of like size
+    size = np.maximum(np.abs(rows[kept]).max(axis=1, initial=0.0), 1.0)  # the solver likes rows of like size
     found = linprog(
-        -gain,
-        A_ub=slopes[kept] / size[:, None],
+        -np.append(gain, 0.0),
+        A_ub=np.column_stack([rows, of_shared])[kept] / size[:, None],
         b_ub=(limits[kept] + 1e-9) / size,
-        A_eq=np.ones((1, len(gain))),
+        A_eq=np.append(np.ones(len(gain)), 0.0)[None],
         b_eq=[1.0],
-        bounds=(0, 1),
+        bounds=[(0, 1)] * len(gain) + [(None, None)],
         method="highs-ds",  # the simplex method: its answer is a vertex
     )
     if (
         found.x is None or found.fun is None
     ):  # never seen, for the observed weights are feasible; no bound is better than a wrong one
         return float(gain.max()), np.full(len(gain), 1 / len(gain))
-    vertex = np.clip(found.x, 0, None)
+    vertex = np.clip(found.x[:-1], 0, None)
     # The dual's value bounds the optimum from above whatever the solver's tolerance on the primal.
     return float(-found.fun) + 1e-7, vertex / vertex.sum()
-
-
-def _room_around(
-    p: Float[np.ndarray, " label"], pairs: list[tuple[int, int]], epsilon: float
-) -> Float[np.ndarray, " column"]:
-    """How far each difference of logits can rise at most."""
-    i, j = np.array(pairs).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.log(p[i] + epsilon) - np.log(p[j] - epsilon) - (np.log(p[i]) - np.log(p[j]))
-    return np.asarray(np.where(p[j] > epsilon, most, np.inf))
 
 
 def _widest_inside(p: Float[np.ndarray, " label"], epsilon: float) -> float:
@@ -168,13 +179,15 @@ def _log_odds(members: np.ndarray, p: Float[np.ndarray, " label"]) -> np.ndarray
 
 def _of_label_pairs(
     own: Float[np.ndarray, " item"],
-    slopes: Float[np.ndarray, "column item"],
-    pairs: list[tuple[int, int]],
-    around: Float[np.ndarray, " column"],
+    relevance: Float[np.ndarray, "item label"],
+    p: Float[np.ndarray, " label"],
+    room: _Room,
 ) -> float:
     """The smallest of the exact optima under one pair's slab alone: each relaxes the problem."""
-    place = {pair: at for at, pair in enumerate(pairs)}
-    upward = [at for at, (i, j) in enumerate(pairs) if i < j]
-    low = np.array([-around[place[pairs[at][::-1]]] for at in upward])
-    found = farthest_weights(np.tile(own, (len(upward), 1)), slopes[upward], low, around[upward])
-    return float(found.jsd.min())
+    likely = np.argsort(-p, kind="stable")
+    later, sooner = np.tril_indices(min(len(p), PAIRS + 1), -1)  # in the order of the likelier one's last partner
+    i, j = likely[sooner[:PAIRS]], likely[later[:PAIRS]]
+    slopes = relevance.T[i] - relevance.T[j]
+    now = slopes @ own
+    low, high = now + room.low[i] - room.high[j], now + room.high[i] - room.low[j]
+    return float(farthest_weights(np.tile(own, (len(i), 1)), slopes, low, high).jsd.min())

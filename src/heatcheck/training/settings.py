@@ -382,6 +382,6 @@ def _as(kind: type, name: str, value: Any) -> Any:
         if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
         return kind(value)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a text")
         raise BadInput(f"{name} must be {wanted}, not {value!r}.") from None

@@ -45,8 +45,11 @@ def load_transformer(
             f"`heatcheck train TASK --model hf:{name}`."
         )
     _check_choice(called or f"hf:{name}", read.network.config, labels)
-    with quiet():  # a family that is refused is refused in one sentence
-        subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
+    try:
+        with quiet():  # a family that is refused is refused in one sentence
+            subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:  # a config may say anything
+        raise BadInput(_cannot_read(name, name, error)) from error
     if labels is not None:
         name_outputs(subject, labels)
     return subject.eval()

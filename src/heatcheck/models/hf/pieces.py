@@ -61,6 +61,8 @@ def encode_pieces(
         return_tensors="np",
     )
     offsets = found.pop("offset_mapping")
+    if not found["input_ids"].size:  # zero-width characters alone, where nothing is put around a text
+        raise BadInput(f"example {examples[0].id}: its text has no token.")
     word = np.stack([_words_of(found.encodings[row], offsets[row], each) for row, each in enumerate(examples)])
     for row, example in enumerate(examples):
         if not (word[row] >= 0).any():

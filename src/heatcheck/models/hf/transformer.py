@@ -80,7 +80,12 @@ class Transformer(nn.Module):
         room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
         if config.model_type in _POSITIONS_AFTER_PADDING:
             room -= config.pad_token_id + 1
-        self.longest = min(room, tokenizer.model_max_length) if room > 0 else tokenizer.model_max_length  # XLNet: -1
+        said = tokenizer.model_max_length
+        if not isinstance(said, int | float) or not said >= 1:
+            raise BadInput(
+                f"{self._called}: model_max_length of its tokenizer must be a number of tokens, not {said!r}."
+            )
+        self.longest = int(min(room, said) if room > 0 else said)  # XLNet: -1
 
     def _install(self) -> None:
         try:
