@@ -3,7 +3,7 @@
 from heatcheck.auditing.battery import Plan, Planned, audit, plan_audit, run_plan
 from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.fitting_again import made_up
-from heatcheck.auditing.lines import LINES, CardSettings, LineRule, interval, make_card
+from heatcheck.auditing.lines import LINES, CardSettings, LineRule, make_card
 from heatcheck.auditing.other_fits import PlannedFit, plan_fits
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "PlannedFit",
     "audit",
     "choose_settings",
-    "interval",
     "made_up",
     "make_card",
     "plan_audit",

@@ -122,10 +122,10 @@ def _say(found: "Comparison") -> None:
 
 def _said(cell: "Cell") -> str:
     """State, statistic, interval and n."""
-    from heatcheck.auditing import interval
     from heatcheck.report.wording import counted
+    from heatcheck.results.written import in_brief
 
     if not cell.line.evidence:
         return cell.line.state
     m = cell.line.evidence[0]
-    return f"{cell.line.state}\n{m.name} = {interval(m)}\nn = {counted(m)}"
+    return f"{cell.line.state}\n{m.name} = {in_brief(m)}\nn = {counted(m)}"

@@ -183,7 +183,7 @@ def _lines(lines: Sequence["Line"]) -> "Table":
 
 def _agreement(audit: "Audit") -> None:
     """τ of attention with its rivals beside its floors; shown, and deciding nothing."""
-    from heatcheck.auditing import interval
+    from heatcheck.results.written import in_brief
 
     found = audit.results["agreement"]
     rows = []
@@ -192,7 +192,7 @@ def _agreement(audit: "Audit") -> None:
             continue
         rival = measurement.by["pair"][1]
         floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
-        rows.append([rival, interval(measurement), interval(floors[0]) if floors else ""])
+        rows.append([rival, in_brief(measurement), in_brief(floors[0]) if floors else ""])
     typer.echo("")
     columns = ["", "τ, mean over examples", "mechanical floor: relevances shuffled"]
     title = "Kendall τ of attention with … (shown, decides nothing)"
@@ -253,7 +253,7 @@ def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
 
     `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name, or moot.
     """
-    from heatcheck.auditing import interval
+    from heatcheck.results.written import in_brief
 
     lines = dict.fromkeys(line for _, known in audits.values() for line in known)
     for name in lines:
@@ -262,7 +262,7 @@ def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
             if name not in known:
                 continue
             line = audit.card[name]
-            statistic = f"{line.evidence[0].name} = {interval(line.evidence[0])}" if line.evidence else ""
+            statistic = f"{line.evidence[0].name} = {in_brief(line.evidence[0])}" if line.evidence else ""
             rows.append([model, "moot" if line.moot else line.state, known[name], statistic])
         table(["model", name, "known to be", "by"], rows)
         typer.echo("")

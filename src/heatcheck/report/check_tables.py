@@ -21,18 +21,9 @@ from heatcheck.report.refit_tables import (
 )
 from heatcheck.report.searched import is_beside
 from heatcheck.report.table import Table, known_columns, pivot, with_n
-from heatcheck.report.wording import (
-    NOTHING,
-    counted,
-    grouping,
-    interval,
-    number,
-    pair_of,
-    quantity,
-    said,
-    spaced,
-)
+from heatcheck.report.wording import counted, grouping, pair_of, quantity, said, spaced
 from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import interval, number, shown
 
 _Places: TypeAlias = dict[tuple[str, str, str], dict[str, Measurement]]  # logits, ε, class or "" -> by name
 
@@ -148,7 +139,7 @@ def _erasure(result: CheckResult) -> list[Table]:
                     said(m.by.get("operator")),
                     number(m.value),
                     interval(m),
-                    f"{number(beside.value)} {interval(beside)}" if beside else NOTHING,
+                    shown(beside),
                     f"{m.n:,}",
                 )
             )
@@ -226,7 +217,7 @@ def _shares(at: _Places) -> Table:
                 *_where(place),
                 number(found["U"].value),
                 interval(found["U"]),
-                f"{number(found['U_null'].value)} {interval(found['U_null'])}" if "U_null" in found else NOTHING,
+                shown(found.get("U_null")),
                 f"{found['U'].n:,}",
             )
             for place, found in at.items()

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from heatcheck.engine import Facts
 from heatcheck.report.table import Table
-from heatcheck.report.wording import MINUS, NOTHING, counted, number, spaced
+from heatcheck.report.wording import counted, spaced
 from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import NOTHING, with_seen_ends
+from heatcheck.results.written import fine as fine  # studies take it from here
 
 _Kinds = Mapping[str, Mapping[str, Measurement]]  # kind of model -> name of a measurement, with its distance -> it
 
@@ -112,17 +112,4 @@ def with_ends(name: str, value: float, low: float, high: float) -> str:
     >>> with_ends("mass", 0.002, 0.0012, 0.0029), with_ends("agreement", 1.0, 1.0, 1.0)
     ('0.002 [0.0012, 0.0029]', '1.000')
     """
-    say = fine if name.partition(":")[0] in ("mass", "mass_removed", "neighbours", "contribution") else number
-    parts = [say(part) for part in (value, low, high)]
-    return parts[0] if NOTHING in parts[1:] or len(set(parts)) == 1 else f"{parts[0]} [{parts[1]}, {parts[2]}]"
-
-
-def fine(value: float) -> str:
-    """Three decimals; a small weight keeps two digits that are not 0.
-
-    >>> fine(0.0000234), fine(0.0035), fine(-0.25), fine(0.0)
-    ('0.000023', '0.0035', '−0.250', '0.000')
-    """
-    if not 0 < abs(value) < 0.01:
-        return number(value)
-    return np.format_float_positional(float(f"{value:.2g}"), trim="-").replace("-", MINUS)
+    return with_seen_ends(name.partition(":")[0], value, low, high, "deception")

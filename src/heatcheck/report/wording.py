@@ -1,21 +1,22 @@
 """Plain words: how names, numbers and states of the card are said to somebody who has not read the papers."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.lexicon import (
     BY,
     METHODS,
-    OF_CHECK,
-    QUANTITIES,
     READING,
     TITLES,
     WEIGHTS,
 )
 from heatcheck.report.model_names import KEYS, name_of
-from heatcheck.results import Card, Line, Measurement
+from heatcheck.results import Card, Line, Measurement, find_quantity
+from heatcheck.results.written import MINUS as MINUS  # figures and studies take these from here
+from heatcheck.results.written import NOTHING as NOTHING
+from heatcheck.results.written import interval as interval
+from heatcheck.results.written import number as number
 
-MINUS, NOTHING, SEEDS = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NO-BREAK SPACE}seeds"
+SEEDS = "\N{NO-BREAK SPACE}seeds"
 
 # Their values say what they are.
 _PLAIN_KEYS = {"operator", "ranking", "kind", "correction", "explainer", "rationale", "average"}
@@ -33,30 +34,7 @@ _SAID_KEYS = {
     "matched": "as {} has them",
 }
 
-_PAIRS = {"jsd_pairs", "tvd_pairs", "tvd_pairs_tempered", "agreement_pairs"}
 _REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
-_OF_SEEDS = {"difference", "J_seed", "J_excess", "starts", *_PAIRS}  # their n counts seeds
-
-
-def number(value: float) -> str:
-    """
-    >>> number(-0.0314), number(12.0), number(float("nan"))
-    ('−0.031', '12.0', '–')
-    """
-    if not math.isfinite(value):
-        return NOTHING
-    text = f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
-    return text.replace("-", MINUS) if float(text.replace(",", "")) else text.lstrip("-")
-
-
-def interval(measurement: Measurement) -> str:
-    """
-    >>> interval(Measurement("K", 0.5, 0.4, 0.6, 10, "random", {}))
-    '[0.400, 0.600]'
-    """
-    if not (math.isfinite(measurement.low) and math.isfinite(measurement.high)):
-        return NOTHING
-    return f"[{number(measurement.low)}, {number(measurement.high)}]"
 
 
 def counted(measurement: Measurement) -> str:
@@ -67,7 +45,9 @@ def counted(measurement: Measurement) -> str:
     ('5\xa0seeds', '1,200')
     """
     refitted = _REFITTED & {str(value) for value in measurement.by.values()}
-    of_seeds = (refitted and "seed" not in measurement.by) or measurement.name in _OF_SEEDS or "step" in measurement.by
+    found = find_quantity(measurement.name)
+    by_name = found is not None and found.counts == "seeds"
+    of_seeds = (refitted and "seed" not in measurement.by) or by_name or "step" in measurement.by
     return f"{measurement.n:,}{SEEDS if of_seeds else ''}"
 
 
@@ -128,8 +108,8 @@ def grouping(measurement: Measurement, *, pair: bool = True) -> str:
 
 def quantity(measurement: Measurement, check: str = "") -> str:
     """What is measured, in words."""
-    of_check = OF_CHECK.get((check, measurement.name))
-    return of_check or QUANTITIES.get(measurement.name, spaced(measurement.name))
+    found = find_quantity(measurement.name, check)
+    return spaced(measurement.name) if found is None else found.words
 
 
 def in_order(checks: Iterable[str]) -> list[str]:

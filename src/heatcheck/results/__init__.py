@@ -1,5 +1,6 @@
 """What was found, as plain data: measurements, results of checks, the card, audits, studies; and their files."""
 
+import heatcheck.results.quantities  # noqa: F401  (fills QUANTITIES)
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
 from heatcheck.results.audit import Audit, Looked
 from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, keep_audit, read_audit

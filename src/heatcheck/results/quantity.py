@@ -1,6 +1,6 @@
 """What is measured: every quantity once, with its plain name, its unit, and what high and low values mean."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from heatcheck.errors import BadInput
 
@@ -13,8 +13,9 @@ class Quantity(NamedTuple):
     high: str  # what a high value means
     low: str  # what a low value means
     unit: str = ""  # "nats", "share of texts", …; empty for a plain number
-    format: str = ".3f"  # how Python writes its values
+    format: str = "number"  # how its values are written: "number", "fine" or what Python formats by
     check: str = ""  # where a check means something of its own by the name
+    counts: Literal["texts", "seeds"] = "texts"  # what the n of its measurements counts
 
 
 QUANTITIES: dict[tuple[str, str], Quantity] = {}  # by the check that means something of its own, and by name

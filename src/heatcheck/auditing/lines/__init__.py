@@ -7,13 +7,12 @@ from heatcheck.auditing.lines.necessary import judge_necessary
 from heatcheck.auditing.lines.out_of_context import judge_out_of_context
 from heatcheck.auditing.lines.plausible import judge_plausible
 from heatcheck.auditing.lines.points import judge_points
-from heatcheck.auditing.lines.rule import CardSettings, LineRule, interval
+from heatcheck.auditing.lines.rule import CardSettings, LineRule
 
 __all__ = [
     "LINES",
     "CardSettings",
     "LineRule",
-    "interval",
     "judge_across",
     "judge_hard",
     "judge_necessary",

@@ -9,7 +9,6 @@ from heatcheck.auditing.lines.rule import (
     CardSettings,
     Found,
     LineRule,
-    interval,
     lookup,
     nothing_known,
     present,
@@ -17,6 +16,7 @@ from heatcheck.auditing.lines.rule import (
     too_few_texts,
 )
 from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
 NAME = "across models"
 HOLDS = "the answers, as closely as another honest seed keeps them: the whole model may change"
@@ -52,7 +52,7 @@ def _decide(adversarial: CheckResult, excess: Measurement | None, settings: Card
             "only story."
         )
         return Found("no", "", sentence)
-    reason = f"J* − J of seeds = {interval(excess)}: not surely above {settings.excess:g} nats"
+    reason = f"J* − J of seeds = {in_brief(excess)}: not surely above {settings.excess:g} nats"
     sentence = (
         f"The most different heatmaps found in a model that answers like this one are {star.value:.2f} nats away; "
         f"{_of_seeds(adversarial)}. A longer search might find more."

@@ -5,7 +5,6 @@ from heatcheck.auditing.lines.rule import (
     Found,
     LineRule,
     cannot_be_asked,
-    interval,
     lookup,
     needs_more_data,
     nothing_known,
@@ -13,6 +12,7 @@ from heatcheck.auditing.lines.rule import (
     too_few_texts,
 )
 from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
 NAME = "hard to manipulate"
 BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
@@ -88,7 +88,7 @@ def _decide(
 
 def _undecided(q: Measurement, worst: Measurement, settings: CardSettings, sentence: str, *, bounded: bool) -> Found:
     across = [
-        f"{name} = {interval(m)} lies across {limit:g}"
+        f"{name} = {in_brief(m)} lies across {limit:g}"
         for name, m, limit in (("q", q, settings.shuffled), ("U", worst, settings.different))
         if m.low <= limit <= m.high
     ]

@@ -15,7 +15,6 @@ from heatcheck.auditing.lines.rule import (
     Found,
     LineRule,
     cannot_be_asked,
-    interval,
     lookup,
     needs_more_data,
     nothing_known,
@@ -25,6 +24,7 @@ from heatcheck.auditing.lines.rule import (
     too_few_texts,
 )
 from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
 NAME = "necessary"
 THIS_MODEL = "all but the weights: this very model, with uniform weights put in place of its own"
@@ -153,7 +153,7 @@ def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged |
         return None
     found = Found(
         "no",
-        f"N = {interval(lost)} of this very model under uniform weights{_at_all(sites)} lies below "
+        f"N = {in_brief(lost)} of this very model under uniform weights{_at_all(sites)} lies below "
         f"{settings.needed:g}, and the best model that has such weights loses no more",
         f"With uniform weights in place of its own{_at_all(sites)} this model loses {_lost(lost)} of its accuracy "
         "above always saying the commonest label: it does not need its heatmaps to do well.",
@@ -193,7 +193,7 @@ def _by_interval(lost: Measurement, without: str, counted: str, settings: CardSe
         )
         return Found("no", "", sentence)
     return needs_more_data(
-        f"N = {interval(lost)} lies across {settings.needed:g} with n = {lost.n} {counted}",
+        f"N = {in_brief(lost)} lies across {settings.needed:g} with n = {lost.n} {counted}",
         f"{best} {_lost(lost)} {above}; whether that is more than {settings.needed:.0%} is not settled.",
     )
 
@@ -236,7 +236,7 @@ def _is_moot(headroom: Measurement, settings: CardSettings) -> bool:
 
 def _moot(headroom: Measurement, settings: CardSettings) -> Found:
     return cannot_be_asked(
-        f"the model's accuracy less that of always saying the commonest label is {interval(headroom)}, and not "
+        f"the model's accuracy less that of always saying the commonest label is {in_brief(headroom)}, and not "
         f"surely {settings.above_prior:g} or more",
         "There is next to nothing that attention, or anything else, could be needed for.",
     )

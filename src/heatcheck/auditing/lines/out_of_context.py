@@ -5,13 +5,13 @@ from heatcheck.auditing.lines.rule import (
     Found,
     LineRule,
     cannot_be_asked,
-    interval,
     lookup,
     needs_more_data,
     present,
     too_few_texts,
 )
 from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
 NAME = "works out of context"
 HOLDS = "weights, words and labels only: nothing is trained, and the model takes no part"
@@ -63,21 +63,21 @@ def _decide(
         return too_few_texts(room.n, settings)
     if not carries.low >= settings.guide_room:
         return cannot_be_asked(
-            f"by themselves the words say too little about the label, {interval(carries)} more than its "
+            f"by themselves the words say too little about the label, {in_brief(carries)} more than its "
             f"commonest one, and not surely {settings.guide_room:g}",
             "No word here speaks for a label by itself, so whoever has only words, weights and labels cannot tell "
             "weights that mean something from weights that encode the label.",
         )
     if gained is None or not room.low >= settings.guide_room:
         return cannot_be_asked(
-            f"words that are all weighted alike already do as well as the model, which has {interval(room)} "
+            f"words that are all weighted alike already do as well as the model, which has {in_brief(room)} "
             f"more, and not surely {settings.guide_room:g}",
             "Without any weights the words alone do as well as the model, so there is nothing for weights to add.",
         )
     if not lasts.low >= settings.guide_room:
         return needs_more_data(
             f"unweighted words still gain from every text they are counted in; with more training texts "
-            f"the model would have {interval(lasts)} more than they, not surely {settings.guide_room:g}",
+            f"the model would have {in_brief(lasts)} more than they, not surely {settings.guide_room:g}",
             "The words were counted in too few training texts to tell weights that pick out telling words from weights "
             "that only leave out badly counted ones.",
         )
@@ -97,7 +97,7 @@ def _decide(
             "do not use them as a list of telling words.",
         )
     return needs_more_data(
-        f"G = {interval(gained)} lies across {settings.gain:g} with n = {gained.n}",
+        f"G = {in_brief(gained)} lies across {settings.gain:g} with n = {gained.n}",
         f"The weights close {_share(gained)} {gap}; whether that is at least {settings.gain:.0%} is not settled.",
     )
 

@@ -9,7 +9,6 @@ from heatcheck.auditing.lines.rule import (
     Found,
     LineRule,
     cannot_be_asked,
-    interval,
     lookup,
     needs_more_data,
     present,
@@ -17,6 +16,7 @@ from heatcheck.auditing.lines.rule import (
     would_decide,
 )
 from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
 NAME = "plausible to people"
 HOLDS = "weights, words and people's marks only: the model's answer is not looked at"
@@ -53,7 +53,7 @@ def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Fo
         return too_few_texts(share.n, settings)
     if not room.low >= settings.plausible_room:
         return cannot_be_asked(
-            f"people marked so much that chance agrees with them but for {interval(room)}, and not surely "
+            f"people marked so much that chance agrees with them but for {in_brief(room)}, and not surely "
             f"{settings.plausible_room:g}",
             "People marked nearly every word, so any heatmap agrees with them.",
         )
@@ -68,7 +68,7 @@ def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Fo
             "no", "", f"These heatmaps go {gone} {way}: they mark hardly more of people's words than chance does."
         )
     return needs_more_data(
-        f"P = {interval(share)} lies across {settings.plausible:g} with n = {share.n}"
+        f"P = {in_brief(share)} lies across {settings.plausible:g} with n = {share.n}"
         f"{would_decide(share, settings.plausible)}",
         f"Whether these heatmaps go at least {settings.plausible:.0%} {way} is not settled.",
     )

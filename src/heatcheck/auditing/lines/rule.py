@@ -161,17 +161,3 @@ def would_decide(m: Measurement, limit: float) -> str:
     return (
         f"; if the value stays, about {math.floor(m.n * times / digits + 1) * digits:,} texts would decide (--examples)"
     )
-
-
-def interval(m: Measurement) -> str:
-    """The value with the ends of its interval.
-
-    >>> interval(Measurement("K", -0.001, -0.11, 0.104, 10, "random", {}))
-    '0.00 [-0.11, 0.10]'
-    >>> interval(Measurement("N", 0.21, -math.inf, math.inf, 10, "random", {}))
-    '0.21 (no interval)'
-    """
-    if not (math.isfinite(m.low) and math.isfinite(m.high)):
-        return f"{m.value:.2f} (no interval)"
-    value, low, high = (f"{round(number, 2) + 0.0:.2f}" for number in (m.value, m.low, m.high))  # no minus before 0
-    return f"{value} [{low}, {high}]"
