@@ -1,10 +1,10 @@
 """Taking words out of a text: an example to another example. Each way is named in the results that use it."""
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from heatcheck.data import Example
+from heatcheck.data.tokens import spaces_alone
 
 
 def delete(example: Example, places: Collection[int]) -> Example:
@@ -15,7 +15,7 @@ def delete(example: Example, places: Collection[int]) -> Example:
     >>> delete(Example("a", "Good?\\nNot so"), {1}).text
     'Good?\\nso'
     """
-    if example.spans is None and not _BREAKS.search(example.text):
+    if example.spans is None and spaces_alone(example.text):
         return _delete_between_spaces(example, places)
     stand = example.places
     texts, moved = [], []
@@ -41,9 +41,6 @@ def _delete_between_spaces(example: Example, places: Collection[int]) -> Example
     kept = [place for place in range(len(words)) if place not in places]
     masked = tuple(number for number, place in enumerate(kept) if place in example.masked) if example.masked else ()
     return replace(example, text=" ".join([words[place] for place in kept]), marks={}, masked=masked)
-
-
-_BREAKS = re.compile(r"[\t\n\r\f\v]")
 
 
 def _without(text: str, words: Sequence[tuple[int, int, bool]]) -> tuple[str, list[tuple[int, int]]]:
