@@ -333,7 +333,7 @@ def test_a_gain_without_room_is_a_dash(audit, tmp_path):
 
 
 def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
-    witness = audit.results["gauge"].settings["witness"]
+    witness = audit.results["gauge"].facts["witness"]
     shown = page.source[page.source.index("One text as a witness") :]
     shown = shown[: shown.index("</ol>")]
     assert re.findall(r'<span class="who">(.*?)</span>', shown) == ["this model", "its twin"]
