@@ -59,6 +59,7 @@ def write_numbers(audit: Audit, path: Path | str) -> Path:
                 "paper": section.paper,
                 "settings": audit.results[check].settings,
                 "facts": audit.results[check].facts,
+                "not_run": audit.results[check].not_run,
                 "seed": audit.results[check].seed,
                 "n": len(audit.results[check].examples),
                 "measurements": [m._asdict() for m in audit.results[check].measurements],
