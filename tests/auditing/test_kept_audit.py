@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heatcheck.auditing import audit
+from heatcheck.checks import CHECKS
 from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.results import ARRAYS, AUDIT, FORMAT, Looked, Measurement, keep_audit, read_audit
 
@@ -82,6 +83,8 @@ def test_an_audit_comes_back_as_it_was(which, request, tmp_path):
     assert [path.name for path in keep_audit(given, tmp_path / "new")] == [AUDIT, ARRAYS]
     found = read_audit(tmp_path / "new")
     assert_same(given, found)
+    check, kept = CHECKS["erasure"], found.results["erasure"]
+    assert (kept.question, kept.paper, kept.baseline) == (check.question, check.paper, check.baseline)
     assert math.copysign(1, found.examples[0].scores["attention"][-1]) == (-1 if which == "odd" else 1)
 
 
