@@ -208,13 +208,10 @@ def test_audit_and_report_say_it(trained, tmp_path):
         assert "left out 54 of the 68 rows" in (tmp_path / name).read_text()
 
 
-def test_an_audit_kept_before_has_left_out_nothing(trained, tmp_path):
+def test_an_audit_that_left_out_nothing_says_so(trained, tmp_path):
     found = audit(load(trained.folder), trained.path, checks=["permutation"])
     assert found.left_out == {}
     keep_audit(found, tmp_path)
-    facts = json.loads((tmp_path / "audit.json").read_text())
-    del facts["left_out"], facts["facts"]
-    (tmp_path / "audit.json").write_text(json.dumps(facts))
     assert read_audit(tmp_path).left_out == {}
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from heatcheck.auditing import LINES
 from heatcheck.auditing.lines.rule import would_decide
 from heatcheck.cli import fail_if, show, show_study
 from heatcheck.cli.audit import check_replaceable
@@ -23,16 +24,13 @@ class Audited:
 
 
 def line(name, state):
-    return Line(name, "?", state, "", (), "", "", "")
+    return Line(name, "?", state, "", (), "", "", "", short=LINES[name].short)
 
 
 @pytest.fixture
 def card():
-    four = ("necessary", "no"), ("points at what matters", "unclear"), ("hard to manipulate", "no"), (
-        "works out of context", "not run")  # fmt: skip
-    return Card(
-        tuple(line(*one) for one in four), line("across models", "not run"), line("plausible to people", "yes"), 1.0
-    )
+    states = ("no", "unclear", "no", "not run", "not run", "yes")
+    return Card(tuple(line(name, state) for name, state in zip(LINES, states, strict=True)), 1.0)
 
 
 def test_lines_by_their_short_names(card):
