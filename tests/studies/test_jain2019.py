@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
+from heatcheck.results import key
 from heatcheck.studies import STUDIES, compare, read_published
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.jain2019 import QUICK, Settings, quantities, run, shares_of_effect, with_valid_floors
@@ -106,19 +107,19 @@ def test_the_table_of_published_numbers_is_the_reference():
     if not reference.is_file():
         pytest.skip("needs ../shared/reference")
     ours = {
-        (row["task"], row["encoder"], row["class"]): row
-        for row in read_published("jain2019")
-        if row["quantity"] == "tau:attention|gradient"
+        (one.task, one.encoder, one.of_class): one
+        for one in read_published("jain2019")
+        if one.key == key("tau", pair=("attention", "gradient"))
     }
     checked = 0
     for row in csv.DictReader(reference.read_text().splitlines()):
         if row["dataset"] == "sst" and row["experiment"] == "attention_vs_gradient":
             mine = ours["sst", {"BiLSTM": "lstm", "Average": "average"}[row["encoder"]], row["class"]]
-            assert float(mine["paper"]) == pytest.approx(float(row["repo_paper_run_mean"]), abs=1e-4)
-            assert float(mine["rerun"]) == pytest.approx(float(row["repo_HEAD_rerun_mean"]), abs=1e-4)
+            assert mine.paper == pytest.approx(float(row["repo_paper_run_mean"]), abs=1e-4)
+            assert mine.rerun == pytest.approx(float(row["repo_HEAD_rerun_mean"]), abs=1e-4)
             checked += 1
     assert checked == 4
-    assert float(ours["snli", "lstm", "contradiction"]["paper"]) == pytest.approx(0.3601)  # their class 0
+    assert ours["snli", "lstm", "contradiction"].paper == pytest.approx(0.3601)  # their class 0
 
 
 def test_statements():
@@ -140,7 +141,7 @@ def test_saturated_and_missing_values_are_left_out_of_means_not_of_counts():
         "most": np.array([0.6, np.nan, 0.6]),
     }
     cell = {"score": 0.8, "accuracy": 0.8, "labels": ["no", "yes"], "method": "exact", "encoder": "lstm"}
-    found = quantities(cell, values)
+    found = {(of.text, *place): value for (of, *place), value in quantities(cell, values).items()}
     assert found["tau:attention|gradient", "", ""] == pytest.approx(0.3)
     assert found["significant:attention|gradient", "", ""] == 0.5
     assert found["permutation", "1", "0.75–1.00"] == pytest.approx(0.3)
@@ -178,5 +179,5 @@ def test_a_mistake_is_said_before_anything_runs(tmp_path, options, sentence):
 
 
 def test_every_task_says_how_it_differs():
-    published = {row["task"] for row in read_published("jain2019")}
+    published = {one.task for one in read_published("jain2019")}
     assert {DATA[task][0] for task in STUDIES["jain2019"].tasks} <= published

@@ -185,5 +185,5 @@ def test_the_name_of_a_result_says_all_that_decides_it():
 
 
 def test_published_rows_are_of_tasks_that_there_are():
-    assert {row["task"] for row in read_published("snell2021")} == set(study.COPY_TASKS)
+    assert {one.task for one in read_published("snell2021")} == set(study.COPY_TASKS)
     assert STUDIES["snell2021"].settings() == study.Settings()

@@ -57,8 +57,8 @@ def results_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> dict[str, Ch
             excluded=of["excluded"],
             settings=untagged(of["settings"]),
             seed=of["seed"],
-            not_run=of["not_run"],
-            facts=untagged(of["facts"]),
+            not_run=of.get("not_run", {}),  # older results have neither
+            facts=untagged(of.get("facts", {})),
         )
     return found
 
