@@ -23,7 +23,7 @@ from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Classifier, HasLayers, KnowsItsTwins, Recipe, Subject, require_words
 from heatcheck.models.gauge_twin import BOUND, Tokens, gauge_twin
-from heatcheck.results import CheckResult, Measurement
+from heatcheck.results import CheckResult, Measurement, parse_key
 
 HONEST, TWIN = {"fit": "honest"}, {"fit": "gauge twin"}
 PRIOR, SHARE = "prior", "share"
@@ -246,16 +246,16 @@ def _of_texts(case: Case, settings: DeceptionSettings, found: Found) -> Iterator
     common = (found.gold == np.bincount(found.gold).argmax()).astype(float)
     yield from measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
     for name, values in shares(case.subject, found.texts).items():
-        plain, by = _split(name)
-        yield from measured(case, plain, values, everyone, "none: of uniform weights", by, settings.draws)
+        of = parse_key(name)
+        yield from measured(case, of.name, values, everyone, "none: of uniform weights", of.by, settings.draws)
 
 
 def _of_group(case: Case, settings: DeceptionSettings, group: Group, honest: Group) -> Iterator[Measurement]:
     names = [name for name in BASELINES if name in next(iter(group.fits.values())).values]
     for name in names:
-        plain, of = _split(name)
+        of = parse_key(name)
         each = np.stack([fit.values[name] for fit in group.fits.values()])
-        yield Measurement(plain, *stats.two_way_interval(each), BASELINES[name], {**group.by, **of})
+        yield Measurement(of.name, *stats.two_way_interval(each), BASELINES[name], {**group.by, **of.by})
     lost = np.stack([fit.values["accuracy"] - fit.values["after_deletion"] for fit in group.fits.values()])
     baseline = "0: it does not use the marked words"
     yield Measurement("deletion_loss", *stats.two_way_interval(lost), baseline, group.by)
@@ -308,12 +308,6 @@ def _deceived(chosen: Group | None, honest: Group) -> Iterator[Measurement]:
 
 def _both(group: Group, honest: Group) -> list[int]:
     return [seed for seed in group.fits if seed in honest.fits]
-
-
-def _split(name: str) -> tuple[str, Facts]:
-    """`neighbours:2` is the measurement `neighbours` at distance 2."""
-    plain, _, distance = name.partition(":")
-    return plain, {"distance": int(distance)} if distance else {}
 
 
 def _named(group: Group) -> str:

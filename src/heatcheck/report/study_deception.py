@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.deception_tables import NEAR, TRACES, fine, with_ends
-from heatcheck.report.study_wording import RERUNS, beside_theirs, model_name
+from heatcheck.report.study_wording import ENCODERS, RERUNS, beside_theirs
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, number
+from heatcheck.report.wording import NOTHING, number, spaced
 from heatcheck.results import Key, Model, Row, StudyResult, key, value_text
 
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, encoder and quantity
@@ -111,7 +111,7 @@ def said(strength: str) -> str:
 
 
 def _name(model: Model) -> str:
-    return f"{model.task}, {model_name(model.encoder, model.attention).partition(',')[0]}"
+    return f"{model.task}, {ENCODERS.get(model.encoder, spaced(model.encoder))}"
 
 
 def deception_in_short(rows: Iterable[Row]) -> str:
