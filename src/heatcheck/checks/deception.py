@@ -23,10 +23,16 @@ from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Classifier, HasLayers, KnowsItsTwins, Recipe, Subject, require_words
 from heatcheck.models.gauge_twin import BOUND, Tokens, gauge_twin
-from heatcheck.results import CheckResult, Measurement, parse_key
+from heatcheck.results import CheckResult, Measurement
 
 HONEST, TWIN = {"fit": "honest"}, {"fit": "gauge twin"}
 PRIOR, SHARE = "prior", "share"
+# The values of texts by their names -> the measurement, and its facts.
+AT_DISTANCE: dict[str, tuple[str, Facts]] = {
+    f"{name}:{distance}": (name, {"distance": distance})
+    for name in ("neighbours", "neighbours_share")
+    for distance in DISTANCES
+}
 BASELINES = {
     "accuracy": PRIOR,
     "mass": SHARE,
@@ -246,16 +252,16 @@ def _of_texts(case: Case, settings: DeceptionSettings, found: Found) -> Iterator
     common = (found.gold == np.bincount(found.gold).argmax()).astype(float)
     yield from measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
     for name, values in shares(case.subject, found.texts).items():
-        of = parse_key(name)
-        yield from measured(case, of.name, values, everyone, "none: of uniform weights", of.by, settings.draws)
+        plain, by = AT_DISTANCE.get(name, (name, {}))
+        yield from measured(case, plain, values, everyone, "none: of uniform weights", by, settings.draws)
 
 
 def _of_group(case: Case, settings: DeceptionSettings, group: Group, honest: Group) -> Iterator[Measurement]:
     names = [name for name in BASELINES if name in next(iter(group.fits.values())).values]
     for name in names:
-        of = parse_key(name)
+        plain, of = AT_DISTANCE.get(name, (name, {}))
         each = np.stack([fit.values[name] for fit in group.fits.values()])
-        yield Measurement(of.name, *stats.two_way_interval(each), BASELINES[name], {**group.by, **of.by})
+        yield Measurement(plain, *stats.two_way_interval(each), BASELINES[name], {**group.by, **of})
     lost = np.stack([fit.values["accuracy"] - fit.values["after_deletion"] for fit in group.fits.values()])
     baseline = "0: it does not use the marked words"
     yield Measurement("deletion_loss", *stats.two_way_interval(lost), baseline, group.by)
