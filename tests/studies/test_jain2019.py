@@ -76,10 +76,10 @@ def test_kept_floors_of_encoders_with_context_are_not_used():
 def test_k_is_a_share_of_means_and_needs_room():
     effects = {"attention": [0.3, 0.1], "random": [0.1, 0.1], "best rival": [0.4, 0.2]}
     values = {f"effect:{name}:deletion": np.array(of) for name, of in effects.items()}
-    found = dict(shares_of_effect(values, "deletion"))
+    found = {of.text: value for of, value in shares_of_effect(values, "deletion")}
     assert found == pytest.approx({"room:deletion": 0.2, "K:deletion": 0.5})
     values["effect:best rival:deletion"] = np.array([0.11, 0.11])
-    assert list(dict(shares_of_effect(values, "deletion"))) == ["room:deletion"]
+    assert [of.text for of, _ in shares_of_effect(values, "deletion")] == ["room:deletion"]
     assert not list(shares_of_effect(values, "masking"))
 
 
