@@ -101,7 +101,7 @@ def test_every_number_by_hand(known):
     assert rows["copy_iid", "failed:200"].high == pytest.approx(0.168, abs=1e-3)
     assert rows["copy_iid", "half_by"].value == 80
     assert rows["copy_permutation", "copied:learned:200"].value == pytest.approx(0.595)
-    assert rows["copy_permutation", "copied:none:2000"][6:10] == (pytest.approx(0.2), 0.2, 0.2, 5)
+    assert rows["copy_permutation", "copied:none:2000"][7:11] == (pytest.approx(0.2), 0.2, 0.2, 5)
     assert rows["copy_permutation", "aligned:2000"].value == pytest.approx(0.75 * 0.9 + 0.25 * 0.1)
     task = study.COPY_TASKS["copy_permutation"]
     assert rows["copy_permutation", "elimination"].value == by_elimination(task)
@@ -185,5 +185,5 @@ def test_the_name_of_a_result_says_all_that_decides_it():
 
 
 def test_published_rows_are_of_tasks_that_there_are():
-    assert {row["task"] for row in read_published("snell2021")} == set(study.COPY_TASKS)
+    assert {one.task for one in read_published("snell2021")} == set(study.COPY_TASKS)
     assert STUDIES["snell2021"].settings() == study.Settings()

@@ -27,6 +27,12 @@ BASELINES = {
     "tvd": "0: the same probabilities from every seed",
     "agreement": "1: the same decisions from every seed",
 }
+BETWEEN_ALL = {  # what is measured of pairs of seeds -> its measurement, and whose baseline it has
+    "jsd": ("jsd_pairs", "jsd"),
+    "tvd": ("tvd_pairs", "tvd"),
+    "tvd_tempered": ("tvd_pairs_tempered", "tvd"),
+    "agreement": ("agreement_pairs", "agreement"),
+}
 Values = Float[np.ndarray, " example"]
 Pairs = Float[np.ndarray, "draw draw example"]
 
@@ -127,9 +133,8 @@ def _against_subject(case: Case, settings: SeedVarianceSettings, values: dict[st
 def _between_all(pairs: dict[str, Pairs]) -> Iterator[Measurement]:
     """Means over all pairs of seeds."""
     for name, of in pairs.items():
-        quantity, _, kind = name.partition("_")
-        full = "_".join(filter(None, [quantity, "pairs", kind]))
-        yield Measurement(full, *stats.pairs_interval(of), baseline=BASELINES[quantity], by={})
+        quantity, like = BETWEEN_ALL[name]
+        yield Measurement(quantity, *stats.pairs_interval(of), baseline=BASELINES[like], by={})
 
 
 def plan(case: Case, settings: SeedVarianceSettings) -> list[Recipe]:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.engine import stream
+from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
 from heatcheck.report.wording import explainer_name, in_order, said, spaced, title
-from heatcheck.results import Audit
+from heatcheck.results import Audit, find_key
 from heatcheck.stats import Interval, bootstrap_interval
 
 MOST = 6  # more colours and columns than these nobody can tell apart
@@ -29,7 +29,12 @@ _PAIRED = {
     ("seed_variance", "jsd"): "JSD from the weights of other seeds",
     ("plausibility", "auprc"): "AUPRC with people’s marks: {}",
 }
-_PUT_IN = {"swapped:own": "its own", "swapped:uniform": "uniform", "uniform": "uniform", "permuted": "shuffled"}
+_PUT_IN = {  # kind of fit, and its weights
+    ("swapped", "own"): "its own",
+    ("swapped", "uniform"): "uniform",
+    (None, "uniform"): "uniform",
+    (None, "permuted"): "shuffled",
+}
 _OF_ATTENTION = {"agreement", "erasure", "perturbation", "plausibility"}  # rivals by themselves are not compared
 
 
@@ -245,15 +250,20 @@ def said_of(check: str, name: str) -> str | None:
     """
     if (check, name) == ACCURACY:
         return "accuracy"
-    kind, _, rest = name.partition(":")
-    words = _PAIRED.get((check, kind))
-    if words is None or (check in _OF_ATTENTION and not rest.startswith("attention")):
+    of = find_key(name)
+    words = None if of is None else _PAIRED.get((check, of.name))
+    if of is None or words is None:
         return None
-    if check == "agreement" and rest.endswith("|random"):
+    by: Facts = of.by
+    pair = by.get("pair", (by.get("ranking"),))
+    if check in _OF_ATTENTION and pair[0] != "attention":
+        return None
+    if check == "agreement" and pair[1] == "random":
         return None  # chance differs from chance by chance
     if check == "necessity":
-        return words.format(_PUT_IN[rest]) if rest in _PUT_IN else None
-    parts = rest.replace("|", " and ").split(":")
-    if check == "counterfactual" and len(parts) == 2:
-        parts = [f"{parts[0]} logits", f"ε = {parts[1]}"]
+        put_in = _PUT_IN.get((by.get("fit"), by["weights"]))
+        return None if put_in is None else words.format(put_in)
+    told = {"pair": "{0[0]} and {0[1]}", "logits": "{} logits", "epsilon": "ε = {:g}"}
+    axes = ("pair", "ranking", "operator", "logits", "epsilon")
+    parts = [told.get(axis, "{}").format(by[axis]) for axis in axes if axis in by]
     return words.format(spaced(", ".join(parts)))

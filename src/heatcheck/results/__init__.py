@@ -7,10 +7,11 @@ from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, keep_audit, rea
 from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
+from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
 from heatcheck.results.line import Group, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantity import QUANTITIES, Quantity, find_quantity, register
-from heatcheck.results.study import Model, Row, StudyResult
+from heatcheck.results.study import Comparison, Model, Row, StudyResult
 
 __all__ = [
     "ARRAYS",
@@ -20,8 +21,10 @@ __all__ = [
     "Audit",
     "Card",
     "CheckResult",
+    "Comparison",
     "Group",
     "Holds",
+    "Key",
     "Line",
     "Looked",
     "Measurement",
@@ -31,14 +34,19 @@ __all__ = [
     "State",
     "StudyResult",
     "Undecided",
+    "find_key",
     "find_quantity",
     "keep_audit",
     "keep_results",
     "kept_facts",
+    "key",
+    "key_text",
+    "parse_key",
     "read_audit",
     "read_results",
     "register",
     "results_from",
     "tagged",
     "untagged",
+    "value_text",
 ]

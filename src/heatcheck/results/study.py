@@ -2,11 +2,37 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from heatcheck.engine import Facts
+from heatcheck.results.key import Key, key, key_text
+
+Comparison: TypeAlias = Literal[
+    "", "inside", "outside", "not comparable", "one seed", "in exact interval", "not in exact interval", "chosen"
+]
+"""Where a published number lies; empty where none was published. One that was chosen is compared with nothing."""
+
+
+# What tables and programs are given of a row; the quantity as one text.
+COLUMNS = (
+    "task",
+    "encoder",
+    "attention",
+    "quantity",
+    "of_class",
+    "bin",
+    "value",
+    "low",
+    "high",
+    "seeds",
+    "paper",
+    "rerun",
+    "statement",
+    "rerun_statement",
+    "spread",
+)
 
 
 class Row(NamedTuple):
@@ -15,7 +41,8 @@ class Row(NamedTuple):
     task: str
     encoder: str
     attention: str
-    quantity: str
+    name: str  # of the quantity
+    by: Facts  # what tells its kinds apart: {"weights": "uniform"}
     of_class: str  # the predicted class it is over; "" for all
     bin: str  # of the largest weight; "" for all
     value: float
@@ -27,6 +54,21 @@ class Row(NamedTuple):
     statement: str  # about the paper's number; "" where none was published
     rerun_statement: str
     spread: float = np.nan  # standard deviation over seeds, each over the same texts; nan where it was not kept
+    comparison: Comparison = ""  # what the statement says, before it gives reasons and sizes
+    rerun_comparison: Comparison = ""
+
+    @property
+    def quantity(self) -> str:
+        """Name and facts as one text, as a table has them: `trained:uniform`."""
+        return key_text(self.name, self.by)
+
+    @property
+    def key(self) -> Key:
+        return key(self.name, **self.by)
+
+    def facts(self) -> dict[str, Any]:
+        """As tables and programs have it."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
 class Model(NamedTuple):
