@@ -36,6 +36,7 @@ from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.observing import FOLDER as OBSERVED
 from heatcheck.training.observing import check_observe, checkpoint_steps, plan_observe
 from heatcheck.training.observing_writing import OF_STEPS, SEQUENCES
+from heatcheck.training.own_file import remember
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.sequences import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
@@ -141,6 +142,7 @@ def train(
     recipe = plan_recipe(corpus, preset=preset, seed=seed, vectors=vectors, **changes)
     folder = Path(out) if out is not None else STORE / "fits" / recipe.id
     if out is None and folder.is_dir():
+        remember(corpus, folder)  # the file may lie elsewhere by now
         return _read(folder, corpus, device)
     try:
         fit_recipe(recipe, corpus, folder, vectors=vectors, device=device, progress=progress)
@@ -165,6 +167,7 @@ def fit_recipe(
     training = check_recipe(recipe, corpus, folder.parent)
     with whole_folder(folder) as scratch, Bar(training, len(corpus["train"]), shown=progress) as bar:
         fit_into(recipe, corpus, scratch, folder.parent, vectors=vectors, device=device, watch=bar.watch)
+        remember(corpus, scratch)
 
 
 def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSettings:
