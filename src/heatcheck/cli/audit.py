@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heatcheck.card_lines import lines_with_checks
 from heatcheck.cli.fail_if import conditions, holding, lacking
 from heatcheck.cli.options import (
     AsJson,
@@ -41,7 +42,9 @@ def audit(
     ],
     data: Annotated[
         str | None,
-        typer.Option(help="A task's name or your own file.", show_default="what the model was trained on"),
+        typer.Option(
+            help="A task's name or your own file.", show_default="what the model was trained on, read the same way"
+        ),
     ] = None,
     checks: Annotated[
         str | None,
@@ -83,15 +86,16 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="LINE=STATE",
-            help="Exit with 1 if a line (necessary, points, hard, context, across) comes out so; may be given "
-            "several times.",
+            help="Exit with 1 if a line comes out so; may be given several times. Each line with the check that "
+            f"decides it: {lines_with_checks()}.",
         ),
     ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LINE=STATE",
-            help="Exit with 1 unless a line comes out so, undecided and not run included; may be given several times.",
+            help="Exit with 1 unless a line comes out so, undecided and not run included; may be given several times. "
+            "The lines are those of --fail-if: run the checks that decide them.",
         ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run and what it would cost, and stop.")] = False,
@@ -118,7 +122,11 @@ def audit(
 ) -> None:
     """Can this model's heatmap be read as an explanation? Runs the checks, prints the card, writes the report.
 
-    heatcheck audit models/mine --data reviews.csv
+    heatcheck audit models/mine
+
+    heatcheck audit models/mine --data others.csv
+
+    heatcheck audit models/mine --checks erasure --require points=yes --out ci --overwrite
 
     heatcheck audit models/mine --checks erasure --set erasure.sizes=1,2 --examples 200
 

@@ -57,6 +57,8 @@ class Fit(NamedTuple):
     reused: bool
     logistic_regression: Facts  # the same scores of the bag of words; {"not_fitted": why} where there is none
     left_out: Mapping[str, int]  # of the task's source, by reason
+    epochs: int = 0  # that ran
+    kept_epoch: int | None = None  # from 1; None where nothing says
 
 
 def plan_recipe(
@@ -373,10 +375,21 @@ def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
     if impose is not None and "parent" in impose:
         given_by = record(load_folder(folder.parent / impose["parent"], device=str(subject.device)), tested)
     test = evaluate(subject, tested, impose=impose, parent=given_by)
-    found = read_json(folder / SUMMARY).get("logistic_regression", {})
+    summary = read_json(folder / SUMMARY)
+    found = summary.get("logistic_regression", {})
+    kept = summary.get("kept_epoch")
     if "not_fitted" not in found and found.get("penalty") != PENALTY:
         found = {"not_fitted": "by an older heatcheck"}
-    return Fit(subject, folder, test, reused=True, logistic_regression=found, left_out=corpus.dropped)
+    return Fit(
+        subject,
+        folder,
+        test,
+        reused=True,
+        logistic_regression=found,
+        left_out=corpus.dropped,
+        epochs=len((folder / RECORD).read_text(encoding="utf-8").splitlines()),
+        kept_epoch=None if kept is None else kept + 1,
+    )
 
 
 def _is_of(scratch: Path, recipe: Recipe) -> bool:
