@@ -71,8 +71,8 @@ def test_the_lines_and_the_checks_that_decide_them(heatcheck, monkeypatch):
     ("low", "bag", "said"),
     [
         (0.55, 0.6, ""),
-        (0.49, 0.6, "not significantly above the majority class, 0.500"),
-        (0.55, 0.7, "0.620, is below that of a bag of words, 0.700"),
+        (0.49, 0.6, "0.620, is not significantly above the majority class (0.500)."),
+        (0.55, 0.7, "0.620, is below a bag of words (0.700)."),
     ],
 )
 def test_a_weak_model_is_said_to_be_one(capsys, tmp_path, low, bag, said):

@@ -64,8 +64,8 @@ def test_every_bad_row_is_counted_and_the_first_few_are_shown(tmp_path):
         load_task(path)
     assert str(refused.value) == (
         f"4 of 44 rows cannot be used. {path}, row 22: the text is empty; row 23: the label is empty; row 24: 3 fields "
-        "under 2 columns; and 1 more. Mend them, or leave them out with --skip-bad-rows. The labels POSITIVE, positive "
-        "look alike: --merge-labels makes them one."
+        "under 2 columns; and 1 more. Mend them, or leave them out with --skip-bad-rows --merge-labels (the labels "
+        "Negative, negative look alike)."
     )
     corpus = load_task(path, skip_bad_rows=True)
     assert len(texts_of(corpus)) == 40
@@ -91,8 +91,8 @@ def test_one_complaint_has_every_option_and_the_number_of_rows_that_are_left_out
     with pytest.raises(BadInput, match=r"^3 of 44 rows cannot be used") as refused:
         load_task(path, **columns)
     assert str(refused.value).endswith(
-        "--skip-bad-rows. --skip-bad-rows also leaves out 1 row whose label is a missing value such as 'NaN'. "
-        "The labels Negative, negative look alike: --merge-labels makes them one."
+        "leave them out with --skip-bad-rows --merge-labels (which leaves out 1 more row with a missing value such as "
+        "'NaN' for a label; the labels Negative, negative look alike)."
     )
 
 

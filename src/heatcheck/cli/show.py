@@ -79,7 +79,7 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
     table(columns, rows, f"{test.n:,} test examples")
     if "not_fitted" in bag:
         typer.echo(f"No bag of words beside it: {str(bag['not_fitted']).rstrip('.')}.")
-    for remark in _weak_scores(fit):
+    if remark := _weak_scores(fit):
         typer.echo(f"heatcheck: {remark}", err=True)
     if fit.kept_epoch is not None:
         typer.echo(f"Epochs: {fit.epochs} ran, and epoch {fit.kept_epoch} was kept.")
@@ -92,18 +92,15 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
 
 
-def _weak_scores(fit: "Fit") -> list[str]:
+def _weak_scores(fit: "Fit") -> str:
     """A warning where there is little to explain: no better than the majority class, or worse than a bag of words."""
-    test, said = fit.test, []
+    test, bag = fit.test, fit.logistic_regression.get("accuracy")
+    found = []
     if not test.low > test.majority:
-        said.append(
-            f"the test accuracy, {test.accuracy:.3f}, is not significantly above the majority class, "
-            f"{test.majority:.3f}: this model may have learned nothing to explain."
-        )
-    bag = fit.logistic_regression.get("accuracy")
+        found.append(f"is not significantly above the majority class ({test.majority:.3f})")
     if bag is not None and test.accuracy < bag:
-        said.append(f"the test accuracy, {test.accuracy:.3f}, is below that of a bag of words, {bag:.3f}.")
-    return said
+        found.append(f"is below a bag of words ({bag:.3f})")
+    return f"the test accuracy, {test.accuracy:.3f}, {' and '.join(found)}." if found else ""
 
 
 def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str, Any]:

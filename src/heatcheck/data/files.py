@@ -99,7 +99,8 @@ def corpus_of(
     good = [one for one in read if not isinstance(one, BadRow)]
     if bad and not (reading.skip_bad_rows and good):
         labelled = [] if reading.skip_bad_rows else [one.label for one in good]
-        raise BadInput(_complaint(bad, len(rows), can_be_left_out=bool(good)) + _of_labels(labelled))
+        options = _options_that_mend(labelled)
+        raise BadInput(_complaint(bad, len(rows), can_be_left_out=bool(good), options=options))
     labels = _sorted_labels({one.label for one in good if _decides(one, trainable)})
     number = {label: place for place, label in enumerate(labels)}
     examples = [replace(one.example, label=number[one.label]) for one in good]
@@ -207,29 +208,30 @@ def _with_own_ids(read: "Sequence[_Read | BadRow]") -> "list[_Read | BadRow]":
     return found
 
 
-def _complaint(bad: Sequence[BadRow], rows: int, *, can_be_left_out: bool) -> str:
+def _complaint(bad: Sequence[BadRow], rows: int, *, can_be_left_out: bool, options: str = "--skip-bad-rows") -> str:
     """All that is wrong, in short: the first few rows, and how many there are."""
     first = str(bad[0]).rstrip(".")
     if len(bad) == 1 and rows > 1:
-        return f"{first}. Mend it, or leave it out with --skip-bad-rows."
+        return f"{first}. Mend it, or leave it out with {options}."
     others = [f"{one.row.where.rpartition(', ')[2]}: {one.what}" for one in bad[1:SHOWN]]
     more = [f"and {len(bad) - SHOWN} more"] if len(bad) > SHOWN else []
     listed = "; ".join([first, *others, *more])
     if not can_be_left_out:
         return f"none of the {rows} rows can be used. {listed}." if rows > 1 else f"{listed}."
-    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Mend them, or leave them out with --skip-bad-rows."
+    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Mend them, or leave them out with {options}."
 
 
-def _of_labels(labels: Sequence[str]) -> str:
-    """What else a user who leaves out bad rows should know: which of the others go too, and which labels look alike."""
-    missing = [label for label in labels if looks_missing(label)]
-    said = ""
+def _options_that_mend(labels: Sequence[str]) -> str:
+    """To be pasted where some rows are bad, given the labels of the others; and what else the options do."""
+    missing, alike = [label for label in labels if looks_missing(label)], look_alike(sorted(labels))
+    why = []
     if missing:
-        rows = "1 row" if len(missing) == 1 else f"{len(missing)} rows"
-        said += f" --skip-bad-rows also leaves out {rows} whose label is a missing value such as {missing[0]!r}."
-    if alike := look_alike(sorted(labels)):
-        said += f" The labels {', '.join(alike[0])} look alike: --merge-labels makes them one."
-    return said
+        rows = "1 more row" if len(missing) == 1 else f"{len(missing)} more rows"
+        why.append(f"which leaves out {rows} with a missing value such as {missing[0]!r} for a label")
+    if alike:
+        why.append(f"the labels {', '.join(alike[0])} look alike")
+    options = Reading(skip_bad_rows=True, merge_labels=bool(alike)).options
+    return f"{options} ({'; '.join(why)})" if why else options
 
 
 def _with_all_options(error: NoColumn, name: str, rows: Sequence[Row], source: str, *, trainable: bool) -> BadInput:
