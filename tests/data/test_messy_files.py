@@ -3,7 +3,7 @@
 import pandas
 import pytest
 
-from heatcheck.data import doubtful_labels, label_counts, load_task
+from heatcheck.data import doubtful_labels, label_counts, load_task, read_texts
 from heatcheck.errors import BadInput
 
 LINES = [f"the film number {n};{['POSITIVE', 'positive', 'Negative', 'negative'][n % 4]}" for n in range(40)]
@@ -86,6 +86,8 @@ def test_one_complaint_has_every_option_and_the_number_of_rows_that_are_left_out
         f"{path} has no column 'text'; it has Review, Sentiment. It looks like {options} "
         "(4 of 44 rows cannot be used; the labels Negative, negative look alike)."
     )
+    with pytest.raises(BadInput, match=r"It looks like --text-column Review\.$"):
+        read_texts(path)
     columns = {"text_column": "Review", "label_column": "Sentiment"}
     assert sum(load_task(path, skip_bad_rows=True, **columns).dropped.values()) == 4
     with pytest.raises(BadInput, match=r"^3 of 44 rows cannot be used") as refused:
