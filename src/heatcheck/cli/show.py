@@ -347,7 +347,7 @@ def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:
 
 
 def visible(word: str) -> str:
-    """A word whose characters without a width are written out: nobody would see them, and rich trips over some.
+    r"""A word whose characters without a width are written out: nobody would see them, and rich trips over some.
 
     >>> visible("so\u200dgood")
     'so\\u200dgood'
