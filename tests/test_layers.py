@@ -6,7 +6,7 @@ from pathlib import Path
 import heatcheck
 
 ROOMS = [
-    {"errors", "axes"},
+    {"errors", "axes", "card_lines"},
     {"stats"},
     {"engine"},
     {"data"},

@@ -86,9 +86,8 @@ def present(*measurements: Measurement | None) -> tuple[Measurement, ...]:
 def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
     few = f"{n} text{'' if n == 1 else 's'}: too few to say anything"
-    return Found(
-        "unclear", f"{MORE_DATA}: at least {settings.texts} texts are needed (--set card.texts)", f"Only {few}."
-    )
+    needed = f"at least {settings.texts} texts are needed (--examples {settings.texts}, if the data has so many)"
+    return Found("unclear", f"{MORE_DATA}: {needed}", f"Only {few}.")
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:

@@ -28,6 +28,7 @@ from heatcheck.auditing.necessary import judge_necessary
 from heatcheck.auditing.out_of_context import judge_out_of_context
 from heatcheck.auditing.plausible import judge_plausible
 from heatcheck.auditing.points import judge_points
+from heatcheck.card_lines import DECIDED_BY
 from heatcheck.checks import CheckResult
 from heatcheck.errors import UnknownName
 
@@ -50,13 +51,7 @@ STATES: dict[str, tuple[State, ...]] = {
 }
 
 # Without which a line is not run.
-_CHECKS = {
-    NECESSARY: ("necessity",),
-    POINTS: ("erasure",),
-    HARD: ("permutation", "counterfactual"),
-    OUT_OF_CONTEXT: ("guide",),
-    ACROSS: ("adversarial_model",),
-}
+_CHECKS = {SHORT[line]: checks for line, checks in DECIDED_BY.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +110,7 @@ def make_card(
 
 def _why_not_run(line: Line, refused: Mapping[str, str], cannot_refit: str | None) -> Line:
     """A command that would be refused is no advice: then the refusal itself is the reason."""
-    reasons = [f"{check} was refused: {refused[check]}" for check in _CHECKS[line.name] if check in refused]
+    reasons = [f"{check} could not be run: {refused[check]}" for check in _CHECKS[line.name] if check in refused]
     if line.state != "not run":
         return line
     if reasons:
