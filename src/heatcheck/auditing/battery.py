@@ -20,7 +20,7 @@ from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.passes import FEW, to_explain
-from heatcheck.data import Corpus, Example, is_task, load_task
+from heatcheck.data import Corpus, Example, is_task, load_task, mending_options
 from heatcheck.engine import Facts, Outcome, expect, expect_if_given, expect_names, stream
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
@@ -293,6 +293,8 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
             hint = (
                 f" To say what its outputs mean, in their order: --labels {','.join(corpus.labels)}, or another order."
             )
+        elif options := mending_options(corpus, labels):
+            hint = f" Add {options}."
         raise BadInput(
             f"{corpus.name} has the label {foreign[0]!r}, which {subject.id} does not know; "
             f"its labels are {', '.join(labels)}.{hint}"

@@ -54,8 +54,8 @@ def doubts(corpus: "Corpus") -> None:
 def fit_facts(fit: "Fit") -> dict[str, Any]:
     """What a program wants to know of a fit."""
     scores = {"test": fit.test.facts(), "logistic_regression": fit.logistic_regression}
-    left_out = {"left_out": dict(fit.left_out)}
-    return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, **scores, **left_out}
+    rest = {"left_out": dict(fit.left_out), "epochs": fit.epochs, "kept_epoch": fit.kept_epoch}
+    return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, **scores, **rest}
 
 
 def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
@@ -78,6 +78,10 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
     table(columns, rows, f"{test.n:,} test examples")
     if "not_fitted" in bag:
         typer.echo(f"No bag of words beside it: {str(bag['not_fitted']).rstrip('.')}.")
+    if remark := _weak_scores(fit):
+        typer.echo(f"heatcheck: {remark}", err=True)
+    if fit.kept_epoch is not None:
+        typer.echo(f"Epochs: {fit.epochs} ran, and epoch {fit.kept_epoch} was kept.")
     recipe = fit.subject.recipe
     if recipe and recipe.training["select_split"] == "test":
         typer.echo("The kept epoch is the best on test, as was published: these scores are optimistic.")
@@ -85,6 +89,17 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
         reasons = "; ".join(f"{reason}: {count:,}" for reason, count in fit.left_out.items())
         typer.echo(f"Left out of the task: {reasons}.")
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
+
+
+def _weak_scores(fit: "Fit") -> str:
+    """A warning where there is little to explain: no better than the majority class, or worse than a bag of words."""
+    test, bag = fit.test, fit.logistic_regression.get("accuracy")
+    found = []
+    if not test.low > test.majority:
+        found.append(f"is not significantly above the majority class ({test.majority:.3f})")
+    if bag is not None and test.accuracy < bag:
+        found.append(f"is below a bag of words ({bag:.3f})")
+    return f"the test accuracy, {test.accuracy:.3f}, {' and '.join(found)}." if found else ""
 
 
 def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str, Any]:
@@ -178,7 +193,8 @@ def _lines(lines: Sequence["Line"]) -> "Table":
         if line.state == "not run":
             if line.evidence:
                 grid.add_row("", Text(line.sentence))
-            told = [f"what would run it: {line.reason}", *in_words(line.evidence)]
+            reason = line.reason if line.undecided == "cannot be run" else f"what would run it: {line.reason}"
+            told = [reason, *in_words(line.evidence)]
         else:
             for text in filter(None, (line.sentence, line.reason)):
                 grid.add_row("", Text(text))
@@ -336,7 +352,7 @@ def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:
 
 
 def visible(word: str) -> str:
-    """A word whose characters without a width are written out: nobody would see them, and rich trips over some.
+    r"""A word whose characters without a width are written out: nobody would see them, and rich trips over some.
 
     >>> visible("so\u200dgood")
     'so\\u200dgood'

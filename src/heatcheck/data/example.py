@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from heatcheck.data.reading import Source
 from heatcheck.data.tokens import MASKED, spaces_alone, split_words, word_spans
 from heatcheck.errors import BadInput
 
@@ -147,6 +148,7 @@ class Corpus:
     tokens: str = "words"  # how its words become tokens: a name in data.TOKENIZERS
     given_split: bool = True  # False: cut by hash, because the source has none
     dropped: Mapping[str, int] = field(default_factory=dict)  # reason -> how many of the source are not in any split
+    source: Source | None = field(default=None, compare=False)  # the user's file it was read from
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.splits:

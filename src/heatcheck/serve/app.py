@@ -102,8 +102,9 @@ def make_app(
 
     `folders` says where models were trained, of those whose name is not their folder.
     """
-    trainings = {name: follow(subject, (folders or {}).get(name, name)) for name, subject in subjects.items()}
-    facts = [offer(name, subject, trainings[name].why_not) for name, subject in subjects.items()]
+    folder_of = {name: (folders or {}).get(name, name) for name in subjects}
+    trainings = {name: follow(subject, folder_of[name]) for name, subject in subjects.items()}
+    facts = [offer(name, subject, trainings[name].why_not, folder_of[name]) for name, subject in subjects.items()]
     app = FastAPI(title="heatcheck", version=__version__, docs_url=None, redoc_url=None)
     # A fixed few threads: as many as there are cores, so that memory does not grow with the number of clients.
     threads = ThreadPoolExecutor(max_workers=_side_by_side(subjects), thread_name_prefix="heatcheck")
