@@ -6,6 +6,7 @@ import numpy as np
 
 from heatcheck.auditing import LINES, CardSettings
 from heatcheck.auditing.lines import judge_plausible
+from heatcheck.checks import CHECKS as REGISTERED
 from heatcheck.results import Audit, Card, CheckResult, Line, Looked, Measurement
 
 NAN = float("nan")
@@ -386,6 +387,7 @@ def full(count=180, words=None, checks=CHECKS):
         "date": "2026-08-01",
         "card": {"points": 0.5},
         "questions": {"agreement": "Does attention rank words as gradients do?"},
+        "baselines": {check.__name__: REGISTERED[check.__name__].baseline for check in checks},
         "papers": {"agreement": "Jain & Wallace 2019", "erasure": "Serrano & Smith 2019"},
     }
     not_run = {"necessity": "needs --train FILE", "relevance": "the decoder is not linear"}

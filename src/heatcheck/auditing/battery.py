@@ -312,6 +312,7 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         "card": plain_settings(plan.card),
         "papers": {name: CHECKS[name].paper for name in plan.checks},
         "questions": {name: CHECKS[name].question for name in plan.checks},
+        "baselines": {name: CHECKS[name].baseline for name in plan.checks},
         "units": name_units(case.examples, plan.units),
     }
     if (remark := made_up(case.fits)) is not None:

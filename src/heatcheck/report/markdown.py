@@ -11,7 +11,7 @@ from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, meaning, said, spaced
 from heatcheck.results import Audit
 
-_ELSEWHERE = {"papers", "questions", "settings", "training rows"}  # said beside each check, and at the top
+_ELSEWHERE = {"baselines", "papers", "questions", "settings", "training rows"}  # said beside each check, and at the top
 _IDS = 20  # of texts left out: the tables have all
 
 

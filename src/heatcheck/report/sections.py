@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from heatcheck.checks import CHECKS
 from heatcheck.engine import Facts
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import Figure
@@ -107,7 +106,7 @@ def _section(check: str, result: CheckResult, figures: list[Figure], about: Fact
         title(check),
         about.get("questions", {}).get(check, ""),
         reading(check, str(result.settings.get("method", ""))),
-        CHECKS[check].baseline if check in CHECKS else "",
+        about.get("baselines", {}).get(check, ""),
         HELD_BY.get(check, HELD[result.holds]),
         str(result.settings.get("family", "")),
         about.get("papers", {}).get(check, ""),

@@ -10,12 +10,15 @@ from heatcheck.results.line import Group, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantity import QUANTITIES, Quantity, find_quantity, register
 from heatcheck.results.study import Model, Row, StudyResult
+from heatcheck.results.study_files import STUDY, STUDY_ARRAYS, keep_study, read_study
 
 __all__ = [
     "ARRAYS",
     "AUDIT",
     "FORMAT",
     "QUANTITIES",
+    "STUDY",
+    "STUDY_ARRAYS",
     "Audit",
     "Card",
     "CheckResult",
@@ -33,9 +36,11 @@ __all__ = [
     "find_quantity",
     "keep_audit",
     "keep_results",
+    "keep_study",
     "kept_facts",
     "read_audit",
     "read_results",
+    "read_study",
     "register",
     "results_from",
     "tagged",

@@ -1,10 +1,7 @@
 """An audit as two files, so that it can be drawn again and compared where nothing is run."""
 
-import hashlib
 import io
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +21,7 @@ from heatcheck.results.as_facts import (
 )
 from heatcheck.results.audit import Audit, Looked
 from heatcheck.results.card import Card
+from heatcheck.results.damage import DAMAGE, digest
 from heatcheck.results.line import Line
 
 AUDIT, ARRAYS = "audit.json", "audit.npz"
@@ -31,19 +29,6 @@ FORMAT = 1  # of these files: a larger one is of a heatcheck to come
 
 _Scores: TypeAlias = dict[str, tuple[float | None, ...]]
 _PLAIN = ("subject", "task", "split", "n", "available", "seed")  # fields that are JSON as they are
-_OTHERWISE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    MemoryError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def keep_audit(audit: Audit, folder: Path | str) -> list[Path]:
@@ -57,7 +42,7 @@ def keep_audit(audit: Audit, folder: Path | str) -> list[Path]:
     np.savez_compressed(packed, **arrays)
     facts = {
         "format": FORMAT,
-        "arrays": _digest(packed.getvalue()),
+        "arrays": digest(packed.getvalue()),
         **{name: getattr(audit, name) for name in _PLAIN},
         "accuracy": tagged(audit.accuracy),
         "labels": list(audit.labels),
@@ -98,7 +83,7 @@ def read_audit(folder: Path | str) -> Audit:
         if facts["format"] > FORMAT:
             raise BrokenFolder(f"{folder} was kept by a later heatcheck: it can be read by that one.")
         packed = (folder / ARRAYS).read_bytes()
-        if _digest(packed) != facts["arrays"]:
+        if digest(packed) != facts["arrays"]:
             raise ValueError(f"{ARRAYS} is not the one that was written with {AUDIT}")
         with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
@@ -107,7 +92,7 @@ def read_audit(folder: Path | str) -> Audit:
         if facts.get("facts", _digest_of_facts(facts)) != _digest_of_facts(facts):
             raise ValueError(f"{AUDIT} was changed since it was written")
         return audit
-    except _OTHERWISE as error:
+    except DAMAGE as error:
         why = f"{ARRAYS} cannot be read" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         raise BrokenFolder(f"{folder} is damaged ({why}): audit the model again.") from None
 
@@ -201,11 +186,7 @@ def _scores_from(names: Sequence[str], examples: int, arrays: Mapping[str, np.nd
     return found
 
 
-def _digest(packed: bytes) -> str:
-    return hashlib.sha256(packed).hexdigest()
-
-
 def _digest_of_facts(facts: Facts) -> str:
     """Of all that stands in the JSON beside it."""
     beside = {name: value for name, value in facts.items() if name != "facts"}
-    return _digest(json.dumps(beside, sort_keys=True).encode())
+    return digest(json.dumps(beside, sort_keys=True).encode())

@@ -55,3 +55,4 @@ class StudyResult:
     notes: tuple[str, ...]  # what to know before reading any number
     failed: Mapping[str, str] = field(default_factory=dict)  # what was planned and could not be run -> why
     settings: Facts = field(default_factory=dict)
+    published: tuple[Mapping[str, str], ...] = ()  # every published number, those that none of ours answers too

@@ -278,6 +278,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts else NOTES,
         failed=failed,
         settings=shown_settings(settings, corpora),
+        published=tuple(read_published("jain2019")),
     )
 
 

@@ -242,6 +242,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.symbols is not None else NOTES,
         failed=dict(failed),
         settings={**ours, "batch_size": EXAMPLES, "evaluated_on": EVALUATED, "evaluated_every": EVERY},
+        published=tuple(read_published("snell2021")),
     )
 
 

@@ -89,6 +89,7 @@ def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts
         notes=tuple(notes),
         failed={**failed, **not_fitted(cells)},
         settings=settings,
+        published=tuple(read_published("wiegreffe2019")),
     )
 
 
