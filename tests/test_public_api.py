@@ -39,7 +39,7 @@ def public_names(room):
     """What a room's `__init__` defines, or takes from its own files."""
     names = set()
     body = ast.parse((SOURCE / room / "__init__.py").read_text()).body
-    for node in [*body, *(lazy for node in body if isinstance(node, ast.If) for lazy in node.body)]:
+    for node in [*body, *(lazy for block in body if isinstance(block, ast.If) for lazy in block.body)]:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"heatcheck.{room}"):
             names |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -5,6 +5,7 @@ from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.fitting_again import made_up
 from heatcheck.auditing.lines import LINES, CardSettings, LineRule, interval, make_card
 from heatcheck.auditing.other_fits import PlannedFit, plan_fits
+from heatcheck.auditing.saving import audit_id, decided_by, save_audit
 
 __all__ = [
     "LINES",
@@ -14,11 +15,14 @@ __all__ = [
     "Planned",
     "PlannedFit",
     "audit",
+    "audit_id",
     "choose_settings",
+    "decided_by",
     "interval",
     "made_up",
     "make_card",
     "plan_audit",
     "plan_fits",
     "run_plan",
+    "save_audit",
 ]
