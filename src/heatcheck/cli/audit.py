@@ -149,6 +149,7 @@ def audit(
     from heatcheck.cli import show
     from heatcheck.data import Reading
     from heatcheck.models import load
+    from heatcheck.results import audit_facts
     from heatcheck.training import pick_device
 
     options: dict[str, Any] = {
@@ -187,7 +188,8 @@ def audit(
         audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json)
         folder = write(audit_made, out, formats=chosen, tables=tables, figures=figures, made_with=decided_by(planned))
         audits.append(audit_made)
-        found.append({"folder": str(folder), "report": made(folder), **show.audit_facts(audit_made, outcomes)})
+        found.append({"folder": str(folder), "report": made(folder), **audit_facts(audit_made)})
+        found[-1]["fits"] = show.fits_facts(outcomes)
         if not json:
             show.card(audit_made)
             typer.echo(f"report: {made(folder)}" if made(folder) else f"tables: {folder}")

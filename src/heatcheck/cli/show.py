@@ -87,45 +87,22 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
 
 
-def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str, Any]:
-    """What a program wants to know of an audit: the card, every measurement, and how each fit ended."""
-    return {
-        "subject": audit.subject,
-        "task": audit.task,
-        "split": audit.split,
-        "n": audit.n,
-        "available": audit.available,
-        "left_out": dict(audit.left_out),
-        "training_rows": audit.about.get("training rows"),
-        "accuracy": audit.accuracy,
-        "units": audit.about.get("units", "words"),
-        "logit_scale": audit.card.logit_scale,
-        "card": [line_facts(line) for line in audit.card.lines],
-        **{line.short: line_facts(line) for line in audit.card.apart},
-        "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
-        "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
-        "not_run": dict(audit.not_run),
-        "fits": [
-            {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
-            for one in outcomes
-        ],
-    }
-
-
-def line_facts(line: "Line") -> dict[str, Any]:
-    """A line of the card with its evidence."""
-    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
+def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
+    """How each fit ended."""
+    return [
+        {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
+        for one in outcomes
+    ]
 
 
 def card(audit: "Audit") -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
-    units = audit.about.get("units", "words")
-    scored = "" if units == "words" else f"; scores are of {units}"
+    scored = "" if audit.units == "words" else f"; scores are of {audit.units}"
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}", style="dim")
-    if said := audit.about.get("training rows"):
-        console.print(said)
+    if audit.training_rows:
+        console.print(audit.training_rows)
     console.print("")
     console.print(_lines(audit.card.lines))
     for line in audit.card.apart:

@@ -124,7 +124,7 @@ def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
         ("task", [audit.task for audit in audits], True),
         ("split", [audit.split for audit in audits], True),
         ("seed", [audit.seed for audit in audits], True),
-        ("labels", [list(audit.labels) for audit in audits], True),
+        ("labels", [list(audit.labels or ()) for audit in audits], True),
         ("number of texts", [audit.n for audit in audits], True),
     ]
     for what, values, matters in rows:
@@ -223,7 +223,11 @@ def _pair(
 
 def _per_text(audit: Audit, unlike: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
     """What was measured of each text and can be compared, by id."""
-    right = {looked.id: float(looked.predicted == looked.gold) for looked in audit.examples if looked.gold is not None}
+    right = {
+        looked.id: float(looked.predicted == looked.gold)
+        for looked in audit.examples
+        if None not in (looked.gold, looked.predicted)
+    }
     found = {ACCURACY: right}
     for check in in_order(audit.results):
         result = audit.results[check]

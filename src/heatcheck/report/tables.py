@@ -15,7 +15,7 @@ from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.sections import sections
 from heatcheck.report.wording import meaning
-from heatcheck.results import Audit, Line
+from heatcheck.results import Audit, audit_facts
 
 Columns: TypeAlias = dict[str, list[Any]]
 
@@ -35,43 +35,11 @@ def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]
 
 
 def write_numbers(audit: Audit, path: Path | str) -> Path:
-    """Write everything that the report says as one JSON file of plain words and numbers; no number is null."""
+    """Write an audit as one JSON file: all that is kept of it, the values of each text, and what the report says."""
     path = Path(path)
     lead, advice = meaning(audit.card)
-    facts = {
-        "subject": audit.subject,
-        "task": audit.task,
-        "split": audit.split,
-        "labels": audit.labels,
-        "accuracy": audit.accuracy,
-        "n": audit.n,
-        "available": audit.available,
-        "left_out": audit.left_out,
-        "seed": audit.seed,
-        "meaning": {"lead": lead, "advice": advice},
-        "card": {line.name: _line(line) for line in audit.card.every_line},
-        "logit_scale": audit.card.logit_scale,
-        "checks": {
-            check: {
-                "title": section.title,
-                "question": section.question,
-                "held_fixed": section.held,
-                "paper": section.paper,
-                "settings": audit.results[check].settings,
-                "seed": audit.results[check].seed,
-                "n": len(audit.results[check].examples),
-                "measurements": [m._asdict() for m in audit.results[check].measurements],
-                "examples": audit.results[check].examples,
-                "per_example": {name: v.tolist() for name, v in audit.results[check].per_example.items()},
-                "excluded": audit.results[check].excluded,
-            }
-            for section in sections(audit, [])
-            for check in (section.check,)
-        },
-        "not_run": audit.not_run,
-        "about": audit.about,
-        "examples": [looked._asdict() for looked in audit.examples],
-    }
+    said = {one.check: {"title": one.title, "held_fixed": one.held} for one in sections(audit, [])}
+    facts = {**audit_facts(audit, arrays=True), "meaning": {"lead": lead, "advice": advice}, "said": said}
     write_whole(path, plain_json(facts))
     return path
 
@@ -94,10 +62,6 @@ def _plain(facts: Any) -> Any:
     if isinstance(facts, Mapping):
         return {str(key): _plain(value) for key, value in facts.items()}
     return [_plain(value) for value in facts] if isinstance(facts, list | tuple) else _cell(facts)
-
-
-def _line(line: Line) -> dict[str, Any]:
-    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
 
 
 def _measurements(audit: Audit) -> Columns:

@@ -1,8 +1,8 @@
 """What was found, as plain data: measurements, results of checks, the card, audits, studies; and their files."""
 
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
-from heatcheck.results.audit import Audit, Looked
-from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, keep_audit, read_audit
+from heatcheck.results.audit import Audit, AuditedExample
+from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, audit_facts, keep_audit, read_audit
 from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
@@ -20,12 +20,12 @@ __all__ = [
     "STUDY",
     "STUDY_ARRAYS",
     "Audit",
+    "AuditedExample",
     "Card",
     "CheckResult",
     "Group",
     "Holds",
     "Line",
-    "Looked",
     "Measurement",
     "Model",
     "Quantity",
@@ -33,6 +33,7 @@ __all__ = [
     "State",
     "StudyResult",
     "Undecided",
+    "audit_facts",
     "find_quantity",
     "keep_audit",
     "keep_results",
