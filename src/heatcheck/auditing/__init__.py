@@ -5,12 +5,14 @@ from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.fitting_again import made_up
 from heatcheck.auditing.lines import LINES, CardSettings, LineRule, interval, make_card
 from heatcheck.auditing.other_fits import PlannedFit, plan_fits
+from heatcheck.auditing.over_models import OverModels, over_models
 from heatcheck.auditing.saving import audit_id, decided_by, save_audit
 
 __all__ = [
     "LINES",
     "CardSettings",
     "LineRule",
+    "OverModels",
     "Plan",
     "Planned",
     "PlannedFit",
@@ -21,6 +23,7 @@ __all__ = [
     "interval",
     "made_up",
     "make_card",
+    "over_models",
     "plan_audit",
     "plan_fits",
     "run_plan",

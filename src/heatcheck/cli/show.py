@@ -183,19 +183,10 @@ def _agreement(audit: "Audit") -> None:
 
 def across(audits: Sequence["Audit"]) -> None:
     """What several models of one kind (seeds) have in common: Student t intervals over them."""
-    import numpy as np
+    from heatcheck.auditing import over_models
 
-    from heatcheck.stats import t_interval
-
-    wanted: dict[str, list[float]] = {}
-    for audit in audits:
-        for found in audit.results.values():
-            for m in found.measurements:
-                if (name := _across_models(m)) is not None:
-                    wanted.setdefault(name, []).append(m.value)
     rows = []
-    for name, values in wanted.items():
-        mean = t_interval(np.array(values))
+    for name, (mean, values) in over_models(audits, _across_models).items():
         each = ", ".join(f"{value:.2f}" for value in values)
         rows.append([name, f"{mean.value:.2f}", f"[{mean.low:.2f}, {mean.high:.2f}]", each])
     typer.echo("")

@@ -32,7 +32,6 @@ from heatcheck.report.study_writing import writing_in_short
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
 from heatcheck.results import Model, Row, StudyResult
-from heatcheck.stats import further_half_width
 
 EPSILONS = ("0.05", "0.01", "0.001")
 
@@ -229,8 +228,7 @@ def _summary(caption: str, published: Sequence[tuple[Row, float | None, str]]) -
         states = Counter(state_of(statement) for _, _, statement in of)
         apart = [abs(row.value - value) for row, value, _ in of if value is not None]
         runs = [abs(row.paper - row.rerun) for row, _, _ in of if row.paper is not None and row.rerun is not None]
-        half = [further_half_width(row.spread, row.seeds) for row, _, _ in of if row.seeds > 1]
-        half = [width for width in half if np.isfinite(width)]
+        half = [row.further for row, _, _ in of if np.isfinite(row.further)]
         middles = (number(float(np.median(values))) if values else NOTHING for values in (half, apart, runs))
         return (name, str(len(of)), *(str(states[state]) for state in used), *middles)[: len(columns)]
 

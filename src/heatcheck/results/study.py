@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heatcheck.engine import Facts
+from heatcheck.stats import further_half_width
 
 
 class Row(NamedTuple):
@@ -27,6 +28,11 @@ class Row(NamedTuple):
     statement: str  # about the paper's number; "" where none was published
     rerun_statement: str
     spread: float = np.nan  # standard deviation over seeds, each over the same texts; nan where it was not kept
+
+    @property
+    def further(self) -> float:
+        """How far from the mean one further seed lies at most, in 95% of the cases; nan where that is not known."""
+        return further_half_width(self.spread, self.seeds) if self.seeds > 1 else np.nan
 
 
 class Model(NamedTuple):
