@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from heatcheck import __version__
 from heatcheck.auditing.audited_examples import audited_examples, commonest_label
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
@@ -39,6 +38,7 @@ from heatcheck.models import (
 )
 from heatcheck.results import Audit, CheckResult
 from heatcheck.training import STORE, pick_device, predict
+from heatcheck.version import __version__
 
 EXAMPLES = 500
 STATISTICS = 0.3  # seconds a check takes beside what it runs: intervals, mostly

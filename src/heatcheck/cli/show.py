@@ -23,7 +23,9 @@ FIT = "fit: "  # before the name of a fit among what was not run
 
 def as_json(facts: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(_plain(facts), indent=2, ensure_ascii=False))
+    from heatcheck.engine import nulled
+
+    typer.echo(json.dumps(nulled(facts), indent=2, ensure_ascii=False))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -299,12 +301,3 @@ def _console() -> "Console":
     from rich.console import Console
 
     return Console(markup=False, highlight=False)  # 'heatcheck[data]' is not markup
-
-
-def _plain(facts: Any) -> Any:
-    """Plain JSON: no number instead of nan or infinity."""
-    if isinstance(facts, Mapping):
-        return {str(key): _plain(value) for key, value in facts.items()}
-    if isinstance(facts, list | tuple):
-        return [_plain(value) for value in facts]
-    return None if isinstance(facts, float) and not abs(facts) < float("inf") else facts

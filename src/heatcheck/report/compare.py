@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heatcheck.engine import write_whole
+from heatcheck.engine import nulled, write_whole
 from heatcheck.errors import UnknownName
 from heatcheck.report.audited import by_the_commonest
 from heatcheck.report.compared import Comparison, Paired, compare
@@ -218,8 +218,4 @@ def _columns(found: Comparison) -> Columns:
     for one in found.paired:
         row = {"part": "paired", "name": f"{one.check}: {one.name}", "model": one.model, "minus": found.names[0]}
         rows.append({**row, "statistic": one.what, **one.difference._asdict(), "baseline": "0: no difference"})
-    return {key: [_finite(row.get(key)) for row in rows] for key in keys}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {key: [nulled(row.get(key)) for row in rows] for key in keys}

@@ -3,15 +3,13 @@
 import csv
 import io
 import json
-import math
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from heatcheck.engine import write_whole
+from heatcheck.engine import nulled, write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.sections import sections
 from heatcheck.report.wording import meaning
@@ -46,7 +44,7 @@ def write_numbers(audit: Audit, path: Path | str) -> Path:
 
 def plain_json(facts: Any) -> bytes:
     """Compact JSON in which what is no number is null."""
-    return _utf8(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
+    return _utf8(json.dumps(nulled(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
 
 
 def as_csv(columns: Columns) -> bytes:
@@ -58,19 +56,13 @@ def as_csv(columns: Columns) -> bytes:
     return _utf8(text.getvalue())
 
 
-def _plain(facts: Any) -> Any:
-    if isinstance(facts, Mapping):
-        return {str(key): _plain(value) for key, value in facts.items()}
-    return [_plain(value) for value in facts] if isinstance(facts, list | tuple) else _cell(facts)
-
-
 def _measurements(audit: Audit) -> Columns:
     columns: Columns = {key: [] for key in ("check", "name", "by", "value", "low", "high", "n", "baseline")}
     for check, result in audit.results.items():
         for found in result.measurements:
             row = found._asdict() | {"check": check, "by": json.dumps(found.by, ensure_ascii=False)}
             for key, cells in columns.items():
-                cells.append(_cell(row[key]))
+                cells.append(nulled(row[key]))
     return columns
 
 
@@ -81,7 +73,7 @@ def _per_example(audit: Audit) -> Columns:
             columns["check"] += [check] * len(result.examples)
             columns["id"] += result.examples
             columns["quantity"] += [name] * len(result.examples)
-            columns["value"] += [_cell(value) for value in values.tolist()]
+            columns["value"] += [nulled(value) for value in values.tolist()]
     return columns
 
 
@@ -95,12 +87,8 @@ def _card(audit: Audit) -> Columns:
         statistic = line.evidence[0] if line.evidence else None
         columns["statistic"].append(statistic.name if statistic else None)
         for key in numbers:
-            columns[key].append(_cell(getattr(statistic, key)) if statistic else None)
+            columns[key].append(nulled(getattr(statistic, key)) if statistic else None)
     return columns
-
-
-def _cell(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _as_json(columns: Columns) -> bytes:
