@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from heatcheck.auditing import LINES, CardSettings
+from heatcheck.auditing.audited_examples import beside_a_rival, commonest_label
 from heatcheck.auditing.lines import judge_plausible
 from heatcheck.checks import CHECKS as ROWS
-from heatcheck.results import Audit, Card, CheckResult, Line, Looked, Measurement
+from heatcheck.results import Audit, AuditedExample, Card, CheckResult, Line, Measurement
 
 NAN = float("nan")
 EXPLAINERS = ("attention", "gradient", "leave_one_out", "integrated_gradients", "random", "counterfactual")
@@ -32,7 +33,9 @@ def looked(number, words, rng, *, explainers=EXPLAINERS):
         scores[name] = tuple(float(v) for v in raw)
     gold, predicted = ("positive", "negative")[number % 2], ("positive", "negative")[(number + (number % 7 == 3)) % 2]
     rationale = tuple(place in (2, 3) for place in range(len(words))) if number % 3 == 0 else None
-    return Looked(f"test-{number}", tuple(words), None, gold, predicted, 0.5 + 0.49 * rng.random(), scores, rationale)
+    return AuditedExample(
+        f"test-{number}", tuple(words), None, gold, predicted, 0.5 + 0.49 * rng.random(), scores, rationale
+    )
 
 
 def many(count, words=None):
@@ -391,7 +394,7 @@ def as_asked(result):
 
 
 def full(count=180, words=None, checks=CHECKS):
-    examples = many(count, words)
+    examples, rival = beside_a_rival(many(count, words))
     results = {check.__name__: as_asked(check(examples)) for check in checks} if examples else {}
     about = {
         "heatcheck": "0.1.0",
@@ -401,7 +404,7 @@ def full(count=180, words=None, checks=CHECKS):
     not_run = {"necessity": "needs --train FILE", "relevance": "the decoder is not linear"}
     return Audit(
         "bilstm-tanh", "sst@1f0c", "test", ("negative", "positive"), 0.842, count, 1821, 0, card(), results, examples,
-        not_run, about,
+        not_run, about, commonest=commonest_label(examples), rival=rival,
     )  # fmt: skip
 
 
@@ -430,11 +433,13 @@ def no_numbers():
 def hostile():
     """Words that are markup, half an emoji, no scores, NaN scores, one very long text."""
     words = ("<script>alert(1)</script>", '"quoted"', "</script>", "a&b", "👩🏽‍🚀", "\ud83d", "it's", "\u2028")
-    odd = Looked(
+    odd = AuditedExample(
         "<b>id</b>", words, "a <i>pair</i>", "<u>gold</u>", "</li>", NAN,
         {"attention": (0.5, None, NAN, 0.1, 0.2, 0.0, 0.0, 0.2), "leave_one_out": (None,) * 8}, (True,) + (False,) * 7,
     )  # fmt: skip
-    long = Looked("long", ("word",) * 3000, None, None, "positive", 0.9, {"attention": (1 / 3000,) * 3000}, None)
+    long = AuditedExample(
+        "long", ("word",) * 3000, None, None, "positive", 0.9, {"attention": (1 / 3000,) * 3000}, None
+    )
     audit = full(3)
     ids = ("é", 'a "quoted"\nid', "half an emoji \ud83d")
     results = {**audit.results, "permutation": replace(audit.results["permutation"], examples=ids)}

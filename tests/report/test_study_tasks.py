@@ -13,6 +13,7 @@ from heatcheck.report.study_numbers import in_short, not_met
 from heatcheck.report.study_tasks import KINDS
 from heatcheck.report.study_wording import fitted
 from heatcheck.results import Model, Row, StudyResult, parse_key
+from heatcheck.studies import read_published
 
 TASKS = {"snli, merge": 2, "sst": 1, "snli, linear": 2}  # not in the order of the page
 
@@ -55,8 +56,9 @@ def made_up():
     models = tuple(Model(task, "lstm", "tanh", ("a", "b"), 5, {}, ()) for task in TASKS)
     settings = {"tasks": ["snli", "sst"], "seeds": 5, "preset": "jw-release", "vectors": None, "hidden": None}
     return StudyResult(
-        "vashishth2019", "Across tasks", "A paper", tuple(rows), models, tasks, ("A note.",), {}, settings
-    )
+        "vashishth2019", "Across tasks", "A paper", tuple(rows), models, tasks, ("A note.",), {}, settings,
+        published=tuple(read_published("vashishth2019")),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

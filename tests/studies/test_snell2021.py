@@ -11,6 +11,7 @@ import pytest
 from heatcheck import stats
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.report import write_study
+from heatcheck.results import read_study
 from heatcheck.studies import STUDIES, read_published
 from heatcheck.training.copying import Curves, by_elimination
 from smoke_runs import smoke_run
@@ -38,6 +39,7 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
     assert all(row["paper"] is None for row in said["rows"]), "six symbols are not what was published"
     assert said["notes"][0].startswith("This is a smoke run")
     assert (folder / "table.csv").is_file()
+    assert len(read_study(folder).rows) == len(said["rows"])
 
 
 def test_the_page_can_be_drawn_from_what_was_kept(smoke, tmp_path):

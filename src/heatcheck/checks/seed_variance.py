@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
+from heatcheck.checks.gauge import jensen_shannon as between_weights
 from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.checks.refitting import honest_seeds, seed_recipes, tempered, total_variation
 from heatcheck.errors import BadInput, NotSupported
@@ -91,8 +91,7 @@ def of_pairs(fits: Sequence[Recorded], apart: Callable[[Recorded, Recorded], Val
 
 def jensen_shannon(one: Recorded, other: Recorded) -> Values:
     """Between the weights, in nats."""
-    p, q = (torch.from_numpy(fit.weights).double() for fit in (one, other))
-    return np.asarray(stats.jensen_shannon_nats(p, q).numpy())
+    return between_weights(one.weights, other.weights)
 
 
 def between_answers(one: Recorded, other: Recorded) -> Values:

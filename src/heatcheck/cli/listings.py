@@ -19,7 +19,7 @@ def checks(json: AsJson = False) -> None:
     """List the checks: the question each asks, the line it decides, what it holds fixed, its baseline, its settings."""
     from dataclasses import fields
 
-    from heatcheck.auditing.lines import decided_by
+    from heatcheck.auditing.lines import lines_decided_by
     from heatcheck.checks import CHECKS, Check
     from heatcheck.cli import show
 
@@ -29,14 +29,14 @@ def checks(json: AsJson = False) -> None:
     if json:
         keys = ("name", "question", "holds", "baseline", "paper", "default")
         facts = [
-            {**{key: getattr(c, key) for key in keys}, "fits_again": fits_again(c), "decides": decided_by(c.name)}
+            {**{key: getattr(c, key) for key in keys}, "fits_again": fits_again(c), "decides": lines_decided_by(c.name)}
             for c in CHECKS.values()
         ]
         show.as_json([{**one, "settings": settings(CHECKS[one["name"]])} for one in facts])
         return
 
     def decides(check: Check) -> str:
-        lines = decided_by(check.name)
+        lines = lines_decided_by(check.name)
         return f"\ndecides the line {', '.join(lines)}" if lines else ""
 
     def when(check: Check) -> str:

@@ -23,7 +23,9 @@ LABELS = 20  # shown with their counts
 
 def as_json(facts: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(_plain(facts), indent=2, ensure_ascii=False))
+    from heatcheck.engine import nulled
+
+    typer.echo(json.dumps(nulled(facts), indent=2, ensure_ascii=False))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -102,45 +104,22 @@ def _weak_scores(fit: "Fit") -> str:
     return f"the test accuracy, {test.accuracy:.3f}, {' and '.join(found)}." if found else ""
 
 
-def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str, Any]:
-    """What a program wants to know of an audit: the card, every measurement, and how each fit ended."""
-    return {
-        "subject": audit.subject,
-        "task": audit.task,
-        "split": audit.split,
-        "n": audit.n,
-        "available": audit.available,
-        "left_out": dict(audit.left_out),
-        "training_rows": audit.about.get("training rows"),
-        "accuracy": audit.accuracy,
-        "units": audit.about.get("units", "words"),
-        "logit_scale": audit.card.logit_scale,
-        "card": [line_facts(line) for line in audit.card.lines],
-        **{line.short: line_facts(line) for line in audit.card.apart},
-        "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
-        "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
-        "not_run": audit.missing,
-        "fits": [
-            {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
-            for one in outcomes
-        ],
-    }
-
-
-def line_facts(line: "Line") -> dict[str, Any]:
-    """A line of the card with its evidence."""
-    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
+def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
+    """How each fit ended."""
+    return [
+        {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
+        for one in outcomes
+    ]
 
 
 def card(audit: "Audit") -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
-    units = audit.about.get("units", "words")
-    scored = "" if units == "words" else f"; scores are of {units}"
+    scored = "" if audit.units == "words" else f"; scores are of {audit.units}"
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}", style="dim")
-    if said := audit.about.get("training rows"):
-        console.print(said)
+    if audit.training_rows:
+        console.print(audit.training_rows)
     console.print("")
     console.print(_lines(audit.card.lines))
     for line in audit.card.apart:
@@ -230,19 +209,10 @@ def _agreement(audit: "Audit") -> None:
 
 def across(audits: Sequence["Audit"]) -> None:
     """What several models of one kind (seeds) have in common: Student t intervals over them."""
-    import numpy as np
+    from heatcheck.auditing import over_models
 
-    from heatcheck.stats import t_interval
-
-    wanted: dict[str, list[float]] = {}
-    for audit in audits:
-        for found in audit.results.values():
-            for m in found.measurements:
-                if (name := _across_models(m)) is not None:
-                    wanted.setdefault(name, []).append(m.value)
     rows = []
-    for name, values in wanted.items():
-        mean = t_interval(np.array(values))
+    for name, (mean, values) in over_models(audits, _across_models).items():
         each = ", ".join(f"{value:.2f}" for value in values)
         rows.append([name, f"{mean.value:.2f}", f"[{mean.low:.2f}, {mean.high:.2f}]", each])
     typer.echo("")
@@ -364,12 +334,3 @@ def _console() -> "Console":
     from rich.console import Console
 
     return Console(markup=False, highlight=False)  # 'heatcheck[data]' is not markup
-
-
-def _plain(facts: Any) -> Any:
-    """Plain JSON: no number instead of nan or infinity."""
-    if isinstance(facts, Mapping):
-        return {str(key): _plain(value) for key, value in facts.items()}
-    if isinstance(facts, list | tuple):
-        return [_plain(value) for value in facts]
-    return None if isinstance(facts, float) and not abs(facts) < float("inf") else facts

@@ -31,8 +31,6 @@ from heatcheck.report.study_writing import writing_in_short
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
 from heatcheck.results import Comparison, Key, Model, Row, StudyResult, key
-from heatcheck.stats import further_half_width
-from heatcheck.studies import STUDIES, read_published
 
 EPSILONS = (0.05, 0.01, 0.001)
 
@@ -193,14 +191,12 @@ def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
 
 def not_met(found: StudyResult) -> list[str]:
     """Published numbers that none of our models answers, by task."""
-    if found.name not in STUDIES:
-        return []
     published = {task: str(about["published"]) for task, about in found.tasks.items() if "published" in about}
     beside = [row for row in found.rows if row.paper is not None or row.rerun is not None]
     met = Counter(published[row.task] for row in beside if row.task in published)
     ours = set(published.values())
     told = []
-    for task, count in Counter(one.task for one in read_published(found.name)).items():
+    for task, count in Counter(one.task for one in found.published).items():
         missing = count - met[task]
         if missing > 0:
             why = (
@@ -240,8 +236,7 @@ def _summary(caption: str, published: Sequence[_Compared]) -> Table:
         states = Counter(comparison for _, _, comparison in of)
         apart = [abs(row.value - value) for row, value, _ in of if value is not None]
         runs = [abs(row.paper - row.rerun) for row, _, _ in of if row.paper is not None and row.rerun is not None]
-        half = [further_half_width(row.spread, row.seeds) for row, _, _ in of if row.seeds > 1]
-        half = [width for width in half if np.isfinite(width)]
+        half = [row.further for row, _, _ in of if np.isfinite(row.further)]
         middles = (number(float(np.median(values))) if values else NOTHING for values in (half, apart, runs))
         return (name, str(len(of)), *(str(states[state]) for state in used), *middles)[: len(columns)]
 

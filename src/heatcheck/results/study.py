@@ -8,6 +8,7 @@ import numpy as np
 
 from heatcheck.engine import Facts
 from heatcheck.results.key import Key, key, key_text
+from heatcheck.stats import further_half_width
 
 Comparison: TypeAlias = Literal[
     "", "inside", "outside", "not comparable", "one seed", "in exact interval", "not in exact interval", "chosen"
@@ -70,6 +71,25 @@ class Row(NamedTuple):
         """As tables and programs have it."""
         return {name: getattr(self, name) for name in COLUMNS}
 
+    @property
+    def further(self) -> float:
+        """How far from the mean one further seed lies at most, in 95% of the cases; nan where that is not known."""
+        return further_half_width(self.spread, self.seeds) if self.seeds > 1 else np.nan
+
+
+class Published(NamedTuple):
+    """A number that somebody published: of the paper, or of a run by the authors or by others."""
+
+    task: str
+    encoder: str
+    attention: str
+    key: Key
+    of_class: str
+    bin: str
+    paper: float | None
+    rerun: float | None
+    source: str = ""  # where it was read
+
 
 class Model(NamedTuple):
     """What is drawn of one kind of model: values of each audited example, of all its seeds, and some heatmaps."""
@@ -97,3 +117,4 @@ class StudyResult:
     notes: tuple[str, ...]  # what to know before reading any number
     failed: Mapping[str, str] = field(default_factory=dict)  # what was planned and could not be run -> why
     settings: Facts = field(default_factory=dict)
+    published: tuple[Published, ...] = ()  # every published number, those that none of ours answers too

@@ -1,6 +1,5 @@
 """Papers done again, one a file: tasks × models × checks, with the published numbers beside ours."""
 
-from heatcheck.results import Model, Row, StudyResult
 from heatcheck.studies.abnar2020 import abnar2020
 from heatcheck.studies.brunner2020 import brunner2020
 from heatcheck.studies.chefer2021 import chefer2021
@@ -10,12 +9,12 @@ from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
 from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.snell2021 import snell2021
-from heatcheck.studies.study import Published, Study, compare, read_published
+from heatcheck.studies.study import Study, compare, read_published
 from heatcheck.studies.sun2020 import sun2020
 from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 
-__all__ = ["STUDIES", "Model", "Published", "Row", "Study", "StudyResult", "compare", "read_published"]
+__all__ = ["STUDIES", "Study", "compare", "read_published"]
 
 STUDIES: dict[str, Study] = {
     "abnar2020": abnar2020,

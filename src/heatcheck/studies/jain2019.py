@@ -162,8 +162,8 @@ def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
 def values_of(found: Audit) -> dict[str, np.ndarray]:
     """Every per-example value of every check over all audited examples; nan where an example was left out."""
     place = {looked.id: row for row, looked in enumerate(found.examples)}
-    labels = list(found.labels)
-    values = {"predicted": np.array([labels.index(looked.predicted) for looked in found.examples], dtype=float)}
+    number: dict[str | None, int] = {label: at for at, label in enumerate(found.labels or ())}
+    values = {"predicted": np.array([number[looked.predicted] for looked in found.examples], dtype=float)}
     for result in found.results.values():
         rows = [place[name] for name in result.examples]
         for name, of in result.per_example.items():
@@ -286,6 +286,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts else NOTES,
         failed=failed,
         settings=shown_settings(settings, corpora),
+        published=tuple(read_published("jain2019")),
     )
 
 
@@ -301,7 +302,7 @@ def _cell(argument: Mapping[str, Any], fit: Fit, found: Audit) -> dict[str, Any]
     test = fit.test.facts()
     return {
         **{key: argument[key] for key in ("task", "encoder", "attention", "seed")},
-        "labels": list(found.labels),
+        "labels": list(found.labels or ()),
         "score": test["accuracy"] if test["f1"] is None else test["f1"],  # the paper's: F1 of two labels, else accuracy
         "accuracy": test["accuracy"],
         "majority": test["majority"],

@@ -108,6 +108,7 @@ def run_study(
         notes=(SMOKE, *notes) if settings.texts is not None else tuple(notes),
         failed={**missing, **failed, **not_fitted(measured)},
         settings={**settings.__dict__, "tasks": list(tasks), "model": _name(settings)},
+        published=tuple(read_published(name)),
     )
 
 

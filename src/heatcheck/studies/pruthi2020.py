@@ -179,6 +179,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
         failed={**failed, **not_fitted(measured)},
         settings={**settings.__dict__, "tasks": list(tasks)},
+        published=tuple(read_published("pruthi2020")),
     )
 
 

@@ -161,6 +161,7 @@ def gather(
         notes=(SMOKE, *NOTES) if smoke else NOTES,
         failed=failed,
         settings={**settings.__dict__, "tasks": list(tasks)},
+        published=tuple(read_published(NAME)),
     )
 
 

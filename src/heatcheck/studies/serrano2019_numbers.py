@@ -8,7 +8,7 @@ import numpy as np
 from heatcheck.engine import Facts
 from heatcheck.results import CheckResult, Key, Measurement, Model, Row, StudyResult, key
 from heatcheck.studies.cells import Measured
-from heatcheck.studies.study import Where, row_of
+from heatcheck.studies.study import Where, read_published, row_of
 
 # task -> what it stands for, and what is to be known of it
 TASKS: dict[str, tuple[str, str]] = {
@@ -62,6 +62,7 @@ def gather(measured: Sequence[Measured], failed: Mapping[str, str], settings: Fa
         notes=tuple(notes),
         failed=dict(failed),
         settings=settings,
+        published=tuple(read_published("serrano2019")),
     )
 
 

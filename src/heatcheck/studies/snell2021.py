@@ -219,6 +219,7 @@ def gather(
             examples = {f"{name}:{kind}": getattr(of, name) for kind, of in curves.items() for name in WATCHED[:1]}
             examples |= {"steps": curves["learned"].steps, "until": steps_until(curves["learned"], settings.steps)}
             examples["aligned:learned"] = aligned(curves["learned"])
+            examples |= not_yet(examples["until"], int(examples["steps"][-1]))
             models.append(Model(task, "LSTM", "dot", (), len(curves["learned"].accuracy), examples, ()))
             tasks[task] = _about(task, sum(len(of.accuracy) for of in curves.values()), settings)
     if lottery:
@@ -242,6 +243,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.symbols is not None else NOTES,
         failed=dict(failed),
         settings={**ours, "batch_size": EXAMPLES, "evaluated_on": EVALUATED, "evaluated_every": EVERY},
+        published=tuple(read_published("snell2021")),
     )
 
 
@@ -296,6 +298,15 @@ def lottery_rows(lottery: Mapping[str, Any]) -> Iterator[Row]:
 def survival_of(until: Float[np.ndarray, " model"], watched: int) -> stats.SurvivalCurve:
     """The runs that do not copy yet; those that never did were watched to the end."""
     return stats.kaplan_meier(np.where(np.isnan(until), float(watched), until), np.isfinite(until))
+
+
+def not_yet(until: Float[np.ndarray, " model"], watched: int) -> dict[str, np.ndarray]:
+    """The same as arrays by name, as a figure draws it."""
+    curve = survival_of(until, watched)
+    return {
+        "not yet:step": curve.times,
+        **{f"not yet:{name}": getattr(curve, name) for name in ("surviving", "low", "high")},
+    }
 
 
 def _place(steps: Int[np.ndarray, " item"], wanted: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from heatcheck import stats
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.results import Comparison, Key, Row, StudyResult, parse_key
+from heatcheck.results import Comparison, Key, Published, Row, StudyResult, parse_key
 from heatcheck.training import pick_device
 
 INSIDE = "inside the seed interval"
@@ -41,20 +41,6 @@ def check_place(folder: Path, device: str) -> None:
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file, not a folder for the study.")
     pick_device(device)
-
-
-class Published(NamedTuple):
-    """A number that somebody published: of the paper, or of a run by the authors or by others."""
-
-    task: str
-    encoder: str
-    attention: str
-    key: Key
-    of_class: str
-    bin: str
-    paper: float | None
-    rerun: float | None
-    source: str = ""  # where it was read
 
 
 class Said(NamedTuple):

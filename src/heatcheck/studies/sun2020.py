@@ -328,6 +328,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
         failed=dict(failed),
         settings={**settings.__dict__, "tasks": list(tasks), "epochs": _epochs(settings, tasks)},
+        published=tuple(read_published("sun2020")),
     )
 
 

@@ -183,6 +183,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
         failed={**failed, **not_fitted(measured), **writing.failed},
         settings=shown_settings(settings, here) | ({"preset_of_writing": PRESET} if writing.tasks else {}),
+        published=tuple(read_published("vashishth2019")),
     )
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatcheck.engine import Facts
-from heatcheck.results import Key, Measurement, Model, Row, StudyResult, key
+from heatcheck.results import Key, Measurement, Model, Published, Row, StudyResult, key
 from heatcheck.stats import Interval, further_half_width
 from heatcheck.studies.cells import Measured, not_fitted
-from heatcheck.studies.study import Published, Where, read_published, row_from
+from heatcheck.studies.study import Where, read_published, row_from
 
 MEASURED = ("jsd", "tvd", "tvd_tempered", "agreement", "accuracy")  # of each point of the frontier
 TRAINED = ("strength", "start", "trains", "restart")  # what tells adversaries apart
@@ -90,6 +90,7 @@ def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts
         notes=tuple(notes),
         failed={**failed, **not_fitted(cells)},
         settings=settings,
+        published=tuple(read_published("wiegreffe2019")),
     )
 
 

@@ -45,10 +45,10 @@ def make_card(
     return Card(tuple(lines), logit_scale)
 
 
-def decided_by(check: str) -> list[str]:
+def lines_decided_by(check: str) -> list[str]:
     """The short names of the lines that a check decides.
 
-    >>> decided_by("counterfactual"), decided_by("gauge")
+    >>> lines_decided_by("counterfactual"), lines_decided_by("gauge")
     (['hard'], [])
     """
     return [rule.short for rule in LINES.values() if check in rule.checks]
