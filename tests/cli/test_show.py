@@ -139,8 +139,8 @@ def test_a_line_that_was_not_run_shows_what_is_known_anyway(shown, judged):
     out = shown(show.card, audits.with_line(judged, unfitted))
     assert "A twin in closed form makes 100% of the same decisions with heatmaps 0.47 nats away" in out
     assert "what would run it: heatcheck audit MODEL --refit" in out
-    refused = unfitted._replace(reason="adversarial_model could not be run: no texts.")
-    out = shown(show.card, replace(judged, card=replace(judged.card, across=refused)))
+    refused = unfitted._replace(reason="adversarial_model could not be run: no texts.", undecided="cannot be run")
+    out = shown(show.card, audits.with_line(judged, refused))
     assert "adversarial_model could not be run: no texts." in out
     assert "what would run it" not in out
 

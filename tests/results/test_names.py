@@ -26,30 +26,29 @@ ALLOWED = {
         "calibration/audit.py": {"key"},  # a setting, CHECK.SETTING
         "choices.py": {"key", "value"},  # settings and their values on the command line
         "fitting_again.py": {"subject.id"},  # hf:NAME
+        "saving.py": {"plan.case.subject.id"},  # hf:NAME
     },
     "checks": {"passes.py": {"name"}},  # an explainer, file:NAME
     "cli": {
-        "audit.py": {"labels", "planned.case.subject.id", "subject.id", "subject.recipe.task"},
+        "audit.py": {"labels", "subject.id", "task"},
         "explain.py": {"labels"},
         "fail_if.py": {"text"},
         "options.py": {"engine", "text"},
         "report.py": {"text"},
         "reproduce.py": {"text"},
         "serve.py": {"labels"},
-        "show.py": {"name"},  # of what was not run, a fit or a check
         "train.py": {"key"},  # a setting of a recipe
     },
     "report": {
         "audited.py": {"audit.task"},
         "compare.py": {"a.task", "text"},  # a number that has a sign
         "compared.py": {"first.task"},
-        "figures/drawing.py": {"str(altair().SCHEMA_VERSION).lstrip('v')"},
+        "figures/drawing.py": {"str(altair().SCHEMA_VERSION).lstrip('v')", "suffix"},
         "figures/dynamics.py": {"title"},
         "figures/study.py": {"panel.row"},  # TASK: LABEL, a title
         "flips_tables.py": {"where"},  # a bin
         "markdown.py": {"number.n", "one.n", "str(text).replace('\\\\', '\\\\\\\\')"},
         "notebook.py": {"audit.task"},
-        "page.py": {"audit.task"},
         "sections.py": {"m.baseline"},  # a scale that is said there in words
         "study.py": {"model.task", "task"},  # "snli, merge" is of snli
     },

@@ -11,8 +11,17 @@ _SHARE = "share of texts"
 
 
 def _register(*quantities: tuple[str, str, str, str], unit: str = "", format: str = "number") -> None:  # noqa: A002
-    """Name, words, what a high value means, what a low one means."""
-    register(*(Quantity(*one, unit=unit, format=format, check=STUDY) for one in quantities))
+    """Name, words, and clauses: what a high value means, what a low one means."""
+    register(
+        *(
+            Quantity(name, words, _sentence(high), _sentence(low), unit=unit, format=format, check=STUDY)
+            for name, words, high, low in quantities
+        )
+    )
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}."
 
 
 _RIGHT = ("the models are more often right", "the models are less often right")
