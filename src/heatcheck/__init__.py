@@ -11,18 +11,21 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from heatcheck.version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit, audit
+    from heatcheck.auditing import audit
     from heatcheck.data import Batch, Corpus, Example, load_task
     from heatcheck.errors import HeatcheckError
     from heatcheck.explainers import explain
     from heatcheck.models import Recipe, Run, Site, Subject, load, wrap
     from heatcheck.report import write_report
+    from heatcheck.results import Audit
     from heatcheck.training import evaluate, train
 
 # Lazy (PEP 562), because torch takes more than a second to import and `heatcheck --help` must not wait for it.
 _ROOM_OF = {
-    "Audit": "auditing",
+    "Audit": "results",
     "Batch": "data",
     "Corpus": "data",
     "Example": "data",
@@ -41,7 +44,6 @@ _ROOM_OF = {
     "write_report": "report",
 }
 
-__version__ = "0.1.0"
 __all__ = [
     "Audit",
     "Batch",
@@ -75,11 +77,11 @@ def __dir__() -> list[str]:
 
 # What a notebook shows richly: the type, by name so that nothing is imported, and the function that makes its HTML.
 _IN_A_NOTEBOOK = {
-    ("heatcheck.auditing.battery", "Audit"): "audit_html",
-    ("heatcheck.auditing.verdict", "Card"): "card_html",
-    ("heatcheck.checks.result", "CheckResult"): "check_html",
+    ("heatcheck.results.audit", "Audit"): "audit_html",
+    ("heatcheck.results.card", "Card"): "card_html",
+    ("heatcheck.results.check_result", "CheckResult"): "check_html",
     ("heatcheck.explainers.explanation", "Explanation"): "heatmaps_html",
-    ("heatcheck.studies.study", "StudyResult"): "study_html",
+    ("heatcheck.results.study", "StudyResult"): "study_html",
 }
 
 

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from heatcheck import audit
-from heatcheck.auditing import CardSettings, choose_settings, judge_points, plan_audit
-from heatcheck.checks import CHECKS, CheckResult, Measurement
+from heatcheck.auditing import CardSettings, choose_settings, plan_audit
+from heatcheck.auditing.lines import judge_points
+from heatcheck.checks import CHECKS
 from heatcheck.data import load_task
 from heatcheck.data.planted import planted
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import load
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import train
 from subjects import WRITERS
 
@@ -39,7 +41,7 @@ def test_a_card_says_what_would_run_the_rest():
     names = ["necessary", POINTS, "hard to manipulate", "works out of context"]
     assert [line.name for line in found.card.lines] == names
     assert {line.state for line in found.card.lines} == {"not run"}
-    assert found.card.across.reason == "heatcheck audit MODEL --refit"
+    assert found.card["across"].reason == "heatcheck audit MODEL --refit"
     assert found.card["hard to manipulate"].reason.endswith("--checks permutation,counterfactual")
 
 

@@ -4,18 +4,9 @@ import math
 
 import pytest
 
-from heatcheck.auditing import (
-    SHORT,
-    STATES,
-    CardSettings,
-    judge_across,
-    judge_hard,
-    judge_necessary,
-    judge_out_of_context,
-    judge_plausible,
-    make_card,
-)
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.auditing import LINES, CardSettings, make_card
+from heatcheck.auditing.lines import judge_across, judge_hard, judge_necessary, judge_out_of_context, judge_plausible
+from heatcheck.results import CheckResult, Measurement
 
 SETTINGS = CardSettings()
 REFIT = "heatcheck audit MODEL --refit"
@@ -27,9 +18,9 @@ def row(name, bounds, n=200, **by):
     return Measurement(name, (low + high) / 2, low, high, n, "what it is read against", by)
 
 
-def result(check, *rows, examples=200, **settings):
+def result(check, *rows, examples=200, not_run=None, settings=None, **facts):
     ids = tuple(f"e{n}" for n in range(examples))
-    return CheckResult(check, "subject", "retrained", rows, ids, {}, {}, settings, 0)
+    return CheckResult(check, "subject", "retrained", rows, ids, {}, {}, settings or {}, 0, not_run or {}, facts)
 
 
 # necessary -------------------------------------------------------------------------------------------------------
@@ -44,7 +35,7 @@ def necessity(
     seeds=5,
     closed=None,
     everywhere=None,
-    **settings,
+    **facts,
 ):
     rows = [
         row("accuracy", 0.85, texts, fit="swapped", weights="own"),
@@ -56,7 +47,7 @@ def necessity(
         row("N", swap, texts, against="swap"),
     ]
     if everywhere is not None:  # a model with several attention sites: (N, largest change) with all of them uniform
-        settings["sites"] = 6
+        facts["sites"] = 6
         rows += [
             row("accuracy", 0.7, texts, fit="swapped", weights="uniform everywhere"),
             row("change", (0.1, 0.2), texts, weights="uniform everywhere"),
@@ -72,7 +63,7 @@ def necessity(
             row("accuracy", 0.85, seeds, fit="retrained", weights="learned"),
         ]
     family = "lstm encoder (64 hidden), tanh attention, linear decoder; at most 15 epochs over 900 texts"
-    return result("necessity", *rows, examples=texts, family=family, **settings)
+    return result("necessity", *rows, examples=texts, family=family, **facts)
 
 
 def gauge(equal=1.0, texts=200):
@@ -189,7 +180,7 @@ BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
 
 
 def permutation(q=(0.6, 0.8), evenness=0.5, texts=200):
-    return result("permutation", row("q", q, texts), row("evenness", evenness, texts), epsilon=0.05)
+    return result("permutation", row("q", q, texts), row("evenness", evenness, texts), settings={"epsilon": 0.05})
 
 
 def counterfactual(share=(0.3, 0.4)):
@@ -371,9 +362,9 @@ def test_the_line_is_about_attention_beside_both_kinds_of_chance():
 def test_plausibility_that_was_refused_says_why():
     why = "nobody marked a rationale in these texts."
     card = make_card({}, 1.0, SETTINGS, {"plausibility": why})
-    assert (card.plausibility.state, card.plausibility.reason) == ("not run", why)
-    assert card["plausible to people"] == card.plausibility
-    assert card.plausibility not in card.lines
+    assert (card["plausible"].state, card["plausible"].reason) == ("not run", why)
+    assert card["plausible to people"] == card["plausible"]
+    assert card["plausible"] not in card.lines
 
 
 # The card --------------------------------------------------------------------------------------------------------
@@ -382,11 +373,12 @@ def test_plausibility_that_was_refused_says_why():
 def test_a_card_of_nothing_says_what_would_run_each_line():
     card = make_card({}, 1.5, SETTINGS)
     assert [line.state for line in card.every_line] == ["not run"] * 6
-    assert card.plausibility.reason == "heatcheck audit MODEL --checks plausibility"
+    assert card["plausible"].reason == "heatcheck audit MODEL --checks plausibility"
     assert card["necessary"].reason == card["across models"].reason == REFIT
     assert card["works out of context"].reason == "heatcheck audit MODEL --checks guide"
     assert card.logit_scale == 1.5
-    assert set(SHORT.values()) == STATES.keys() == {line.name for line in card.every_line}
+    assert list(LINES) == [line.name for line in card.every_line]
+    assert [rule.short for rule in LINES.values()] == [line.short for line in card.every_line]
 
 
 def test_a_check_that_was_refused_is_no_advice():
@@ -427,5 +419,5 @@ def test_thresholds_are_settings():
 def test_what_a_line_may_say_is_listed():
     lines = [judge_necessary(necessity(), None, SETTINGS), judge_across(adversarial(), None, SETTINGS)]
     lines += [judge_plausible(plausibility(), SETTINGS)]
-    assert all(line.state in STATES[line.name] for line in lines)
-    assert "yes" not in STATES["across models"]
+    assert all(line.state in LINES[line.name].states for line in lines)
+    assert "yes" not in LINES["across models"].states

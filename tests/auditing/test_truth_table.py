@@ -6,7 +6,12 @@ from dataclasses import replace
 import pytest
 
 from heatcheck import checks
-from heatcheck.auditing import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS, make_card, plan_audit
+from heatcheck.auditing import make_card, plan_audit
+from heatcheck.auditing.lines.across import NAME as ACROSS
+from heatcheck.auditing.lines.hard import NAME as HARD
+from heatcheck.auditing.lines.necessary import NAME as NECESSARY
+from heatcheck.auditing.lines.out_of_context import NAME as OUT_OF_CONTEXT
+from heatcheck.auditing.lines.points import NAME as POINTS
 from heatcheck.data import Split, load_task
 from heatcheck.errors import NotSupported
 from heatcheck.models import KNOWN_ANSWERS, load

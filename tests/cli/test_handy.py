@@ -5,16 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from heatcheck.auditing import SHORT, Card, CardSettings, Line
-from heatcheck.auditing.line import too_few_texts, would_decide
-from heatcheck.card_lines import DECIDED_BY, lines_decided_by
-from heatcheck.checks import Measurement
+from heatcheck.auditing import LINES, CardSettings
+from heatcheck.auditing.lines.rule import too_few_texts, would_decide
 from heatcheck.cli import fail_if, show, show_study
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats
 from heatcheck.engine import Job, Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import find_explainer
+from heatcheck.results import Card, Line, Measurement
 from heatcheck.training import Fit, Scores, TrainingSettings, bar
 
 
@@ -26,16 +25,13 @@ class Audited:
 
 
 def line(name, state):
-    return Line(name, "?", state, "", (), "", "", "")
+    return Line(name, "?", state, "", (), "", "", "", short=LINES[name].short)
 
 
 @pytest.fixture
 def card():
-    four = ("necessary", "no"), ("points at what matters", "unclear"), ("hard to manipulate", "no"), (
-        "works out of context", "not run")  # fmt: skip
-    return Card(
-        tuple(line(*one) for one in four), line("across models", "not run"), line("plausible to people", "yes"), 1.0
-    )
+    states = ("no", "unclear", "no", "not run", "not run", "yes")
+    return Card(tuple(line(name, state) for name, state in zip(LINES, states, strict=True)), 1.0)
 
 
 def test_lines_by_their_short_names(card):
@@ -59,12 +55,11 @@ def test_what_is_required(card):
 
 
 def test_the_lines_and_the_checks_that_decide_them(heatcheck, monkeypatch):
-    assert set(DECIDED_BY) == set(SHORT)
     monkeypatch.setenv("COLUMNS", "200")
     for check in json.loads(heatcheck("checks", "--json")[1]):
-        assert check["decides"] == lines_decided_by(check["name"])
+        assert check["decides"] == [rule.short for rule in LINES.values() if check["name"] in rule.checks]
     assert "decides the line points" in heatcheck("checks")[1]
-    assert "points (erasure), hard (permutation or counterfactual)" in " ".join(heatcheck("audit", "--help")[1].split())
+    assert "`heatcheck checks` lists the lines with the checks" in " ".join(heatcheck("audit", "--help")[1].split())
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from heatcheck.auditing import CardSettings, judge_across, judge_necessary, judge_out_of_context
+from heatcheck.auditing import CardSettings
+from heatcheck.auditing.lines import judge_across, judge_necessary, judge_out_of_context
 from heatcheck.cli import fail_if, show
+from heatcheck.results import audit_facts
 from report import audits
 
 
@@ -37,7 +39,7 @@ def test_an_upper_bound_is_said_where_it_is_one(shown, upper, is_said):
     line = audit.card["hard to manipulate"]
     bounded = line._replace(evidence=(*line.evidence, audits.measured("U_upper", upper, half=0.01)))
     lines = tuple(bounded if one is line else one for one in audit.card.lines)
-    out = shown(show.card, replace(audit, card=replace(audit.card, lines=lines)))
+    out = shown(show.card, replace(audit, card=replace(audit.card, every_line=tuple(lines))))
     assert (f"; at most {upper} [0.95, 0.97]" in out) == ("; at most " in out) == is_said
 
 
@@ -46,7 +48,7 @@ def test_of_several_sites_the_heatmaps_alone_is_told_apart(shown):
     numbers = [audits.measured("most_change", 0.358, weights="uniform everywhere")]
     numbers += [audits.measured("N", value, against=a) for a, value in (("swap everywhere", 0.3), ("swap", 0.02))]
     line = audit.card.lines[0]._replace(name="necessary", state="no", evidence=tuple(numbers))
-    out = shown(show.card, replace(audit, card=replace(audit.card, lines=(line, *audit.card.lines[1:]))))
+    out = shown(show.card, audits.with_line(audit, line))
     assert "largest change of a probability under uniform weights = 0.36" in out
     assert "N against this model under uniform weights at every attention site = 0.30" in out
     assert "N against this model under uniform weights at the heatmap's site alone (decides nothing) = 0.02" in out
@@ -85,10 +87,9 @@ def test_known_answers_stand_beside_what_was_found(shown):
 def test_a_moot_line_is_not_merely_unclear(shown):
     audit = audits.full(3)
     context = audit.card["works out of context"]
-    moot = context._replace(reason="moot here: uniform weights are as good")
-    lines = tuple(moot if line is context else line for line in audit.card.lines)
-    for card, word in ((audit.card, "unclear"), (replace(audit.card, lines=lines), "moot")):
-        out = shown(show.controls, {"reader": (replace(audit, card=card), {context.name: "moot"})})
+    moot = audits.with_line(audit, context._replace(undecided="cannot be asked"))
+    for found, word in ((audit, "unclear"), (moot, "moot")):
+        out = shown(show.controls, {"reader": (found, {context.name: "moot"})})
         assert re.search(rf"^reader +{word} +moot", out, flags=re.MULTILINE)
 
 
@@ -103,7 +104,8 @@ def judged():
     )
     gauge = audits.gauge(audit.examples)
     across = judge_across(audits.adversarial_model(audit.examples), gauge, settings)
-    return replace(audit, results={"gauge": gauge}, card=replace(audit.card, lines=lines, across=across))
+    card = replace(audit.card, every_line=(*lines, across, audit.card["plausible"]))
+    return replace(audit, results={"gauge": gauge}, card=card)
 
 
 def test_the_statistic_of_a_line_comes_first_and_its_baselines_after(shown, judged):
@@ -126,31 +128,33 @@ def test_the_line_about_other_models_stands_apart(shown, judged):
     out = shown(show.card, judged)
     assert out.index("works out of context") < out.index("Apart from these, about other models")
     assert re.search(r"^no +across models: ", out, flags=re.MULTILINE)
-    facts = show.audit_facts(judged)
+    facts = audit_facts(judged)
     assert [line["name"] for line in facts["card"]] == [line.name for line in judged.card.lines]
     assert facts["across"]["state"] == "no"
     assert facts["across"]["evidence"][0]["name"] == "J_excess"
-    assert facts["fits"] == []
 
 
 def test_a_line_that_was_not_run_shows_what_is_known_anyway(shown, judged):
     unfitted = judge_across(None, judged.results["gauge"], CardSettings())
-    out = shown(show.card, replace(judged, card=replace(judged.card, across=unfitted)))
+    out = shown(show.card, audits.with_line(judged, unfitted))
     assert "A twin in closed form makes 100% of the same decisions with heatmaps 0.47 nats away" in out
     assert "what would run it: heatcheck audit MODEL --refit" in out
-    refused = unfitted._replace(reason="adversarial_model could not be run: no texts.")
-    out = shown(show.card, replace(judged, card=replace(judged.card, across=refused)))
+    refused = unfitted._replace(reason="adversarial_model could not be run: no texts.", undecided="cannot be run")
+    out = shown(show.card, audits.with_line(judged, refused))
     assert "adversarial_model could not be run: no texts." in out
     assert "what would run it" not in out
 
 
 def test_a_fit_that_failed_is_named_once(shown, judged):
     name = "sst: lstm, uniform weights, seed 3"
-    lost = {f"fit: {name}": "killed", f"necessity: {name}": f"{name} could not be fitted: killed", "guide": "no texts"}
-    out = shown(show.card, replace(judged, not_run=lost))
+    necessity = replace(judged.results["gauge"], not_run={name: f"{name} could not be fitted: killed", "swaps": "none"})
+    lost = {"not_fitted": {name: "killed"}, "not_run": {"guide": "no texts"}, "results": {"necessity": necessity}}
+    out = shown(show.card, replace(judged, **lost))
     assert f"could not be fitted: {name}: killed" in out
     assert out.count(name) == 1
     assert "not run: guide (no texts)" in out
+    assert "not run: necessity: swaps (none)" in out
+    assert [*replace(judged, **lost).missing] == [f"fit: {name}", "guide", f"necessity: {name}", "necessity: swaps"]
 
 
 def test_texts_left_out_are_counted_among_those_that_a_check_looked_at(shown, judged):
@@ -161,16 +165,16 @@ def test_texts_left_out_are_counted_among_those_that_a_check_looked_at(shown, ju
 
 def test_what_people_marked_stands_apart(shown, judged):
     out = shown(show.card, judged)
-    apart = out.index("And about people, whatever the model does:")
+    apart = out.index("Apart from these, about people, whatever the model does:")
     assert out.index("across models:") < apart < out.index("plausible to people:")
     assert "says nothing about why the model decided." in " ".join(out.split())
     assert "P = 0.15 [0.12, 0.18], n = 180 (random)" in out
     assert "AUPRC: attention 0.42 [0.40, 0.44], random 0.31 [0.29, 0.33], random spans 0.32 [0.30, 0.34]" in out
     assert "AUPRC beyond random 0.10 [0.09, 0.11], random spans 0.10 [0.09, 0.11]" in out
-    facts = show.audit_facts(judged)
-    assert facts["plausibility"]["state"] == "yes"
-    assert facts["plausibility"]["evidence"][0]["name"] == "P"
-    assert facts["plausibility"]["name"] not in [line["name"] for line in facts["card"]]
+    facts = audit_facts(judged)
+    assert facts["plausible"]["state"] == "yes"
+    assert facts["plausible"]["evidence"][0]["name"] == "P"
+    assert facts["plausible"]["name"] not in [line["name"] for line in facts["card"]]
     assert (
         fail_if.holding(fail_if.conditions(["plausible=yes"]), [judged]) == "plausible to people is yes (bilstm-tanh)"
     )

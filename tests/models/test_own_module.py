@@ -610,7 +610,7 @@ def test_a_wrapped_module_is_not_told_to_be_retrained():
     found = hc.audit(subject, data, checks=["necessity"], settings=settings)
     why = f"{subject.id} has no training recipe, so heatcheck cannot retrain it."
     assert {line.reason for line in found.card.every_line if "retrain" in line.reason} == {why}
-    assert found.card.across.reason == why
+    assert found.card["across"].reason == why
     assert not [line for line in found.card.every_line if "--refit" in line.reason]
     with pytest.raises(BadInput, match=r"no training recipe, so heatcheck cannot retrain it: leave it out\."):
         hc.audit(subject, data, checks=["seed_variance"])

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatcheck.auditing import Audit, Card, CardSettings, Line, Looked, judge_plausible
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.auditing import LINES, CardSettings
+from heatcheck.auditing.audited_examples import beside_a_rival, commonest_label
+from heatcheck.auditing.lines import judge_plausible
+from heatcheck.checks import CHECKS as ROWS
+from heatcheck.results import Audit, AuditedExample, Card, CheckResult, Line, Measurement
 
 NAN = float("nan")
 EXPLAINERS = ("attention", "gradient", "leave_one_out", "integrated_gradients", "random", "counterfactual")
@@ -30,7 +33,9 @@ def looked(number, words, rng, *, explainers=EXPLAINERS):
         scores[name] = tuple(float(v) for v in raw)
     gold, predicted = ("positive", "negative")[number % 2], ("positive", "negative")[(number + (number % 7 == 3)) % 2]
     rationale = tuple(place in (2, 3) for place in range(len(words))) if number % 3 == 0 else None
-    return Looked(f"test-{number}", tuple(words), None, gold, predicted, 0.5 + 0.49 * rng.random(), scores, rationale)
+    return AuditedExample(
+        f"test-{number}", tuple(words), None, gold, predicted, 0.5 + 0.49 * rng.random(), scores, rationale
+    )
 
 
 def many(count, words=None):
@@ -134,8 +139,8 @@ def counterfactual(examples, method="exact"):
         rows.append(measured("gap", 0.06, len(ids), 0.01, **by))
     by = {"epsilon": 0.05, "logits": "standardised"}
     rows += [measured("U", 0.94, len(ids), 0.01, **by), measured("U_null", 0.97, len(ids), 0.01, **by)]
-    settings = {"epsilons": [0.05, 0.01, 0.001], "search": "jain2019", "method": method}
-    return CheckResult("counterfactual", "bilstm-tanh", "states", tuple(rows), ids, values, {}, settings, 0)
+    settings, facts = {"epsilons": [0.05, 0.01, 0.001], "search": "jain2019"}, {"method": method}
+    return CheckResult("counterfactual", "bilstm-tanh", "states", tuple(rows), ids, values, {}, settings, 0, {}, facts)
 
 
 SEEDS = 5  # what needs other fits of the model is measured over these
@@ -162,9 +167,11 @@ def necessity(examples):
     rows += [retrained("index", 0.006, 0.01, against="retrained", free="uniform")]
     rows += [measured("evenness", 0.71, len(ids) - 2, 0.03, undefined=2)]
     rows += [retrained("N", 0.016, 0.05, against="retrained", free="uniform")]
-    settings = {"seeds": SEEDS, "family": "lstm encoder (128 hidden), tanh attention, linear decoder; at most 8 epochs",
-                "not_run": {"seed 3, uniform weights": "no memory left"}}  # fmt: skip
-    return CheckResult("necessity", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, settings, 0)
+    facts = {"family": "lstm encoder (128 hidden), tanh attention, linear decoder; at most 8 epochs"}
+    return CheckResult(
+        "necessity", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, {"seeds": SEEDS}, 0,
+        not_run={"seed 3, uniform weights": "no memory left"}, facts=facts,
+    )  # fmt: skip
 
 
 def seed_variance(examples):
@@ -185,8 +192,10 @@ def seed_variance(examples):
     for name, value in {"jsd": 0.06, "tvd": 0.095, "agreement": 0.886}.items():
         rows += [retrained(f"{name}_pairs", value, 0.01)]
     rows += [retrained("tvd_pairs_tempered", 0.09, 0.01)]
-    settings = {"seeds": SEEDS, "fitted": SEEDS, "not_run": {}}
-    return CheckResult("seed_variance", "bilstm-tanh", "retrained", tuple(rows), ids, values, {}, settings, 0)
+    settings, facts = {"seeds": SEEDS}, {"fitted": SEEDS}
+    return CheckResult(
+        "seed_variance", "bilstm-tanh", "retrained", tuple(rows), ids, values, {}, settings, 0, {}, facts
+    )
 
 
 # model -> mean JSD and TVD: adversaries by start and λ, seeds, and what else stands on the same axes
@@ -223,7 +232,7 @@ def adversarial_model(examples):
     rows += [measured("J_seed", 0.06, SEEDS - 1, 0.02), measured("J_star", J_STAR, len(ids), 0.03, **STAR)]
     rows += [measured("J_excess", 0.46, SEEDS - 1, 0.05, **STAR)]
     rows += [measured(name, v, len(ids)) for name, v in {"cost": 0.31, "reach": 0.44}.items()]
-    settings = {"strengths": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2], "epochs": 20, "not_run": {}}
+    settings = {"strengths": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2], "epochs": 20}
     return CheckResult("adversarial_model", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, settings, 0)
 
 
@@ -238,7 +247,7 @@ def guide(examples):
     for weights, value in {"uniform": 0.79, "learned": 0.795, "base": 0.802, "adversary": 0.61}.items():
         rows += [retrained(name, value, 0.012, guide="refitted", weights=weights) for name in ("accuracy", "f1")]
     rows += [retrained("headroom", 0.02, guide="refitted"), retrained("G", 0.6, 0.4, guide="refitted")]
-    settings = {"seeds": SEEDS, "strength": 1e-3, "smoothing": 0.5, "not_run": {}}
+    settings = {"seeds": SEEDS, "strength": 1e-3, "smoothing": 0.5}
     return CheckResult("guide", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, settings, 0)
 
 
@@ -253,11 +262,30 @@ def gauge(examples):
     own = np.random.default_rng(6).dirichlet(np.full(len(words), 0.4)) + 1e-3
     twin = (1 / own) / (1 / own).sum()
     witness = {"id": "test-0", "words": words, "own": own.tolist(), "twin": twin.tolist(), "label": "positive"}
-    settings = {"types": 9000, "witness": witness}
-    return CheckResult("gauge", "average-tanh", "states", tuple(rows), ids, {}, {}, settings, 0)
+    facts = {"types": 9000, "witness": witness}
+    return CheckResult("gauge", "average-tanh", "states", tuple(rows), ids, {}, {}, {}, 0, {}, facts)
+
+
+def as_judged(line):
+    """With what the rule of its name says of every such line."""
+    rule = LINES[line.name]
+    return line._replace(
+        short=rule.short, group=rule.group, advice=rule.advice.get(line.state, ""), check=rule.checks[0],
+        heading=rule.heading, preface=rule.preface,
+    )  # fmt: skip
+
+
+def with_line(audit, line):
+    """The same audit with another line of this name on its card."""
+    lines = tuple(line if line.name == other.name else other for other in audit.card.every_line)
+    return replace(audit, card=replace(audit.card, every_line=lines))
 
 
 def across():
+    return as_judged(across_models())
+
+
+def across_models():
     return Line(
         "across models",
         "Is there another model with about the same answers and another heatmap?",
@@ -293,8 +321,9 @@ def plausibility(examples):
             rows += [measured("token_f1", area - 0.05, len(ids), 0.01, **hard, average=a) for a in ("micro", "macro")]
             rows += [measured("iou_f1", area / 10 + n / 100, len(ids), 0.01, **hard, average=average)
                      for n, average in enumerate(("macro", "micro", "macro as published"))]  # fmt: skip
-    settings = {"explainers": list(explainers), "share": "audited", "share_of_words": 0.31, "not_run": {}}
-    return CheckResult("plausibility", "bilstm-tanh", "states", tuple(rows), ids, {}, {}, settings, 0)
+    settings = {"explainers": list(explainers), "share": "audited"}
+    facts = {"explainers": list(explainers), "share_of_words": 0.31}
+    return CheckResult("plausibility", "bilstm-tanh", "states", tuple(rows), ids, {}, {}, settings, 0, {}, facts)
 
 
 def plausible():
@@ -303,79 +332,79 @@ def plausible():
 
 def card():
     k = measured("K", 0.84, half=0.07, operator="deletion")
-    return Card(
-        (
-            Line(
-                "necessary",
-                "Does this task need learned attention at all?",
-                "not run",
-                "heatcheck audit MODEL --checks necessity --train FILE",
-                (),
-                "the recipe; the model itself is trained again",
-                "Whether a twin without attention would do as well is not known.",
-                "whether this model uses its weights",
-            ),
-            Line(
-                "points at what matters",
-                "Does the answer depend on the words that the heatmap highlights?",
-                "yes",
-                "",
-                (k, measured("effect", 0.06, half=0.01, ranking="random", operator="deletion")),
-                "re-encoded",
-                "Taking away the highlighted words changes the answer nearly as much as the best rival can.",
-                "whether the model uses its weights",
-            ),
-            Line(
-                "hard to manipulate",
-                "Would a different heatmap have changed the answer?",
-                "no",
-                "",
-                (
-                    measured("q", 0.62, half=0.03),
-                    measured("U", 0.94, half=0.01, epsilon=0.05, logits="standardised"),
-                    measured("U_null", 0.97, half=0.01, epsilon=0.05, logits="standardised"),
-                    measured("floor", 0.41, half=0.01),
-                    measured("most", 0.68, half=0.01),
-                ),
-                "states",
-                "Most shuffles of the weights leave the answer as it was.",
-                "whether the attended word matters",
-            ),
-            Line(
-                "works out of context",
-                "Do the weights help a model that sees words without their context?",
-                "unclear",
-                "more data would decide: the interval holds .5",
-                (measured("gain_share", 0.47, half=0.12),),
-                "weights, words and labels",
-                "The weights help somewhat; whether enough, these texts do not say.",
-                "whether the model uses its weights",
-            ),
+    lines = (
+        Line(
+            "necessary",
+            "Does this task need learned attention at all?",
+            "not run",
+            "heatcheck audit MODEL --checks necessity --train FILE",
+            (),
+            "the recipe; the model itself is trained again",
+            "Whether a twin without attention would do as well is not known.",
+            "whether this model uses its weights",
         ),
-        across(),
-        plausible(),
-        2.31,
+        Line(
+            "points at what matters",
+            "Does the answer depend on the words that the heatmap highlights?",
+            "yes",
+            "",
+            (k, measured("effect", 0.06, half=0.01, ranking="random", operator="deletion")),
+            "re-encoded",
+            "Taking away the highlighted words changes the answer nearly as much as the best rival can.",
+            "whether the model uses its weights",
+        ),
+        Line(
+            "hard to manipulate",
+            "Would a different heatmap have changed the answer?",
+            "no",
+            "",
+            (
+                measured("q", 0.62, half=0.03),
+                measured("U", 0.94, half=0.01, epsilon=0.05, logits="standardised"),
+                measured("U_null", 0.97, half=0.01, epsilon=0.05, logits="standardised"),
+                measured("floor", 0.41, half=0.01),
+                measured("most", 0.68, half=0.01),
+            ),
+            "states",
+            "Most shuffles of the weights leave the answer as it was.",
+            "whether the attended word matters",
+        ),
+        Line(
+            "works out of context",
+            "Do the weights help a model that sees words without their context?",
+            "unclear",
+            "more data would decide: the interval holds .5",
+            (measured("gain_share", 0.47, half=0.12),),
+            "weights, words and labels",
+            "The weights help somewhat; whether enough, these texts do not say.",
+            "whether the model uses its weights",
+        ),
     )
+    return Card((*map(as_judged, lines), across(), plausible()), 2.31)
 
 
 CHECKS = (agreement, erasure, permutation, counterfactual)
 REFITTED = (gauge, necessity, seed_variance, adversarial_model, guide)
 
 
+def as_asked(result):
+    """With what an audit stores of the check itself."""
+    check = ROWS[result.check]
+    return replace(result, question=check.question, paper=check.paper, baseline=check.baseline)
+
+
 def full(count=180, words=None, checks=CHECKS):
-    examples = many(count, words)
-    results = {check.__name__: check(examples) for check in checks} if examples else {}
+    examples, rival = beside_a_rival(many(count, words))
+    results = {check.__name__: as_asked(check(examples)) for check in checks} if examples else {}
     about = {
         "heatcheck": "0.1.0",
         "date": "2026-08-01",
         "card": {"points": 0.5},
-        "questions": {"agreement": "Does attention rank words as gradients do?"},
-        "papers": {"agreement": "Jain & Wallace 2019", "erasure": "Serrano & Smith 2019"},
     }
     not_run = {"necessity": "needs --train FILE", "relevance": "the decoder is not linear"}
     return Audit(
         "bilstm-tanh", "sst@1f0c", "test", ("negative", "positive"), 0.842, count, 1821, 0, card(), results, examples,
-        not_run, about,
+        not_run, about, commonest=commonest_label(examples), rival=rival,
     )  # fmt: skip
 
 
@@ -383,8 +412,8 @@ def nothing_run():
     """Every line not run, no results, no texts."""
     lines = tuple(line._replace(state="not run", reason="heatcheck audit", evidence=()) for line in card().lines)
     apart = across()._replace(state="not run", reason="heatcheck audit MODEL --refit", evidence=())
-    unmarked = judge_plausible(None, CardSettings(), "nobody marked a rationale in these texts.")
-    return replace(full(0), card=Card(lines, apart, unmarked, 1.0), results={}, examples=[], accuracy=NAN)
+    unmarked = judge_plausible(None, CardSettings())._replace(reason="nobody marked a rationale in these texts.")
+    return replace(full(0), card=Card((*lines, apart, unmarked), 1.0), results={}, examples=[], accuracy=NAN)
 
 
 def no_numbers():
@@ -404,11 +433,13 @@ def no_numbers():
 def hostile():
     """Words that are markup, half an emoji, no scores, NaN scores, one very long text."""
     words = ("<script>alert(1)</script>", '"quoted"', "</script>", "a&b", "👩🏽‍🚀", "\ud83d", "it's", "\u2028")
-    odd = Looked(
+    odd = AuditedExample(
         "<b>id</b>", words, "a <i>pair</i>", "<u>gold</u>", "</li>", NAN,
         {"attention": (0.5, None, NAN, 0.1, 0.2, 0.0, 0.0, 0.2), "leave_one_out": (None,) * 8}, (True,) + (False,) * 7,
     )  # fmt: skip
-    long = Looked("long", ("word",) * 3000, None, None, "positive", 0.9, {"attention": (1 / 3000,) * 3000}, None)
+    long = AuditedExample(
+        "long", ("word",) * 3000, None, None, "positive", 0.9, {"attention": (1 / 3000,) * 3000}, None
+    )
     audit = full(3)
     ids = ("é", 'a "quoted"\nid', "half an emoji \ud83d")
     results = {**audit.results, "permutation": replace(audit.results["permutation"], examples=ids)}

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from parsed import Page
 
-from heatcheck.report import write_report
+from heatcheck.auditing import LINES
+from heatcheck.auditing.lines.rule import Found
+from heatcheck.report import notebook, write_comparison, write_markdown, write_report
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.lexicon import SIGNS
 from heatcheck.report.wording import advice, interval, meaning, number
+from heatcheck.results import Card, keep_audit, read_audit
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def test_every_line_of_the_card_is_said_in_full(page):
 
 def test_what_a_line_asks_for_stands_at_the_top(page):
     shown = page.source[page.source.index('<section id="meaning">') : page.source.index('<section id="card"')]
-    lead, advised = meaning(audits.card().lines, audits.across())
+    lead, advised = meaning(audits.card())
     for words in (lead, *advised, "Not run: nothing is known", "Not decided: more data would decide"):
         assert words in shown
 
@@ -79,7 +82,7 @@ def test_accuracies_of_other_texts_say_so(tmp_path):
     of_all = audits.measured("accuracy", 0.81, 1821)
     lines = [line._replace(evidence=(*line.evidence, of_all)) for line in audit.card.lines[:1]]
     lines += [line._replace(evidence=(*line.evidence, of_all._replace(n=30))) for line in audit.card.lines[1:]]
-    page = page_of(replace(audit, card=replace(audit.card, lines=tuple(lines))), tmp_path)
+    page = page_of(replace(audit, card=replace(audit.card, every_line=tuple(lines))), tmp_path)
     assert page.text.count("Accuracies here are of 1,821 texts, not only of the 30 whose heatmaps") == 1
     assert page.text.count("Accuracies here are of") == 1
     assert "accuracy on these texts" in page.text
@@ -89,7 +92,7 @@ def test_a_statistic_says_what_its_ends_mean(tmp_path):
     audit = audits.full(3)
     k = audits.measured("K", 0.5, baseline="0: random removal; 1: the best unsigned rival")
     lines = (audit.card.lines[1]._replace(evidence=(k, audits.measured("effect", 0.1))),)
-    page = page_of(replace(audit, card=replace(audit.card, lines=lines)), tmp_path)
+    page = page_of(replace(audit, card=replace(audit.card, every_line=lines)), tmp_path)
     assert page.text.count("0: random removal; 1: the best unsigned rival") == 1
 
 
@@ -103,7 +106,7 @@ def test_what_was_audited(page):
     assert "not run: necessity" in page.text
     assert "needs --train FILE" in page.text
     assert "Jain & Wallace 2019" in page.text
-    assert "Does attention rank words as gradients do?" in page.text
+    assert "Does attention rank words as gradients and leave-one-out do" in page.text
 
 
 def test_count_in_is_count_out_and_exclusions(page):
@@ -283,24 +286,29 @@ def test_rows_of_a_class_that_nobody_predicts(tmp_path):
 
 
 def test_meaning_follows_the_states():
+    def means(*lines):
+        return meaning(Card(lines, 1.0))
+
     lines = audits.card().lines
-    assert "1 yes and 1 no" in meaning(lines)[0]
-    assert len(meaning(lines)[1]) == 2
-    assert meaning([lines[1]])[0].endswith("as explanations.")
-    assert meaning(lines[:2])[0].endswith("only 1 of 2 lines could be decided.")
-    assert meaning([lines[2]])[0].startswith("Do not read these heatmaps")
-    assert meaning([lines[0], lines[3]]) == (meaning([lines[0]])[0], [])
-    assert meaning([lines[1]._replace(name="a new line")])[1] == [lines[1].sentence]
+    assert "1 yes and 1 no" in means(*lines)[0]
+    assert len(means(*lines)[1]) == 2
+    assert means(lines[1])[0].endswith("as explanations.")
+    assert means(*lines[:2])[0].endswith("only 1 of 2 lines could be decided.")
+    assert means(lines[2])[0].startswith("Do not read these heatmaps")
+    assert means(lines[0], lines[3]) == (means(lines[0])[0], [])
+    assert means(lines[1]._replace(advice=""))[1] == [lines[1].sentence]
 
 
 def test_advice_does_not_contradict_the_numbers_beside_it():
     """A twin without attention is another model; of a line that has numbers, something is known."""
     twin = audits.measured("agreement", 1.0, twin="uniform")
     lost = audits.measured("N", 0.79, against="swap")
-    line = audits.card().lines[0]._replace(name="necessary", state="no", evidence=(twin, lost))
+    found = Found("no", "", "", route="gauge twin")
+    line = LINES["necessary"].line(found, (twin, lost), "")
     assert advice(line).startswith("Another model, with uniform weights, makes the same decisions")
     assert "left out" not in advice(line)
-    assert advice(line._replace(evidence=(lost,))).startswith("Attention could be left out at next to no cost")
+    swapped = LINES["necessary"].line(found._replace(route="swap"), (lost,), "")
+    assert advice(swapped).startswith("Attention could be left out at next to no cost")
     idle = line._replace(state="not run", sentence="Uniform weights move it by 0.15.")
     assert advice(idle) == "Not decided: Uniform weights move it by 0.15."
     assert advice(idle._replace(evidence=())) == "Not run: nothing is known about this."
@@ -325,3 +333,20 @@ def test_shades_read_in_greyscale_and_carry_their_words(page):
         for _, shade, ink in theme:
             light, dark = sorted((luminance(shade), luminance(ink)), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_a_kind_without_labels_is_shown_as_far_as_it_goes(tmp_path):
+    """Something that chooses no label has neither accuracy nor predictions; nothing is said in their place."""
+    audit = audits.full(2, checks=(audits.erasure,))
+    bare = [one._replace(gold=None, predicted=None, probability=None) for one in audit.examples]
+    audit = replace(audit, kind="answers", labels=None, accuracy=None, commonest=None, examples=bare, units="tokens")
+    keep_audit(audit, tmp_path)
+    again = read_audit(tmp_path)
+    assert (again.kind, again.labels, again.accuracy, again.examples[0].predicted) == ("answers", None, None, None)
+    text = Page(write_report(again, tmp_path / "report.html")).text
+    markdown = write_markdown(again, tmp_path / "report.md").read_text()
+    compared = write_comparison({"one": again, "other": again}, tmp_path / "two.md").read_text()
+    for written in (text, markdown, compared, notebook.audit_html(again), repr(again)):
+        assert "None" not in written
+    assert "accuracy on these texts" not in text + markdown
+    assert "tokens" in markdown

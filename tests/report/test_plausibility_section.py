@@ -31,7 +31,7 @@ def rows_of(page, caption):
 
 def test_it_stands_apart_and_says_what_it_does_not_say(page):
     places = [page.source.index(words) for words in
-              ("<h3>works out of context</h3>", "<h3>across models</h3>", "And about people",
+              ("<h3>works out of context</h3>", "<h3>across models</h3>", "about people, whatever the model does",
                "<h3>plausible to people</h3>", '<section id="check-')]  # fmt: skip
     assert places == sorted(places)
     assert "says nothing about why the model decided." in page.source[places[3] : places[4]]
@@ -39,11 +39,11 @@ def test_it_stands_apart_and_says_what_it_does_not_say(page):
 
 @pytest.mark.parametrize("state", ["yes", "no"])
 def test_it_has_no_part_in_what_is_advised(audit, tmp_path, state):
-    line = audit.card.plausibility._replace(state=state)
-    told = Page(write_report(replace(audit, card=replace(audit.card, plausibility=line)), tmp_path / "report.html"))
+    line = audit.card["plausible"]._replace(state=state)
+    told = Page(write_report(audits.with_line(audit, line), tmp_path / "report.html"))
     shown = told.source[told.source.index('<section id="meaning">') :]
     shown = shown[: shown.index("</section>")]
-    lead, advice = meaning(audit.card.lines, audit.card.across)
+    lead, advice = meaning(audit.card)
     assert lead in shown
     assert all(words in shown for words in advice)
     assert "people" not in shown

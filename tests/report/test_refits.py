@@ -87,9 +87,9 @@ def test_across_models_stands_apart_from_the_four_lines(page):
 @pytest.mark.parametrize("state", ["not found", "unclear", "not run"])
 def test_only_a_no_across_models_asks_for_anything(tmp_path, state):
     audit = audits.full(3, checks=())
-    line = audit.card.across._replace(state=state)
-    assert meaning(audit.card.lines, line) == meaning(audit.card.lines)
-    page = Page(write_report(replace(audit, card=replace(audit.card, across=line)), tmp_path / "report.html"))
+    other = audits.with_line(audit, audits.as_judged(audit.card["across"]._replace(state=state)))
+    assert len(meaning(other.card)[1]) == len(meaning(audit.card)[1]) - 1
+    page = Page(write_report(other, tmp_path / "report.html"))
     shown = page.source[page.source.index("Apart from the card") :]
     assert f'class="badge {state.replace(" ", "-")}"' in shown[: shown.index("</article>")]
 
@@ -97,7 +97,7 @@ def test_only_a_no_across_models_asks_for_anything(tmp_path, state):
 def test_a_line_shows_its_statistic_and_keeps_the_rest_folded(tmp_path):
     audit = audits.full(3, checks=())
     line = audit.card.lines[0]._replace(evidence=audits.necessity(audit.examples).measurements[:12])
-    page = Page(write_report(replace(audit, card=replace(audit.card, lines=(line,))), tmp_path / "report.html"))
+    page = Page(write_report(audits.with_line(audit, line), tmp_path / "report.html"))
     shown = page.source[page.source.index("<h3>necessary") :]
     shown = shown[: shown.index("</article>")]
     opened = re.sub(r"<details.*?</details>", "", shown, flags=re.DOTALL)
@@ -333,7 +333,7 @@ def test_a_gain_without_room_is_a_dash(audit, tmp_path):
 
 
 def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
-    witness = audit.results["gauge"].settings["witness"]
+    witness = audit.results["gauge"].facts["witness"]
     shown = page.source[page.source.index("One text as a witness") :]
     shown = shown[: shown.index("</ol>")]
     assert re.findall(r'<span class="who">(.*?)</span>', shown) == ["this model", "its twin"]
@@ -351,7 +351,7 @@ def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
 def test_words_of_a_witness_stay_words(audit, tmp_path):
     found = audits.gauge(audit.examples)
     hostile = {"id": "<b>", "words": ["<i>", "</ol>"], "own": [0.1, None], "twin": [0.9, 0.1], "label": "<u>"}
-    made = only(audit, replace(found, settings={"witness": hostile}))
+    made = only(audit, replace(found, facts={"witness": hostile}))
     page = Page(write_report(made, tmp_path / "report.html"))
     assert not {tag for tag, _ in page.tags} & {"i", "u"}
     assert "both decide <u>" in page.text

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from heatcheck.auditing.audited_examples import beside_a_rival
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report import write_figures, write_report, write_tables
 from heatcheck.report.check_tables import tables_of
@@ -111,8 +112,7 @@ def test_the_numbers_behind_each_figure(tmp_path):
 def test_where_there_is_no_mechanical_floor_table_and_figure_say_so():
     with_floor = audits.agreement(audits.many(6))
     measurements = tuple(m for m in with_floor.measurements if m.name != "tau_mechanical_floor")
-    settings = {**with_floor.settings, "without_floor": {"gradient": "it has context"}}
-    without = replace(with_floor, measurements=measurements, settings=settings)
+    without = replace(with_floor, measurements=measurements, facts={"without_floor": {"gradient": "it has context"}})
     said = [tables_of(result)[0].caption for result in (with_floor, without)]
     assert said[0].endswith("a mean τ no higher than its mechanical floor says nothing about the words")
     assert said[1].startswith("Attention and each rival; no mechanical floor for gradient")
@@ -157,6 +157,6 @@ def test_the_browser_sorts_by_the_agreement_of_sizes():
         ),
     ]
     audit = audits.full(2)
-    object.__setattr__(audit, "examples", examples)
+    object.__setattr__(audit, "examples", beside_a_rival(examples)[0])
     rows = json.loads(browse(audit, 10_000).json)["examples"]
     assert [row["t"] for row in rows] == [1.0, -1.0]

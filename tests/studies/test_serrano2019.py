@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.errors import UnknownName
 from heatcheck.report import write_study
 from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
 from heatcheck.report.study_flips import flips_in_short
 from heatcheck.report.study_tables import tables_of_study
 from heatcheck.report.study_wording import models_in_order
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.studies import STUDIES
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.serrano2019_numbers import gather, quantity_of

@@ -10,7 +10,8 @@ import pytest
 from heatcheck.engine import Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study
-from heatcheck.studies import STUDIES, StudyResult
+from heatcheck.results import StudyResult
+from heatcheck.studies import STUDIES
 from heatcheck.studies.chefer2021 import EXPLAINERS
 from heatcheck.studies.of_transformers import QUICK, SCRATCH, from_nothing
 

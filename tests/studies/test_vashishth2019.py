@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from heatcheck import stats
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
@@ -174,7 +174,7 @@ def measured(kind, seed, texts=6, published="sst", **changes):
     fits += [Measurement("index", 0.3, 0.2, 0.4, 3, "0", {"against": "retrained", "free": "uniform"})]
     names = tuple(f"t{n}" for n in range(texts))
     rows = (Measurement("prior", 0.5, 0.4, 0.6, texts, "none", {}), *(fits if seed == 0 else ()))
-    result = CheckResult("necessity", "x", "retrained", rows, names, values, {}, {"seeds": 3, **changes}, 0)
+    result = CheckResult("necessity", "x", "retrained", rows, names, values, {}, {"seeds": 3}, 0, **changes)
     about = {"published": published, "not_comparable": "", "differs": "", "labels": ["bad", "good"], "segments": 1}
     return Measured(cell, about, 0.8, {}, {"necessity": result}, {}, f"{cell.name}-0")
 
@@ -217,9 +217,9 @@ def test_what_was_trained_is_as_the_check_has_it():
 
 
 def test_numbers_of_the_reproduction_stand_beside_models_like_its_own():
-    published = {(row["task"], row["quantity"]): float(row["rerun"]) for row in read_published("vashishth2019")}
+    published = {(one.task, one.key.text): one.rerun for one in read_published("vashishth2019")}
     assert len(published) == 30
-    assert not any(row["paper"] for row in read_published("vashishth2019"))
+    assert all(one.paper is None for one in read_published("vashishth2019"))
     assert published["babi_1", "trained:uniform"] == 0.485
     assert published["snli", "trained:last"] == 0.759
     merge, linear = (study.Kind(f"snli, {how}", "snli", how) for how in ("merge", "linear"))

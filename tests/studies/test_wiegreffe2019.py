@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from heatcheck import engine
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
+from heatcheck.results import CheckResult, Measurement, keep_results, read_results
+from heatcheck.results.check_files import EXAMPLES, RESULTS
 from heatcheck.stats import t_interval
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.kept import EXAMPLES, keep_results, read_results
 from heatcheck.studies.wiegreffe2019_numbers import FAR, _spread, best_of, gather
 from smoke_runs import drawn_elsewhere, smoke_run
 
@@ -69,9 +69,10 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
 def test_published_numbers_stand_beside_ours(redrawn):
     rows = {row.quantity: row for row in redrawn[0].rows if not row.of_class}
     for row in read_published("wiegreffe2019"):
-        if row["task"] == "sst" and row["quantity"] in rows:
-            ours = rows[row["quantity"]]
-            assert ours.paper == float(row["paper"])
+        if row.task == "sst" and row.key.text in rows:
+            ours = rows[row.key.text]
+            assert ours.paper == row.paper
+            assert ours.comparison in ("not comparable", "chosen")
             assert ours.statement.startswith(("not comparable (a smoke run): ours is", "chosen among those tried"))
     assert sum(row.paper is not None for row in redrawn[0].rows) >= 6
     assert all(np.isfinite(row.value) for row in redrawn[0].rows)
@@ -279,14 +280,21 @@ def test_results_come_back_as_they_were(tmp_path):
     )
     values = {"jsd": np.array([0.1, np.nan, 0.3]), "right:log_odds:own": np.array([1.0, 0.0, 1.0])}
     given = CheckResult(
-        "guide", "sst@0", "retrained", measured, ("a", "b", "c"), values, {"d": "empty"}, {"seeds": 2}, 3
-    )
+        "guide", "sst@0", "retrained", measured, ("a", "b", "c"), values, {"d": "empty"}, {"seeds": 2}, 3,
+        not_run={"seed 1": "killed"}, facts={"words": 7}, question="Why?", paper="a paper", baseline="chance",
+    )  # fmt: skip
     keep_results({"guide": given}, tmp_path)
     found = read_results(tmp_path)["guide"]
     assert replace(found, per_example={}) == replace(given, per_example={})
     assert found.per_example.keys() == values.keys()
     for name, of in values.items():
         np.testing.assert_array_equal(found.per_example[name], of)
+    kept = json.loads((tmp_path / RESULTS).read_text())["guide"]
+    older = {name: kept[name] for name in ("subject", "holds", "measurements", "examples", "excluded", "seed")}
+    older["settings"] = {"seeds": 2, "words": 7, "not_run": {"seed 1": "killed"}}  # as 0.1 kept them
+    (tmp_path / RESULTS).write_text(json.dumps({"guide": older}))
+    found = read_results(tmp_path)["guide"]
+    assert (found.facts["words"], found.not_run, found.settings["seeds"]) == (7, {"seed 1": "killed"}, 2)
     (tmp_path / EXAMPLES).write_bytes(b"PK half of it")
     with pytest.raises(BrokenFolder, match="is damaged: delete it and give the same command again"):
         read_results(tmp_path)
@@ -294,13 +302,13 @@ def test_results_come_back_as_they_were(tmp_path):
 
 def test_the_table_of_published_numbers_says_that_it_is_from_memory():
     published = read_published("wiegreffe2019")
-    assert all("from memory" in row["source"] for row in published)
-    assert {DATA[task][0] for task in study.TASKS if task != "babi_1"} <= {row["task"] for row in published}
+    assert all("from memory" in row.source for row in published)
+    assert {DATA[task][0] for task in study.TASKS if task != "babi_1"} <= {row.task for row in published}
 
 
 def test_the_table_of_published_numbers_is_the_reference(published_tables):
     reference = (published_tables / "wp_paper_tables.csv").read_text()
-    ours = {(row["task"], row["quantity"]): float(row["paper"]) for row in read_published("wiegreffe2019")}
+    ours = {(row.task, row.key.text): row.paper for row in read_published("wiegreffe2019")}
     theirs = {(r["table"], r["dataset"], r["item"]): r["value"] for r in csv.DictReader(reference.splitlines())}
     for quantity, item in (
         ("f1:uniform", ("W&P Table 2", "sst", "W&P uniform attention")),

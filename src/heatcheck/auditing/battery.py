@@ -4,7 +4,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from heatcheck import __version__
+from heatcheck.auditing.audited_examples import audited_examples, commonest_label
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
+from heatcheck.auditing.lines import CardSettings, make_card
 from heatcheck.auditing.unseen import Rows, choose_rows
-from heatcheck.auditing.verdict import Card, CardSettings, make_card
-from heatcheck.checks import CHECKS, Case, CheckResult
-from heatcheck.checks.case import STANDARDISED
+from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.passes import FEW, to_explain
 from heatcheck.data import Corpus, Example, is_task, load_task, mending_options
 from heatcheck.engine import Facts, Outcome, expect, expect_if_given, expect_names, stream
@@ -39,54 +38,13 @@ from heatcheck.models import (
     shown_names,
     with_labels,
 )
+from heatcheck.results import Audit, CheckResult
 from heatcheck.training import STORE, pick_device, predict
+from heatcheck.version import __version__
 
 EXAMPLES = 500
 STATISTICS = 0.3  # seconds a check takes beside what it runs: intervals, mostly
 TIMED, LONG = 5, 1.0  # a few passes are timed so often, or twice where they take so many seconds together
-SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
-
-
-class Looked(NamedTuple):
-    """One audited example as a report shows it: its words, what was predicted, and the scores of each explainer."""
-
-    id: str
-    words: tuple[str, ...]
-    text_pair: str | None
-    gold: str | None
-    predicted: str
-    probability: float  # of the predicted label
-    scores: Mapping[str, tuple[float | None, ...]]  # explainer -> one a word; None where a word has none
-    rationale: tuple[bool, ...] | None
-
-
-@dataclass(frozen=True, repr=False)
-class Audit:
-    """Everything that was found, as plain data: a report is drawn from this alone."""
-
-    subject: str
-    task: str  # name@fingerprint
-    split: str
-    labels: tuple[str, ...]
-    accuracy: float
-    n: int  # examples audited
-    available: int  # examples in the split, without those that are left out
-    seed: int
-    card: Card
-    results: Mapping[str, CheckResult]
-    examples: Sequence[Looked]
-    not_run: Mapping[str, str]  # check or explainer -> why
-    about: Facts  # versions, settings, date
-    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
-
-    def __repr__(self) -> str:
-        """The card in short, and where the rest is: every number would be thousands of lines."""
-        return (
-            f"Audit of {self.subject}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split}), "
-            f"accuracy {self.accuracy:.3f}\n{self.card!r}\n"
-            f"results: {', '.join(self.results) or 'none'}\n"
-            "More: .card[LINE].sentence, .results[CHECK].measurements, heatcheck.write_report(audit, 'report.html')"
-        )
 
 
 class Planned(NamedTuple):
@@ -203,17 +161,18 @@ def run_plan(
     """
     results: dict[str, CheckResult] = {}
     not_run: dict[str, str] = {}
+    not_fitted: dict[str, str] = {}
     if plan.case.fits is not None:
         outcomes = plan.case.fits.make(plan.recipes, workers=workers, cluster=cluster, progress=fitted)
-        not_run |= {f"fit: {outcome.job.name}": outcome.reason for outcome in outcomes if outcome.folder is None}
+        not_fitted = {outcome.job.name: outcome.reason for outcome in outcomes if outcome.folder is None}
     for number, (name, chosen) in enumerate(plan.checks.items()):
         watch(name, number, len(plan.checks))
         try:
-            results[name] = CHECKS[name].measure(plan.case, chosen)
+            results[name] = CHECKS[name].ask(plan.case, chosen)
         except NotSupported as error:
             not_run[name] = str(error)
     watch("", len(plan.checks), len(plan.checks))
-    return _gather(plan, results, not_run)
+    return _gather(plan, results, not_run, not_fitted)
 
 
 def plan_audit(
@@ -342,14 +301,11 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     return numbered(examples, [labels.index(name) for name in corpus.labels])
 
 
-def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str, str]) -> Audit:
+def _gather(
+    plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str, str], not_fitted: Mapping[str, str]
+) -> Audit:
     case = plan.case
     gold = np.array([e.label if isinstance(e.label, int) else -1 for e in case.examples])
-    parts_not_run = {
-        f"{check}: {name}": reason
-        for check, result in results.items()
-        for name, reason in result.settings.get("not_run", {}).items()
-    }
     about = {
         "model id": case.subject.id,
         "heatcheck": __version__,
@@ -357,16 +313,12 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         "python": platform.python_version(),
         "settings": {name: plain_settings(chosen) for name, chosen in plan.checks.items()},
         "card": plain_settings(plan.card),
-        "papers": {name: CHECKS[name].paper for name in plan.checks},
-        "questions": {name: CHECKS[name].question for name in plan.checks},
-        "units": name_units(case.examples, plan.units),
     }
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark
     if plan.corpus.dropped:
         about["left out of the task"] = dict(plan.corpus.dropped)
-    if plan.rows.said:
-        about["training rows"] = plan.rows.said
+    examples, rival = audited_examples(case)
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,
@@ -378,37 +330,13 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         seed=case.seed,
         card=make_card(results, case.logit_scale, plan.card, not_run, cannot_refit=cannot_refit(case.subject)),
         results=results,
-        examples=_looked(case),
-        not_run={**not_run, **parts_not_run},
+        examples=examples,
+        not_run=not_run,
         about=about,
         left_out=dict(plan.rows.left_out),
+        not_fitted=not_fitted,
+        units=name_units(case.examples, plan.units),
+        training_rows=plan.rows.said or None,
+        commonest=commonest_label(examples),
+        rival=rival,
     )
-
-
-def _looked(case: Case) -> list[Looked]:
-    names = {**dict.fromkeys(SHOWN, STANDARDISED), **case.explained}
-    scores = {name: found for name, logits in names.items() for found in case.available([name], logits)[0].values()}
-    shown = []
-    for row, example in enumerate(case.examples):
-        of_words = {
-            name: tuple(
-                float(value) if ok else None
-                for value, ok in zip(found.values[row, : len(example.words)], found.valid[row], strict=False)
-            )
-            for name, found in scores.items()
-            if name != "random"
-        }
-        label = int(case.predicted[row])
-        shown.append(
-            Looked(
-                id=example.id,
-                words=example.words,
-                text_pair=example.text_pair,
-                gold=case.labels[example.label] if isinstance(example.label, int) else None,
-                predicted=case.labels[label],
-                probability=float(np.exp(case.log_probabilities[row, label])),
-                scores=of_words,
-                rationale=example.marks.get("rationale"),
-            )
-        )
-    return shown

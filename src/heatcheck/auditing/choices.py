@@ -5,9 +5,9 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 from heatcheck.auditing.fitting_again import cannot_refit
-from heatcheck.auditing.verdict import CardSettings
+from heatcheck.auditing.lines import CardSettings
 from heatcheck.checks import CHECKS, Check
-from heatcheck.checks.result import MOST, explainers_of
+from heatcheck.checks.check import MOST, explainers_of
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Subject
 

@@ -3,6 +3,7 @@
 from heatcheck.checks.adversarial_model import adversarial_model
 from heatcheck.checks.agreement import agreement
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check
 from heatcheck.checks.counterfactual import counterfactual
 from heatcheck.checks.deception import deception
 from heatcheck.checks.dynamics import dynamics
@@ -19,10 +20,9 @@ from heatcheck.checks.necessity import necessity
 from heatcheck.checks.permutation import permutation
 from heatcheck.checks.perturbation import perturbation
 from heatcheck.checks.plausibility import plausibility
-from heatcheck.checks.result import Check, CheckResult, Holds, Measurement
 from heatcheck.checks.seed_variance import seed_variance
 
-__all__ = ["CHECKS", "Case", "Check", "CheckResult", "Holds", "Measurement"]
+__all__ = ["CHECKS", "Case", "Check"]
 
 CHECKS: dict[str, Check] = {
     "adversarial_model": adversarial_model,

@@ -21,6 +21,7 @@ from scipy.special import log_softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.gauge import find_twins, jensen_shannon
 from heatcheck.checks.refitting import (
     adversary_recipe,
@@ -31,11 +32,11 @@ from heatcheck.checks.refitting import (
     tempered,
     total_variation,
 )
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.explainers import of_readout, read_out, require_short_cut, stand_ins
 from heatcheck.models import KnowsItsTwins, Recipe, Subject
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import Recorded, record
 
 STARTS = ("fresh", "parent")
@@ -178,8 +179,10 @@ def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example={f"{name}:{point.name}": point.values[name] for point in points for name in ("jsd", "tvd")},
         excluded={},
-        settings={**asdict(settings), "qualified": [point.name for point in qualified], "not_run": not_run},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"qualified": [point.name for point in qualified]},
     )
 
 

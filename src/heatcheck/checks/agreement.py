@@ -18,11 +18,12 @@ from scipy.special import softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, known_logits, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Scores, gradient_contains_weight, of_words
+from heatcheck.results import CheckResult, Measurement
 
 Pair = tuple[str, str]
 
@@ -87,8 +88,10 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "explainers": names, "not_run": not_run, "without_floor": without_floor},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"explainers": names, "without_floor": without_floor},
     )
 
 

@@ -14,12 +14,13 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import searches
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, StandIns, of_readout, require_short_cut, searched, stand_ins
 from heatcheck.models import name_of_keys
+from heatcheck.results import CheckResult, Measurement
 
 Values = dict[str, Float[np.ndarray, " example"]]
 
@@ -90,8 +91,9 @@ def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "method": method, "logit_scale": case.logit_scale},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"method": method, "logit_scale": case.logit_scale},
     )
 
 

@@ -18,12 +18,13 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one
 from heatcheck.checks.observed_texts import log_odds_of, shown_texts
 from heatcheck.checks.observed_trainings import SCORES, Scores, Seed, Trainings
 from heatcheck.checks.refitting import fits_of, imposing, seed_recipes
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.stats.agreement_top import SHARE as TOP_SHARE
 from heatcheck.training import (
     LEFT_OUT,
@@ -121,15 +122,15 @@ def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
         examples=tuple(name for name in kept if kept[name]),
         per_example=per_example,
         excluded={name: "fewer than two words to rank" for name in kept if not kept[name]},
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        not_run=not_run,
+        facts={
             "steps": list(found.steps),
             "split": _observing(case, settings)["split"],
             "fitted": {kind: sum(getattr(seed, kind) is not None for seed in found.seeds) for kind in Recipes._fields},
             "shown_texts": shown,
-            "not_run": not_run,
         },
-        seed=case.seed,
     )
 
 

@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.checks.word_removals import (
     Order,
     Orders,
@@ -34,6 +34,7 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS, Scores
+from heatcheck.results import CheckResult, Measurement
 
 SIDES = ("comprehensiveness", "sufficiency")
 CODE, PAPER = "code", "paper"  # AOPC as the published code has it, and as the paper's Eq. 3
@@ -115,7 +116,9 @@ def measure(case: Case, settings: EraserSettings) -> CheckResult:
         found = _lost(case, settings, texts, operator)
         for logits, lost in found.items():
             values = _values(settings, texts, lost, logits)
-            measurements += _measurements(case, settings, texts, values, {"operator": operator, "logits": logits})
+            rankings = [name for name in lost if name not in (EMPTY, HUMAN)]
+            by = {"operator": operator, "logits": logits}
+            measurements += _measurements(case, settings, texts, values, rankings, by)
             per_example |= {f"{name}:{operator}:{logits}": of_texts for name, of_texts in values.items()}
     share = texts.rationale_share
     return CheckResult(
@@ -126,14 +129,14 @@ def measure(case: Case, settings: EraserSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in texts.rows),
         per_example=per_example,
         excluded=texts.excluded,
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        not_run=not_run,
+        facts={
             "rivals": [name for name in settings.rivals if name in ranked],
-            "not_run": not_run,
             "logit_scale": case.logit_scale,
             **({} if share is None else {"rationale_share": share, "rationales": len(texts.marked)}),
         },
-        seed=case.seed,
     )
 
 
@@ -241,13 +244,12 @@ def as_in_the_paper(
 
 
 def _measurements(
-    case: Case, settings: EraserSettings, texts: Texts, values: Values, by: dict[str, str]
+    case: Case, settings: EraserSettings, texts: Texts, values: Values, rankings: Sequence[str], by: dict[str, str]
 ) -> Iterator[Measurement]:
     """Of one operator on one scale of the logits."""
     published, everyone, draws = by["logits"] == PUBLISHED, np.ones(len(texts.rows), bool), settings.draws
     null = next(measured(case, NULL, values[NULL], everyone, "0: words add nothing to the answer", by, draws))
     yield null
-    rankings = [name.removeprefix("aopc_sufficiency:") for name in values if name.startswith("aopc_sufficiency:")]
     for side in SIDES:
         for ranking in rankings:
             of, code = {"ranking": ranking, **by}, values[f"aopc_{side}:{ranking}"]

@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.checks.word_removals import (
     Order,
     Orders,
@@ -30,6 +30,7 @@ from heatcheck.checks.word_removals import (
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS, Scores
+from heatcheck.results import CheckResult, Measurement
 
 Effects = Float[np.ndarray, " example"]
 BLANK = 0.05  # of a text's largest score: half a step of a heatmap's shades (report.heat), which is drawn as none
@@ -88,8 +89,10 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in rows),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "rivals": rivals, "not_run": not_run, "logit_scale": case.logit_scale},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"rivals": rivals, "logit_scale": case.logit_scale},
     )
 
 

@@ -16,14 +16,15 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, known_logits, measured
 from heatcheck.checks.passes import to_explain, to_try, tokens
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.checks.single_weight import single_measurements, single_removals, single_values
 from heatcheck.checks.weight_rankings import ATTENTION, PRODUCT, RANDOM, Orders, explained, rankings_of, signed
 from heatcheck.checks.weight_removals import WeightRemovals, weight_removals
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.models import AttendsToParts
+from heatcheck.results import CheckResult, Measurement
 
 Values = Float[np.ndarray, " example"]
 EMPTIED: dict[str, stats.Emptied] = {"zero context": "bias", "uniform weights": "uniform"}
@@ -117,8 +118,10 @@ def measure(case: Case, settings: FlipsSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example={name: of_all[kept] for name, of_all in values.items()},
         excluded=excluded,
-        settings={**asdict(settings), "removed": f"{unit}s", "rankings": list(flips), "not_run": not_run},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"removed": f"{unit}s", "rankings": list(flips)},
     )
 
 

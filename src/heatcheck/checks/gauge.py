@@ -16,13 +16,14 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.refitting import tempered, total_variation
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import NotSupported
 from heatcheck.explainers import Readout, of_words, read_out
 from heatcheck.models import HasLayers
+from heatcheck.results import CheckResult, Measurement
 
 TWINS = {"uniform": 1.0, "reversed": 2.0}  # ln m = this times a: the twin's scores are 0, or −a
 TOLERANCE = 1e-4  # of a score in nats, and of the largest relevance: float32 is a hundred times better than that
@@ -223,13 +224,13 @@ def measure(case: Case, settings: GaugeSettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example=values,
         excluded={},
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        facts={
             "logit_scale": case.logit_scale,
             "types": found.types,
             "witness": _witness(case, found, values["jsd:reversed"]),
         },
-        seed=case.seed,
     )
 
 

@@ -16,13 +16,14 @@ from jaxtyping import Bool, Float, Int
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.refitting import adversary_recipe, fits_of, imposing, said
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.data import Example, Vocabulary
 from heatcheck.data.word_odds import WordOdds, count_word_odds
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import AttendsToParts, HasLayers, Recipe, Subject, require_words
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length
 
 Right = Bool[np.ndarray, " example"]
@@ -108,8 +109,10 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example={name: found.astype(float) for name, found in {**right, "right:base": base}.items()},
         excluded={},
-        settings={**asdict(settings), "not_run": not_run, "words": len(odds.place), "texts": int(odds.texts.sum())},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"words": len(odds.place), "texts": int(odds.texts.sum())},
     )
 
 

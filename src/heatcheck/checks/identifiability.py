@@ -16,12 +16,13 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import tokens
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.data import Batch, Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.models import HasLayers, Site, has_layers, readable_keys, require_layers
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.stats.span import onto_span
 from heatcheck.training import batches_by_length
 
@@ -89,8 +90,9 @@ def measure(case: Case, settings: IdentifiabilitySettings) -> CheckResult:
         examples=tuple(case.examples[at].id for at in kept),
         per_example=values,
         excluded=excluded,
-        settings={**asdict(settings), "head_width": int(rows[0].values.shape[2]), "programs": programs},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"head_width": int(rows[0].values.shape[2]), "programs": programs},
     )
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.word_removals import descending
 from heatcheck.data import Batch, Example
 from heatcheck.engine import stream
@@ -30,6 +30,7 @@ from heatcheck.models import (
     uniform_weights,
     word_log_odds,
 )
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length, predict
 
 WEIGHTS = {  # kind -> what it is read against
@@ -98,8 +99,9 @@ def measure(case: Case, settings: LogOddsSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in rows),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "logit_scale": case.logit_scale, "strongest": strongest},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"logit_scale": case.logit_scale, "strongest": strongest},
     )
 
 

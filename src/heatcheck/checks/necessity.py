@@ -14,13 +14,14 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.other_weights import SWAPS, swapped_logits
 from heatcheck.checks.passes import to_try
 from heatcheck.checks.refitting import fits_of, imposing, said, seed_recipes, total_variation
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe
+from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import UNIFORM_EVERYWHERE, Recorded, kind_of_model, record
 
 FREE = ("uniform", "last")  # what a model without learned attention may do instead; N is against the better of them
@@ -85,14 +86,14 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example=found.per_example,
         excluded={},
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        not_run=found.not_run,
+        facts={
             "sites": len(case.subject.sites),
             "logit_scale": case.logit_scale,
             "family": found.family,
-            "not_run": found.not_run,
         },
-        seed=case.seed,
     )
 
 

@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
+from heatcheck.checks.check import Check, at_least_one, known_logits, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, known_logits, measured
 from heatcheck.checks.word_removals import (
     Order,
     Orders,
@@ -31,6 +31,7 @@ from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import EXPLAINERS, REMOVALS, Scores
 from heatcheck.models import has_layers
+from heatcheck.results import CheckResult, Measurement
 
 RANDOM, BOTH, SIGNED = "random", "both", " (signed)"
 DIRECTIONS = ("MoRF", "LeRF")
@@ -98,7 +99,7 @@ def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
     for operator in (*settings.operators, *([BOTH] if len(settings.operators) > 1 else [])):
         parts = settings.operators if operator == BOTH else (operator,)
         values = _summaries([lost[part] for part in parts])
-        measurements += _measurements(case, settings, values, operator)
+        measurements += _measurements(case, settings, values, list(lost[parts[0]]), operator)
         per_example |= {f"{name}:{operator}": of_texts for name, of_texts in values.items()}
     return CheckResult(
         check="perturbation",
@@ -108,13 +109,10 @@ def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in rows),
         per_example=per_example,
         excluded=excluded,
-        settings={
-            **asdict(settings),
-            "explainers": list(ranked),
-            "not_run": not_run,
-            "logit_scale": case.logit_scale,
-        },
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"explainers": list(ranked), "logit_scale": case.logit_scale},
     )
 
 
@@ -181,8 +179,9 @@ def _curves(
                 yield from measured(case, "lost", column, np.ones(len(column), bool), beside, by, settings.draws)
 
 
-def _measurements(case: Case, settings: PerturbationSettings, values: Values, operator: str) -> Iterator[Measurement]:
-    rankings = [name.removeprefix("area:") for name in values if name.startswith("area:")]
+def _measurements(
+    case: Case, settings: PerturbationSettings, values: Values, rankings: Sequence[str], operator: str
+) -> Iterator[Measurement]:
     everyone = np.ones(len(values[f"area:{RANDOM}"]), bool)
     for ranking in rankings:
         by: Facts = {"ranking": ranking, "operator": operator}

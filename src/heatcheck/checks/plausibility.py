@@ -15,12 +15,13 @@ from jaxtyping import Bool, Float, Int
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.result import Check, CheckResult, Measurement, at_least_one, measured
 from heatcheck.data import Example
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import Scores
+from heatcheck.results import CheckResult, Measurement
 
 RANDOM, SPANS = "random", "random spans"
 TOP, WINDOW = "top k", "window"  # the k highest words; the k neighbouring words with the highest sum
@@ -118,8 +119,10 @@ def measure(case: Case, settings: PlausibilitySettings) -> CheckResult:
         examples=tuple(example.id for example in texts.examples),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "explainers": list(scores), "share_of_words": share, "not_run": not_run},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"explainers": list(scores), "share_of_words": share},
     )
 
 

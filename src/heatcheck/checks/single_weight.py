@@ -14,8 +14,9 @@ from scipy.special import bdtr, softmax
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
-from heatcheck.checks.result import Measurement, measured
+from heatcheck.checks.check import measured
 from heatcheck.engine import Facts, stream
+from heatcheck.results import Measurement
 
 CORRECT, PUBLISHED = "correct", "as published"
 CELLS = ("both", "top only", "random only", "neither")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.card_lines import lines_with_checks
 from heatcheck.cli.fail_if import conditions, holding, lacking
 from heatcheck.cli.options import (
     AsJson,
@@ -27,10 +26,11 @@ from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit, Plan
+    from heatcheck.auditing import Plan
     from heatcheck.data import Reading
     from heatcheck.engine import Outcome
     from heatcheck.models import Subject
+    from heatcheck.results import Audit
 
 
 TABLES = ("csv", "parquet", "json")
@@ -86,8 +86,8 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="LINE=STATE",
-            help="Exit with 1 if a line comes out so; may be given several times. Each line with the check that "
-            f"decides it: {lines_with_checks()}.",
+            help="Exit with 1 if a line comes out so, such as points=no; may be given several times. "
+            "`heatcheck checks` lists the lines with the checks that decide them.",
         ),
     ] = None,
     require: Annotated[
@@ -152,10 +152,11 @@ def audit(
             raise BadInput(f"{name} is about fitting the model again: add --refit.")
     unwanted, required = conditions(fail_if), conditions(require, "--require")
 
-    from heatcheck.auditing import made_up, plan_audit
+    from heatcheck.auditing import decided_by, made_up, plan_audit
     from heatcheck.cli import show
     from heatcheck.data import Reading
     from heatcheck.models import load, shown_names
+    from heatcheck.results import audit_facts
     from heatcheck.training import pick_device
 
     options: dict[str, Any] = {
@@ -194,9 +195,10 @@ def audit(
         if remark := made_up(planned.case.fits):
             typer.echo(f"heatcheck: {remark}", err=True)
         audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json)
-        folder = write(audit_made, out, formats=chosen, tables=tables, figures=figures, made_with=decisive(planned))
+        folder = write(audit_made, out, formats=chosen, tables=tables, figures=figures, made_with=decided_by(planned))
         audits.append(audit_made)
-        found.append({"folder": str(folder), "report": made(folder), **show.audit_facts(audit_made, outcomes)})
+        found.append({"folder": str(folder), "report": made(folder), **audit_facts(audit_made)})
+        found[-1]["fits"] = show.fits_facts(outcomes)
         if not json:
             show.card(audit_made)
             typer.echo(f"report: {made(folder)}" if made(folder) else f"tables: {folder}")
@@ -214,7 +216,7 @@ def audit(
 
 def check_replaceable(out: Path, *, overwrite: bool) -> None:
     """Refuses a folder that exists, unless it is an audit's and the user said to replace it."""
-    from heatcheck.auditing import AUDIT
+    from heatcheck.results import AUDIT
 
     if not overwrite:
         raise BadInput(f"output folder {out} exists: choose another name with --out, delete it, or add --overwrite.")
@@ -232,20 +234,6 @@ def run(
     with watching(planned, workers=workers, shown=shown) as watch:
         found = run_plan(planned, workers=workers, cluster=cluster, watch=watch.check, fitted=watch.fit)
     return found, watch.outcomes
-
-
-def decisive(planned: "Plan") -> dict[str, Any]:
-    """What decides an audit beside the facts it keeps: whether it had other fits, and what it was trained on."""
-    trained_on = planned.case.trained_on
-    found: dict[str, Any] = {
-        "refit": planned.case.fits is not None,
-        "trained on": None if trained_on is None else trained_on.reference,
-    }
-    if planned.case.subject.id.startswith("hf:"):
-        found["labels"] = planned.case.labels  # which the user may have named
-    if planned.units != "words":
-        found["units"] = planned.units
-    return found
 
 
 def made(folder: Path) -> str | None:
@@ -311,33 +299,15 @@ def write(
 
     Without a name, the folder is named by what decides the audit.
     """
-    import shutil
+    from heatcheck.auditing import save_audit
 
-    from heatcheck.auditing import AUDIT, keep_audit
-    from heatcheck.engine import content_id, whole_folder
-    from heatcheck.training import STORE
-
-    decides = [
-        found.about["model id"],
-        found.task,
-        found.split,
-        found.n,
-        found.seed,
-        found.about["settings"],
-        found.about["card"],
-        made_with or {},
-    ]
-    if found.left_out:
-        decides.append(found.left_out)
-    folder = out or STORE / "audits" / content_id({"audit": decides})
-    if folder.is_dir() and (out is None or (folder / AUDIT).is_file()):
-        shutil.rmtree(folder)  # the same audit, made again; or one that the user said to replace
     beside = [tables] if tables else [] if {"csv", "parquet"} & set(formats) else ["csv"]
-    with whole_folder(folder, resume=False) as scratch:
-        keep_audit(found, scratch)
+
+    def draw(folder: Path) -> None:
         try:
-            write_formats(found, scratch, formats=formats, tables=beside, figures=figures)
+            write_formats(found, folder, formats=formats, tables=beside, figures=figures)
         except MissingPackage as error:  # a machine for computing may have nothing to draw with
             typer.echo(f"heatcheck: no report, only tables: {error}", err=True)
-            write_formats(found, scratch, formats=[one for one in formats if one != "html"], tables=beside)
-    return folder
+            write_formats(found, folder, formats=[one for one in formats if one != "html"], tables=beside)
+
+    return save_audit(found, out, made_with=made_with, beside=draw)

@@ -11,9 +11,9 @@ from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit
     from heatcheck.report.compare import Cell
     from heatcheck.report.compared import Comparison
+    from heatcheck.results import Audit
 
 FORMATS = ("html", "md", "json", "csv")
 
@@ -41,12 +41,12 @@ def compare(
     """
     paths = _files(out, formats)
 
-    from heatcheck.auditing import read_audit
     from heatcheck.cli import show
     from heatcheck.report import write_comparison
     from heatcheck.report.compare import comparison_facts
     from heatcheck.report.compared import MOST
     from heatcheck.report.compared import compare as set_side_by_side
+    from heatcheck.results import read_audit
 
     if not 2 <= len(runs) <= MOST:
         raise BadInput(f"compare takes 2 to {MOST} folders of audits, not {len(runs)}.")
@@ -122,10 +122,10 @@ def _say(found: "Comparison") -> None:
 
 def _said(cell: "Cell") -> str:
     """State, statistic, interval and n."""
-    from heatcheck.auditing import interval
     from heatcheck.report.wording import counted
+    from heatcheck.results.written import in_brief
 
     if not cell.line.evidence:
         return cell.line.state
     m = cell.line.evidence[0]
-    return f"{cell.line.state}\n{m.name} = {interval(m)}\nn = {counted(m)}"
+    return f"{cell.line.state}\n{m.name} = {in_brief(m)}\nn = {counted(m)}"

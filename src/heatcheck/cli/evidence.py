@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from heatcheck.auditing import interval
-from heatcheck.checks import Measurement
+from heatcheck.results import Measurement
+from heatcheck.results.written import in_brief
 
 AGAINST = {
     "swap": "this model under uniform weights",
@@ -36,9 +36,9 @@ def _of_necessary(measurements: Sequence[Measurement]) -> Iterator[Said]:
             counted = "seeds" if m.by["against"] == "retrained" else "texts"
             read = f" ({m.baseline})" if place == 0 else ""
             alone = " at the heatmap's site alone (decides nothing)" if several and m.by["against"] == "swap" else ""
-            yield m, f"N against {AGAINST[m.by['against']]}{alone}{free} = {interval(m)}, n = {m.n:,} {counted}{read}"
+            yield m, f"N against {AGAINST[m.by['against']]}{alone}{free} = {in_brief(m)}, n = {m.n:,} {counted}{read}"
         elif m.name == "headroom" and "against" in m.by:
-            yield m, f"accuracy above the commonest label's share = {interval(m)}, n = {m.n:,}"
+            yield m, f"accuracy above the commonest label's share = {in_brief(m)}, n = {m.n:,}"
     for fit, words in FITS.items():
         found = [m for m in measurements if m.name == "accuracy" and m.by.get("fit") == fit]
         if found:
@@ -49,7 +49,7 @@ def _of_necessary(measurements: Sequence[Measurement]) -> Iterator[Said]:
         yield changed[0], f"used (decides nothing): {told}"
     twin = {m.name: m for m in measurements if m.by.get("twin") == "uniform"}
     if "agreement" in twin:
-        moved = f", probabilities {interval(twin['tvd'])} apart" if "tvd" in twin else ""
+        moved = f", probabilities {in_brief(twin['tvd'])} apart" if "tvd" in twin else ""
         equal = f"{twin['agreement'].value:.0%} of {twin['agreement'].n:,} decisions equal{moved}"
         yield twin["agreement"], f"the twin with uniform weights: {equal}"
 
@@ -57,7 +57,7 @@ def _of_necessary(measurements: Sequence[Measurement]) -> Iterator[Said]:
 def _of_points(measurements: Sequence[Measurement]) -> Iterator[Said]:
     for m in measurements:
         if m.name == "K":
-            yield m, f"K by {m.by['operator']} = {interval(m)}, n = {m.n} ({m.baseline})"
+            yield m, f"K by {m.by['operator']} = {in_brief(m)}, n = {m.n} ({m.baseline})"
     effects = [m for m in measurements if m.name == "effect"]
     if effects:
         each = ", ".join(f"{m.by['ranking']} {m.value:.2f}" for m in effects)
@@ -68,14 +68,14 @@ def _of_hard(measurements: Sequence[Measurement]) -> Iterator[Said]:
     found = {m.name: m for m in measurements}
     if "q" in found:
         q = found["q"]
-        yield q, f"q, shuffles that keep the answer = {interval(q)}, n = {q.n} ({q.baseline})"
+        yield q, f"q, shuffles that keep the answer = {in_brief(q)}, n = {q.n} ({q.baseline})"
     if "U" in found:
         beside = {"U_upper": "at most", "U_null": "relevances shuffled"}
         if "U_upper" in found and found["U_upper"].value == found["U"].value:
             beside.pop("U_upper")  # it is exact
-        against = "".join(f"; {word} {interval(found[name])}" for name, word in beside.items() if name in found)
+        against = "".join(f"; {word} {in_brief(found[name])}" for name, word in beside.items() if name in found)
         at = f" at ε = {found['U'].by['epsilon']}" if "epsilon" in found["U"].by else ""
-        yield found["U"], f"U, share of the possible difference{at} = {interval(found['U'])}{against}"
+        yield found["U"], f"U, share of the possible difference{at} = {in_brief(found['U'])}{against}"
     words = {"floor": "floor of any two words", "most": "most of any weights"}
     sizes = {name: f"{word} {found[name].value:.2f}" for name, word in words.items() if name in found}
     if sizes:
@@ -88,13 +88,13 @@ def _out_of_context(measurements: Sequence[Measurement]) -> Iterator[Said]:
         if m.name == "G":
             frozen = m.by["guide"] == "log_odds"
             counted, read = ("texts", m.baseline) if frozen else ("seeds", "decides nothing by itself")
-            yield m, f"G, {GUIDES[m.by['guide']]} = {interval(m)}, n = {m.n:,} {counted} ({read})"
+            yield m, f"G, {GUIDES[m.by['guide']]} = {in_brief(m)}, n = {m.n:,} {counted} ({read})"
         elif m.name == "headroom" and "guide" in m.by:
-            yield m, f"headroom, the model over unweighted words = {interval(m)}, n = {m.n:,}"
+            yield m, f"headroom, the model over unweighted words = {in_brief(m)}, n = {m.n:,}"
         elif m.name == "lasts":
-            yield m, f"headroom that endless training texts to count words in would leave = {interval(m)}"
+            yield m, f"headroom that endless training texts to count words in would leave = {in_brief(m)}"
         elif m.name == "carries":
-            yield m, f"what the words say by themselves, over the commonest label = {interval(m)}, n = {m.n:,}"
+            yield m, f"what the words say by themselves, over the commonest label = {in_brief(m)}, n = {m.n:,}"
     for guide, words in GUIDES.items():
         found = [m for m in measurements if m.name == "accuracy" and m.by.get("guide") == guide]
         if found:
@@ -102,38 +102,38 @@ def _out_of_context(measurements: Sequence[Measurement]) -> Iterator[Said]:
     ways = {"weighted": "with the weights", "unweighted": "without any"}
     found = [m for m in measurements if m.name in ways]
     if found:
-        each = ", ".join(f"{ways[m.name]} {interval(m)} ({m.by['reading']})" for m in found)
+        each = ", ".join(f"{ways[m.name]} {in_brief(m)} ({m.by['reading']})" for m in found)
         yield found[0], f"accuracy of the best way to read the words: {each}"
     beside = {"base_accuracy": "the model", "prior": "always saying the commonest label"}
     found = [m for m in measurements if m.name in beside]
     if found:
-        yield found[0], "accuracy of " + ", ".join(f"{beside[m.name]} {interval(m)}" for m in found)
+        yield found[0], "accuracy of " + ", ".join(f"{beside[m.name]} {in_brief(m)}" for m in found)
 
 
 def _across(measurements: Sequence[Measurement]) -> Iterator[Said]:
     found = {m.name: m for m in measurements if m.by.get("twin") is None}
     if "J_excess" in found:
         excess = found["J_excess"]
-        yield excess, f"J* − J of seeds = {interval(excess)} nats, n = {excess.n:,} ({excess.baseline})"
+        yield excess, f"J* − J of seeds = {in_brief(excess)} nats, n = {excess.n:,} ({excess.baseline})"
     sizes = {"J_star": "the most different that is as close as a seed", "J_seed": "other seeds"}
-    jsd = {name: f"{words} {interval(found[name])}" for name, words in sizes.items() if name in found}
+    jsd = {name: f"{words} {in_brief(found[name])}" for name, words in sizes.items() if name in found}
     if jsd:
         yield found[next(iter(jsd))], f"JSD of the heatmaps in nats: {', '.join(jsd.values())}"
     if "cost" in found:
         cost = found["cost"]
-        yield cost, f"TVD of its answers beyond an imitator's = {interval(cost)}, n = {cost.n:,} ({cost.baseline})"
+        yield cost, f"TVD of its answers beyond an imitator's = {in_brief(cost)}, n = {cost.n:,} ({cost.baseline})"
     twin = {m.name: m for m in measurements if m.by.get("twin") == "reversed"}
     if "jsd" in twin and "agreement" in twin:
         equal = f"{twin['agreement'].value:.0%} of {twin['agreement'].n:,} decisions equal"
-        yield twin["jsd"], f"the twin with reversed weights: {equal}, heatmaps {interval(twin['jsd'])} nats apart"
+        yield twin["jsd"], f"the twin with reversed weights: {equal}, heatmaps {in_brief(twin['jsd'])} nats apart"
 
 
 def _plausible(measurements: Sequence[Measurement]) -> Iterator[Said]:
     for m in measurements:
         if m.name == "P":
-            yield m, f"P = {interval(m)}, n = {m.n:,} ({m.baseline})"
+            yield m, f"P = {in_brief(m)}, n = {m.n:,} ({m.baseline})"
         elif m.name == "marked":
-            yield m, f"people marked {interval(m)} of the words"
+            yield m, f"people marked {in_brief(m)} of the words"
     words = {"auprc": "AUPRC", "token_f1": "F1 of words, top k", "iou_f1": "F1 of spans, top k"}
     for name, told in words.items():
         found = [m for m in measurements if m.name == name]
@@ -145,4 +145,4 @@ def _plausible(measurements: Sequence[Measurement]) -> Iterator[Said]:
 
 
 def _each(measurements: Sequence[Measurement], key: str) -> str:
-    return ", ".join(f"{m.by[key]} {interval(m)}" for m in measurements)
+    return ", ".join(f"{m.by[key]} {in_brief(m)}" for m in measurements)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from heatcheck.errors import BadInput, UnknownName
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit
+    from heatcheck.results import Audit
 
 
 class Condition(NamedTuple):
@@ -22,18 +22,20 @@ def conditions(texts: Iterable[str] | None, option: str = "--fail-if") -> list[C
     >>> conditions(["context=not run", "plausible=no"])
     [Condition(line='works out of context', state='not run'), Condition(line='plausible to people', state='no')]
     """
-    from heatcheck.auditing import SHORT, STATES
+    from heatcheck.auditing import LINES
+
+    shorts = {rule.short: name for name, rule in LINES.items()}
 
     found = []
     for text in texts or []:
         name, equals, state = (part.strip() for part in text.partition("="))
         if not equals:
             raise BadInput(f"{option} takes LINE=STATE, such as 'necessary=no', not {text!r}.")
-        line = SHORT.get(name, name)
-        if line not in STATES:
-            raise UnknownName("line of the card", name, {*SHORT, *STATES})
-        if state not in STATES[line]:
-            raise BadInput(f"{option} {text!r}: {line} is {', '.join(STATES[line][:-1])} or {STATES[line][-1]}.")
+        line = shorts.get(name, name)
+        if line not in LINES:
+            raise UnknownName("line of the card", name, {*shorts, *LINES})
+        if state not in (states := LINES[line].states):
+            raise BadInput(f"{option} {text!r}: {line} is {', '.join(states[:-1])} or {states[-1]}.")
         found.append(Condition(line, state))
     return found
 

@@ -19,7 +19,7 @@ def checks(json: AsJson = False) -> None:
     """List the checks: the question each asks, the line it decides, what it holds fixed, its baseline, its settings."""
     from dataclasses import fields
 
-    from heatcheck.card_lines import lines_decided_by
+    from heatcheck.auditing.lines import lines_decided_by
     from heatcheck.checks import CHECKS, Check
     from heatcheck.cli import show
 

@@ -10,7 +10,7 @@ from heatcheck.cli.options import AsJson
 from heatcheck.errors import BadInput
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import Audit
+    from heatcheck.results import Audit
 
 FORMATS = ("html", "md", "json", "csv", "parquet")
 FIGURES = ("svg", "png", "pdf", "csv")
@@ -46,8 +46,8 @@ def report(
     chosen = chosen_formats(formats)
     check_figures(figures)
 
-    from heatcheck.auditing import read_audit
     from heatcheck.cli import show
+    from heatcheck.results import read_audit
 
     audit = read_audit(run)
     written = write_formats(audit, out or run, formats=chosen, figures=figures)

@@ -11,7 +11,7 @@ from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 
 if TYPE_CHECKING:
-    from heatcheck.studies import StudyResult
+    from heatcheck.results import StudyResult
 
 KINDS = {".html": "page", ".csv": "table"}
 
@@ -182,7 +182,9 @@ def _strengths(text: str | None) -> tuple[float, ...] | None:
 def write(found: "StudyResult", folder: Path, *, figures: Sequence[str] = ()) -> list[Path]:
     """The page, the tidy table and the figures; a machine for computing may have nothing to draw with."""
     from heatcheck.report import write_study, write_study_figures, write_study_table
+    from heatcheck.results import keep_study
 
+    keep_study(found, folder)
     written = [write_study_table(found, folder / "table.csv")]
     try:
         written.insert(0, write_study(found, folder / "study.html"))

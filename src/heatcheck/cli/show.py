@@ -11,20 +11,21 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from heatcheck.auditing import Audit, Line, Plan, PlannedFit
-    from heatcheck.checks import Measurement
+    from heatcheck.auditing import Plan, PlannedFit
     from heatcheck.data import Corpus
     from heatcheck.engine import Outcome
+    from heatcheck.results import Audit, Line, Measurement
     from heatcheck.training import Fit
 
 STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim", "not found": "bold"}
 LABELS = 20  # shown with their counts
-FIT = "fit: "  # before the name of a fit among what was not run
 
 
 def as_json(facts: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(_plain(facts), indent=2, ensure_ascii=False))
+    from heatcheck.engine import nulled
+
+    typer.echo(json.dumps(nulled(facts), indent=2, ensure_ascii=False))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -103,73 +104,56 @@ def _weak_scores(fit: "Fit") -> str:
     return f"the test accuracy, {test.accuracy:.3f}, {' and '.join(found)}." if found else ""
 
 
-def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str, Any]:
-    """What a program wants to know of an audit: the card, every measurement, and how each fit ended."""
-    return {
-        "subject": audit.subject,
-        "task": audit.task,
-        "split": audit.split,
-        "n": audit.n,
-        "available": audit.available,
-        "left_out": dict(audit.left_out),
-        "training_rows": audit.about.get("training rows"),
-        "accuracy": audit.accuracy,
-        "units": audit.about.get("units", "words"),
-        "logit_scale": audit.card.logit_scale,
-        "card": [line_facts(line) for line in audit.card.lines],
-        "across": line_facts(audit.card.across),
-        "plausibility": line_facts(audit.card.plausibility),
-        "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
-        "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
-        "not_run": dict(audit.not_run),
-        "fits": [
-            {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
-            for one in outcomes
-        ],
-    }
-
-
-def line_facts(line: "Line") -> dict[str, Any]:
-    """A line of the card with its evidence."""
-    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
+def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
+    """How each fit ended."""
+    return [
+        {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
+        for one in outcomes
+    ]
 
 
 def card(audit: "Audit") -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
-    units = audit.about.get("units", "words")
-    scored = "" if units == "words" else f"; scores are of {units}"
+    scored = "" if audit.units == "words" else f"; scores are of {audit.units}"
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}", style="dim")
-    if said := audit.about.get("training rows"):
-        console.print(said)
+    if audit.training_rows:
+        console.print(audit.training_rows)
     console.print("")
     console.print(_lines(audit.card.lines))
-    console.print("\nApart from these, about other models:\n", style="dim")
-    console.print(_lines([audit.card.across]))
-    _plausibility(audit.card.plausibility)
+    for line in audit.card.apart:
+        _apart(line)
     if "agreement" in audit.results:
         _agreement(audit)
     for name, found in audit.results.items():
         if found.excluded:
             counted = len(found.examples) + len(found.excluded)
             console.print(f"{name}: {len(found.examples)} of {counted} examples; {len(found.excluded)} left out.")
-    failed = [name.removeprefix(FIT) for name in audit.not_run if name.startswith(FIT)]
-    said = ("plausibility", *(f": {fit}" for fit in failed))  # by its line; by the name of the fit that is lacking
-    for name, reason in audit.not_run.items():
-        if name.startswith(FIT):
-            console.print(f"could not be fitted: {name.removeprefix(FIT)}: {reason}")
-        elif not name.endswith(said):
-            console.print(f"not run: {name} ({reason})")
+    _missing(audit)
 
 
-def _plausibility(line: "Line") -> None:
-    """About people: one quiet line where they marked nothing."""
+def _missing(audit: "Audit") -> None:
+    """What was not run and is said nowhere else; a fit that is lacking is named once, not by each check it lacks in."""
     console = _console()
-    if line.state == "not run":
+    for fit, reason in audit.not_fitted.items():
+        console.print(f"could not be fitted: {fit}: {reason}")
+    for check, reason in audit.not_run.items():
+        if check != "plausibility":  # its line says so
+            console.print(f"not run: {check} ({reason})")
+    for check, found in audit.results.items():
+        for part, reason in found.not_run.items():
+            if part not in audit.not_fitted:
+                console.print(f"not run: {check}: {part} ({reason})")
+
+
+def _apart(line: "Line") -> None:
+    """A line that stands apart from the card; one quiet row where nothing is known of it."""
+    console = _console()
+    if line.state == "not run" and not line.evidence:
         console.print(f"\n{line.state}    {line.name} ({line.reason})", style="dim")
         return
-    console.print("\nAnd about people, whatever the model does:\n", style="dim")
+    console.print(f"\nApart from these, {line.heading}:\n", style="dim")
     console.print(_lines([line]))
 
 
@@ -188,8 +172,8 @@ def _lines(lines: Sequence["Line"]) -> "Table":
         if line.state == "not run":
             if line.evidence:
                 grid.add_row("", Text(line.sentence))
-            is_advice = line.reason.startswith("heatcheck ")  # else it says why nothing would
-            told = [f"what would run it: {line.reason}" if is_advice else line.reason, *in_words(line.evidence)]
+            reason = line.reason if line.undecided == "cannot be run" else f"what would run it: {line.reason}"
+            told = [reason, *in_words(line.evidence)]
         else:
             for text in filter(None, (line.sentence, line.reason)):
                 grid.add_row("", Text(text))
@@ -201,7 +185,7 @@ def _lines(lines: Sequence["Line"]) -> "Table":
 
 def _agreement(audit: "Audit") -> None:
     """τ of attention with its rivals beside its floors; shown, and deciding nothing."""
-    from heatcheck.auditing import interval
+    from heatcheck.results.written import in_brief
 
     found = audit.results["agreement"]
     rows = []
@@ -210,7 +194,7 @@ def _agreement(audit: "Audit") -> None:
             continue
         rival = measurement.by["pair"][1]
         floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
-        rows.append([rival, interval(measurement), interval(floors[0]) if floors else ""])
+        rows.append([rival, in_brief(measurement), in_brief(floors[0]) if floors else ""])
     typer.echo("")
     columns = ["", "τ, mean over examples", "mechanical floor: relevances shuffled"]
     title = "Kendall τ of attention with … (shown, decides nothing)"
@@ -219,25 +203,16 @@ def _agreement(audit: "Audit") -> None:
         typer.echo("A τ no higher than its floor says nothing about the words.")
     else:
         table(columns[:2], [row[:2] for row in rows], title)
-    for rival, why in found.settings.get("without_floor", {}).items():
+    for rival, why in found.facts.get("without_floor", {}).items():
         typer.echo(f"No mechanical floor for {rival}: {why}.")
 
 
 def across(audits: Sequence["Audit"]) -> None:
     """What several models of one kind (seeds) have in common: Student t intervals over them."""
-    import numpy as np
+    from heatcheck.auditing import over_models
 
-    from heatcheck.stats import t_interval
-
-    wanted: dict[str, list[float]] = {}
-    for audit in audits:
-        for found in audit.results.values():
-            for m in found.measurements:
-                if (name := _across_models(m)) is not None:
-                    wanted.setdefault(name, []).append(m.value)
     rows = []
-    for name, values in wanted.items():
-        mean = t_interval(np.array(values))
+    for name, (mean, values) in over_models(audits, _across_models).items():
         each = ", ".join(f"{value:.2f}" for value in values)
         rows.append([name, f"{mean.value:.2f}", f"[{mean.low:.2f}, {mean.high:.2f}]", each])
     typer.echo("")
@@ -271,7 +246,7 @@ def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
 
     `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name, or moot.
     """
-    from heatcheck.auditing import interval
+    from heatcheck.results.written import in_brief
 
     lines = dict.fromkeys(line for _, known in audits.values() for line in known)
     for name in lines:
@@ -280,7 +255,7 @@ def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
             if name not in known:
                 continue
             line = audit.card[name]
-            statistic = f"{line.evidence[0].name} = {interval(line.evidence[0])}" if line.evidence else ""
+            statistic = f"{line.evidence[0].name} = {in_brief(line.evidence[0])}" if line.evidence else ""
             rows.append([model, "moot" if line.moot else line.state, known[name], statistic])
         table(["model", name, "known to be", "by"], rows)
         typer.echo("")
@@ -359,12 +334,3 @@ def _console() -> "Console":
     from rich.console import Console
 
     return Console(markup=False, highlight=False)  # 'heatcheck[data]' is not markup
-
-
-def _plain(facts: Any) -> Any:
-    """Plain JSON: no number instead of nan or infinity."""
-    if isinstance(facts, Mapping):
-        return {str(key): _plain(value) for key, value in facts.items()}
-    if isinstance(facts, list | tuple):
-        return [_plain(value) for value in facts]
-    return None if isinstance(facts, float) and not abs(facts) < float("inf") else facts

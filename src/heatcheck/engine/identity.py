@@ -39,6 +39,19 @@ def plain(value: object, where: str = "") -> Any:
     raise BadInput(f"{place} is of type {type(value).__name__}: use text, numbers, booleans, None, lists and mappings")
 
 
+def nulled(value: Any) -> Any:
+    """The same as strict JSON for those who only read it: what is no finite number is null, and keys are text.
+
+    >>> nulled({"low": float("-inf"), 1: (0.5, float("nan"))})
+    {'low': None, '1': [0.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): nulled(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [nulled(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def content_id(facts: Facts, *, length: int = 12) -> str:
     """The first hexadecimal digits of the SHA-256 of the facts: the same in every process, for ever.
 

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.deception_tables import deception_tables
 from heatcheck.report.dynamics_tables import dynamics_tables
 from heatcheck.report.eraser_tables import eraser_tables
@@ -22,17 +21,9 @@ from heatcheck.report.refit_tables import (
 )
 from heatcheck.report.searched import is_beside
 from heatcheck.report.table import Table, known_columns, pivot, with_n
-from heatcheck.report.wording import (
-    NOTHING,
-    counted,
-    grouping,
-    interval,
-    number,
-    pair_of,
-    quantity,
-    said,
-    spaced,
-)
+from heatcheck.report.wording import counted, grouping, pair_of, quantity, said, spaced
+from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import interval, number, shown
 
 _Places: TypeAlias = dict[tuple[str, str, str], dict[str, Measurement]]  # logits, ε, class or "" -> by name
 
@@ -132,7 +123,7 @@ def _about_floors(result: CheckResult) -> str:
     """How to read the mechanical floors that are here, and which rivals have none."""
     floors = any(m.name == "tau_mechanical_floor" for m in result.measurements)
     read = ": a mean τ no higher than its mechanical floor says nothing about the words" if floors else ""
-    without = [spaced(rival) for rival in result.settings.get("without_floor", {})]
+    without = [spaced(rival) for rival in result.facts.get("without_floor", {})]
     none = f"; no mechanical floor for {' and '.join(without)}: here a word also acts through other words’ states"
     return read + (none if without else "")
 
@@ -148,7 +139,7 @@ def _erasure(result: CheckResult) -> list[Table]:
                     said(m.by.get("operator")),
                     number(m.value),
                     interval(m),
-                    f"{number(beside.value)} {interval(beside)}" if beside else NOTHING,
+                    shown(beside),
                     f"{m.n:,}",
                 )
             )
@@ -226,7 +217,7 @@ def _shares(at: _Places) -> Table:
                 *_where(place),
                 number(found["U"].value),
                 interval(found["U"]),
-                f"{number(found['U_null'].value)} {interval(found['U_null'])}" if "U_null" in found else NOTHING,
+                shown(found.get("U_null")),
                 f"{found['U'].n:,}",
             )
             for place, found in at.items()

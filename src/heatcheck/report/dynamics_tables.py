@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, counted, interval, number, pair_of
+from heatcheck.report.wording import counted, pair_of
+from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import interval, number, of_quantity, shown
 
 _NAMES = {
     "final attention": "last attention",
@@ -43,10 +44,9 @@ def when(result: CheckResult, pair: tuple[str, ...] | None = None) -> str:
     chosen = pairs_in(result)[0] if pair is None else pair
     found = result.find("starts", pair=list(chosen))
     if math.isinf(found.value):
-        return f"not by step {found.low:,.0f}"
-    if found.low == found.high:
-        return f"by step {found.high:,.0f}"
-    return f"between steps {found.low:,.0f} and {found.high:,.0f}"
+        return f"not by step {of_quantity('starts', found.low)}"
+    low, high = (of_quantity("starts", end) for end in (found.low, found.high))
+    return f"by step {high}" if found.low == found.high else f"between steps {low} and {high}"
 
 
 def dynamics_tables(result: CheckResult) -> list[Table]:
@@ -92,4 +92,4 @@ def dynamics_tables(result: CheckResult) -> list[Table]:
 def _at_last(result: CheckResult, name: str, pair: tuple[str, ...]) -> str:
     """With its interval; a dash for a τ that no text defines."""
     found = [m for m in result.measurements if m.name == name and pair_of(m) == pair and m.by.get("at") == "last"]
-    return f"{number(found[0].value)} {interval(found[0])}".strip() if found else NOTHING
+    return shown(found[0] if found else None)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.lexicon import BY
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, interval, number, said
+from heatcheck.report.wording import said
+from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import alone, shown
 
 _SIDES = ("comprehensiveness", "sufficiency")
 
@@ -61,7 +62,7 @@ def _differences(result: CheckResult, audited: str) -> Table:
 
 
 def _rationales(result: CheckResult) -> Table:
-    share = result.settings.get("rationale_share")
+    share = result.facts.get("rationale_share")
     rows = [
         (
             _ranking(m),
@@ -92,6 +93,4 @@ def _named(result: CheckResult, name: str) -> Iterable[Measurement]:
 def _cell(result: CheckResult, name: str, *, plain: bool = False, **by: object) -> str:
     """The number with its interval, or alone; a dash where it was not measured."""
     found = [m for m in _named(result, name) if all(m.by.get(key) == value for key, value in by.items())]
-    if not found:
-        return NOTHING
-    return number(found[0].value) if plain else f"{number(found[0].value)} {interval(found[0])}"
+    return (alone if plain else shown)(found[0] if found else None)

@@ -1,11 +1,10 @@
 """What taking weights away did, as tables of text: first how much of a ranking's advantage is its sign."""
 
-import math
-
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.lexicon import BY
 from heatcheck.report.table import Table, pivot
-from heatcheck.report.wording import MINUS, NOTHING, interval, number, spaced
+from heatcheck.report.wording import spaced
+from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import NOTHING, alone, number, of_quantity, shown
 
 _SIGN = ("attention", "gradient x attention", "gradient x attention (signed)")
 
@@ -31,24 +30,6 @@ def _found(result: CheckResult, name: str, **by: object) -> Measurement | None:
     return None
 
 
-def _shown(m: Measurement | None, *, ends: bool = False) -> str:
-    if m is None:
-        return NOTHING
-    return f"{number(m.value)} {interval(m)}" if ends else number(m.value)
-
-
-def _fine(value: float) -> str:
-    """The JSD of a single weight is small.
-
-    >>> _fine(-0.00012), _fine(-0.000001)
-    ('−0.00012', '0.00000')
-    """
-    if not math.isfinite(value):
-        return NOTHING
-    text = f"{value:.5f}"
-    return text.replace("-", MINUS) if float(text) else text.lstrip("-")
-
-
 def _sign(result: CheckResult) -> Table:
     rows = []
     for over in ("all", "common"):
@@ -57,9 +38,9 @@ def _sign(result: CheckResult) -> Table:
             continue
         of = {"all": "fraction_censored", "common": "fraction"}[over]
         by = {} if over == "all" else {"over": "common"}
-        means = [_shown(_found(result, of, ranking=name, **by)) for name in _SIGN]
+        means = [alone(_found(result, of, ranking=name, **by)) for name in _SIGN]
         share = _found(result, "sign_share", over=over)
-        rows.append((BY["over", over], *means, _shown(gap, ends=True), _shown(share, ends=True), f"{gap.n:,}"))
+        rows.append((BY["over", over], *means, shown(gap), shown(share), f"{gap.n:,}"))
     columns = ("texts", *map(ranking_name, _SIGN), "attention minus signed", "share that is sign", "n")
     return Table("How much of what signed gradients gain on attention is the sign (share removed)", columns, rows)
 
@@ -74,13 +55,13 @@ def _rankings(result: CheckResult) -> Table:
         ]
         return (
             ranking_name(name),
-            _shown(_found(result, "fraction_censored", ranking=name), ends=True),
-            _shown(_found(result, "never", ranking=name)),
+            shown(_found(result, "fraction_censored", ranking=name)),
+            alone(_found(result, "never", ranking=name)),
             NOTHING if own is None else f"{number(own.value)} (n = {own.n:,})",
-            _shown(median),
-            _shown(common),
-            _shown(_found(result, "mass", ranking=name)),
-            *map(_shown, wins),
+            alone(median),
+            alone(common),
+            alone(_found(result, "mass", ranking=name)),
+            *map(alone, wins),
         )
 
     common = _found(result, "common")
@@ -98,18 +79,18 @@ def _rankings(result: CheckResult) -> Table:
             "fewer than attention",
             "more",
         ),
-        [cells(str(name)) for name in result.settings.get("rankings", ())],
+        [cells(str(name)) for name in result.facts.get("rankings", ())],
         dense=True,
     )
 
 
 def _single(result: CheckResult) -> Table:
     cells = [
-        (BY["sampler", str(m.by["sampler"])], BY["cell", str(m.by["cell"])], _shown(m, ends=True))
+        (BY["sampler", str(m.by["sampler"])], BY["cell", str(m.by["cell"])], shown(m))
         for m in result.measurements
         if m.name == "single"
     ]
-    same = {"correct": "0", "as published": _shown(_found(result, "same_place"))}
+    same = {"correct": "0", "as published": alone(_found(result, "same_place"))}
     if cells:
         cells += [(BY["sampler", name], "it is the heaviest itself", share) for name, share in same.items()]
     return pivot(
@@ -128,15 +109,19 @@ def _changes(result: CheckResult) -> Table:
         [
             (
                 where.removeprefix("Δα "),
-                _fine(found["delta_js"].value),
-                f"[{_fine(found['delta_js'].low)}, {_fine(found['delta_js'].high)}]",
-                _shown(found.get("delta_js_negative")),
+                *_change(found["delta_js"]),
+                alone(found.get("delta_js_negative")),
                 f"{found['delta_js'].n:,}",
             )
             for where, found in at.items()
             if "delta_js" in found
         ],
     )
+
+
+def _change(m: Measurement) -> tuple[str, str]:
+    value, low, high = (of_quantity(m.name, part) for part in (m.value, m.low, m.high))
+    return value, f"[{low}, {high}]"
 
 
 def _pairs(result: CheckResult) -> Table:
@@ -146,6 +131,6 @@ def _pairs(result: CheckResult) -> Table:
             compared = str(m.by["compared"])
             only = [_found(result, "pair", cell=cell, compared=compared) for cell in ("first only", "second only")]
             p = f"{float(m.by['mcnemar_p']):.3g}"
-            rows.append((compared, *map(_shown, only), _shown(m, ends=True), p, f"{m.n:,}"))
+            rows.append((compared, *map(alone, only), shown(m), p, f"{m.n:,}"))
     columns = ("weights", "only the first flips", "only the second", "difference", "McNemar p", "n")
     return Table("Two weights that are no matter of chance", columns, rows)

@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.engine import Facts
+from heatcheck.results import CheckResult, Measurement
 
 
 class Candidate(NamedTuple):

@@ -1,15 +1,16 @@
 """How many other weights give a head the same output, and what its states still tell, as tables of text."""
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.table import Table, pivot
-from heatcheck.report.wording import interval, number, quantity
+from heatcheck.report.wording import quantity
+from heatcheck.results import CheckResult
+from heatcheck.results.written import interval, number, shown
 
 _WEIGHTS = ("longer", "dimension", "effective_distance", "width", "widest", "jsd_low", "jsd_high", "most")
 
 
 def identifiability_tables(result: CheckResult) -> list[Table]:
     """Weights first, then tokens by layer."""
-    width = result.settings.get("head_width")
+    width = result.facts.get("head_width")
     weights = Table(
         f"The read-out's weights; a head is {width} numbers wide" if width else "The read-out's weights",
         ("quantity", "mean", "95% interval", "n"),
@@ -26,7 +27,7 @@ def identifiability_tables(result: CheckResult) -> list[Table]:
         f"Share of tokens that a linear map of their state finds again, layer by layer{beside}",
         "after layer",
         [
-            (str(m.by["layer"]), f"nearest by {m.by['nearest by']}", f"{number(m.value)} {interval(m)}")
+            (str(m.by["layer"]), f"nearest by {m.by['nearest by']}", shown(m))
             for m in result.measurements
             if m.name == "identified"
         ],

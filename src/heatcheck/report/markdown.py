@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from heatcheck.auditing import Audit
 from heatcheck.engine import write_whole
-from heatcheck.report.audited import audited
+from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, meaning, said, spaced
+from heatcheck.report.wording import NOTHING, meaning, spaced
+from heatcheck.results import Audit
 
-_ELSEWHERE = {"papers", "questions", "settings", "training rows"}  # said beside each check, and at the top
 _IDS = 20  # of texts left out: the tables have all
 
 
@@ -72,7 +71,7 @@ def _row(cells: Sequence[str], *, raw: bool = False) -> str:
 
 
 def _blocks(audit: Audit) -> list[str]:
-    lead, advice = meaning(audit.card.lines, audit.card.across)
+    lead, advice = meaning(audit.card)
     blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
     blocks.append(
         listed(
@@ -88,8 +87,8 @@ def _blocks(audit: Audit) -> list[str]:
         f"{audit.card.logit_scale:.3g}, so that a model and its more confident twin get the same card. There is no "
         "overall score: the lines answer different questions."
     )
-    blocks += ["### Apart from the card", *_line(card_line(audit.card.across), level=4)]
-    blocks += ["### And about people", *_line(card_line(audit.card.plausibility), level=4)]
+    for line in audit.card.apart:
+        blocks += [f"### Apart from the card, {line.heading}", *_line(card_line(line), level=4)]
     blocks += ["## What this means for your heatmaps", escaped(lead)]
     if advice:
         blocks.append(listed(map(escaped, advice)))
@@ -164,7 +163,7 @@ def _section(section: Section) -> list[str]:
 
 def _about(audit: Audit) -> str:
     facts = [("model", audit.subject), ("task", f"{audit.task}, split {audit.split}")]
-    facts += [("labels", ", ".join(audit.labels))]
-    facts += [(spaced(str(key)), said(value)) for key, value in audit.about.items() if key not in _ELSEWHERE]
-    facts += [(f"not run: {spaced(name)}", why) for name, why in audit.not_run.items()]
+    facts += [("labels", ", ".join(audit.labels))] if audit.labels else []
+    facts += about(audit)
+    facts += [(f"not run: {spaced(name)}", why) for name, why in audit.missing.items()]
     return listed(f"{escaped(key)}: {escaped(value)}" for key, value in facts)

@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from heatcheck.auditing import Audit, Card
-from heatcheck.checks import CheckResult
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY
 from heatcheck.report.sections import CardLine, card_line
@@ -21,7 +19,7 @@ from heatcheck.report.wording import (
     spaced,
     title,
 )
-from heatcheck.studies import Row, StudyResult
+from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult
 
 ROWS = 60  # of a table: a cell of a notebook is no place for a thousand
 
@@ -100,17 +98,14 @@ def _style() -> str:
 def audit_html(audit: Audit) -> str:
     """The card of an audit, what it means for the heatmaps, and which checks are behind it."""
     task = audit.task.partition("@")[0]
-    about = (
-        f"{audit.n:,} of {audit.available:,} texts of {task} (split {audit.split}), "
-        f"accuracy {number(audit.accuracy)}, seed {audit.seed}"
-    )
-    training_rows = str(audit.about.get("training rows", ""))
+    right = "" if audit.accuracy is None else f"accuracy {number(audit.accuracy)}, "
+    about = f"{audit.n:,} of {audit.available:,} texts of {task} (split {audit.split}), {right}seed {audit.seed}"
     behind = ", ".join(f"results[{check!r}]" for check in audit.results)
-    not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.not_run.items())
+    not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.missing.items())
     return _boxed(
         _p(audit.subject, "title"),
         _p(about, "soft"),
-        _p(training_rows, "soft") if training_rows else "",
+        _p(audit.training_rows, "soft") if audit.training_rows else "",
         _card(audit.card),
         _p(f"The numbers behind it: {behind}." if behind else "No check was run.", "soft"),
         _p(f"Not run: {not_run}", "soft") if not_run else "",
@@ -140,7 +135,7 @@ def check_html(result: CheckResult) -> str:
         _p(title(result.check), "title"),
         _p(f"{result.subject}; {kept + left_out:,} texts in = {kept:,} measured + {left_out:,} left out", "soft"),
         _p(f"Held fixed: {held}", "soft"),
-        *(_p(words, "soft") for words in reading(result.check, str(result.settings.get("method", "")))),
+        *(_p(words, "soft") for words in reading(result.check, str(result.facts.get("method", "")))),
         _table(("what", "value", "95% interval", "n", "read against"), rows, numbers=(1, 2, 3)),
         _more(len(rows), "result.measurements"),
     )
@@ -176,10 +171,10 @@ def heatmaps_html(scores: Mapping[str, Sequence[tuple[str, float | None]]]) -> s
 
 
 def _card(card: Card) -> str:
-    lead, advice = meaning(card.lines, card.across)
+    lead, advice = meaning(card)
     four = "".join(_card_row(card_line(line)) for line in card.lines)
-    others = "".join(_card_row(card_line(line)) for line in (card.across, card.plausibility))
-    said = "Apart from the card: about all models of the kind, and about people"
+    others = "".join(_card_row(card_line(line)) for line in card.apart)
+    said = f"Apart from the card: {', and '.join(line.heading for line in card.apart)}"
     apart = f'<tr><th scope="rowgroup" colspan="3">{said}</th></tr>'
     points = "".join(f"<li>{_safe(sentence)}</li>" for sentence in advice)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("", "line", "statistic, 95% interval, n"))

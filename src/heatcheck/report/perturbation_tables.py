@@ -1,8 +1,9 @@
 """Explanations in the order of their faithfulness, as tables of text."""
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, explainer_name, interval, number, spaced
+from heatcheck.report.wording import explainer_name, spaced
+from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import alone, of_quantity, shown
 
 _SIGNED = " (signed)"
 
@@ -59,13 +60,12 @@ def _row(result: CheckResult, rank: Measurement, by: str, operators: list[str]) 
             for m in result.measurements
             if m.name == name and m.by.get("ranking") == ranking and m.by.get("operator") == operator
         ]
-        if not found:
-            return NOTHING
-        return f"{number(found[0].value)} {interval(found[0])}" if ends else number(found[0].value)
+        return (shown if ends else alone)(found[0] if found else None)
 
+    place, best, worst = (of_quantity("rank", part) for part in (rank.value, rank.low, rank.high))
     return (
         ranking_title(ranking),
-        f"{rank.value:g} [{rank.low:g}, {rank.high:g}]" if rank.n > 1 else f"{rank.value:g}",
+        f"{place} [{best}, {worst}]" if rank.n > 1 else place,
         cell("area", by, ends=True),
         cell("above_random", by, ends=True),
         *(cell("area", operator) for operator in operators),

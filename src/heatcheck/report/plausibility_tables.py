@@ -1,15 +1,16 @@
 """What people marked beside what explanations mark, as tables: each number next to both kinds of chance."""
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, interval, number, said, spaced
+from heatcheck.report.wording import said, spaced
+from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import alone, interval, number, shown
 
 RANDOM, SPANS = "random", "random spans"
 
 
 def plausibility_tables(result: CheckResult) -> list[Table]:
     """Areas, hard choices, and what the published code makes of the same marks."""
-    explainers = [str(name) for name in result.settings.get("explainers", ())]
+    explainers = [str(name) for name in result.facts.get("explainers", ())]
     return [_areas(result, explainers), _hard(result, explainers), _published(result, explainers)]
 
 
@@ -26,7 +27,7 @@ def _areas(result: CheckResult, explainers: list[str]) -> Table:
                 number(own.value),
                 interval(own),
                 *_chances(result, "auprc", name),
-                _long(share),
+                shown(share),
                 f"{own.n:,}",
             )
         )
@@ -42,14 +43,14 @@ def _hard(result: CheckResult, explainers: list[str]) -> Table:
             how = {"rationale": kind, "average": "macro"}
             found = [_find(result, measure, explainer=name, **how) for measure in ("token_f1", "iou_f1")]
             cells = [
-                (_long(own), *_chances(result, measure, name, **how))
+                (shown(own), *_chances(result, measure, name, **how))
                 for measure, own in zip(("token_f1", "iou_f1"), found, strict=True)
             ]
             if any(found):
                 rows.append((f"{spaced(name)}, {kind}", *cells[0], *cells[1]))
     chance = ("random scores", "its runs elsewhere")
     columns = ("explanation", "F1 of words", *chance, "F1 of spans", *chance)
-    share = result.settings.get("share_of_words")
+    share = result.facts.get("share_of_words")
     size = f"{share:.0%} of its words" if isinstance(share, float) else "as many words as people mark"
     origin = said(result.settings.get("share", ""))
     title = f"A choice of {size} a text ({origin}): the highest ones, or the best run; means over texts"
@@ -66,9 +67,7 @@ def _published(result: CheckResult, explainers: list[str]) -> Table:
             for average in ("macro as published", "macro", "micro")
         ]
         if any(areas):
-            rows.append(
-                (spaced(by["explainer"]), *(NOTHING if m is None else number(m.value) for m in (*areas, *spans)))
-            )
+            rows.append((spaced(by["explainer"]), *map(alone, (*areas, *spans))))
     columns = (
         "explanation",
         "AUPRC, trapezoids (published)",
@@ -88,8 +87,4 @@ def _find(result: CheckResult, name: str, **by: str) -> Measurement | None:
 def _chances(result: CheckResult, name: str, explainer: str, **how: str) -> tuple[str, str]:
     chance = _find(result, name, explainer=RANDOM, **how)
     spans = _find(result, name, explainer=SPANS, matched=explainer, **how)
-    return (NOTHING if chance is None else number(chance.value), NOTHING if spans is None else number(spans.value))
-
-
-def _long(m: Measurement | None) -> str:
-    return NOTHING if m is None else f"{number(m.value)} {interval(m)}"
+    return alone(chance), alone(spans)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.frontier import candidates, farthest
 from heatcheck.report.lexicon import BY, WEIGHTS
 from heatcheck.report.model_names import name_of
 from heatcheck.report.table import Table, pivot, with_n
-from heatcheck.report.wording import NOTHING, counted, grouping, interval, number, quantity, said
+from heatcheck.report.wording import counted, grouping, quantity, said
+from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import NOTHING, interval, number, with_seen_ends
 
 
 def necessity_tables(result: CheckResult) -> list[Table]:
@@ -206,11 +207,7 @@ def _named(found: Sequence[Measurement], *names: str) -> list[Measurement]:
 
 
 def _with_interval(m: Measurement) -> str:
-    """An interval of no visible width, as that of a share which is 1 by proof, is left out."""
-    ends = interval(m)
-    return (
-        number(m.value) if ends in (NOTHING, f"[{number(m.value)}, {number(m.value)}]") else f"{number(m.value)} {ends}"
-    )
+    return with_seen_ends(m.name, m.value, m.low, m.high)
 
 
 def _same(

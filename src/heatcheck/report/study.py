@@ -28,7 +28,7 @@ from heatcheck.report.study_wording import (
 )
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, explainer_name, in_order, number, said, spaced, title
-from heatcheck.studies import Model, StudyResult
+from heatcheck.results import Model, StudyResult
 
 _ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # settings that the header and the table of tasks say
 _UNSET = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from heatcheck.report.flips_tables import ranking_name
-from heatcheck.studies import Row
+from heatcheck.results import Row
 
 _PRODUCT, _SIGNED = "gradient x attention", "gradient x attention (signed)"
 RANKINGS = ("attention", _PRODUCT, _SIGNED, "gradient", "gradient (signed)", "attention ascending", "random")

@@ -12,7 +12,7 @@ from heatcheck.report.study_wording import model_name, ours, theirs
 from heatcheck.report.study_writing import tables_of_writing
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 _WEIGHTS = {"learned": "learned weights", "uniform": "uniform weights", "last": "last state only"}
 _GUIDES = {"uniform": "uniform", "learned": "learned", "base": "the base’s", "adversary": "an adversary’s"}
@@ -134,7 +134,7 @@ def _table(
             row = cells.get(quantity)
             line.append(NOTHING if row is None else ours(row))
             if quantity in beside:
-                line.append(NOTHING if row is None else theirs(row.quantity, row.paper))
+                line.append(NOTHING if row is None else theirs(row, row.paper))
         body.append((*line, str(max(row.seeds for row in cells.values()))))
     return Table(caption, ("task", *heads, "seeds"), body, dense=True)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heatcheck.report.study_wording import two_digits, with_half
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 # How weights other than a model's own come to it -> what it is called where they are its own.
 WAYS = {"put_in": "own", "trained": "learned"}
@@ -62,7 +62,7 @@ def tasks_in_short(rows: Iterable[Row]) -> str:
     """N of every task, in a sentence; nothing where no model was trained with other weights on several tasks."""
     rows = list(rows)
     found = [row for row in rows if row.quantity == "N:retrained"]
-    if not found or not any(row.quantity.startswith("trained:") for row in rows):
+    if not found or not any(row.name == "trained" for row in rows):
         return ""
     needed = [f"{row.task} {with_half(row)}" for row in found if has_room(rows, row.task)]
     moot = [row.task for row in found if not has_room(rows, row.task)]

@@ -1,24 +1,22 @@
 """Plain words: how names, numbers and states of the card are said to somebody who has not read the papers."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.auditing import Line
-from heatcheck.checks import Measurement
 from heatcheck.report.lexicon import (
-    ADVICE,
-    ADVICE_OF_A_TWIN,
     BY,
     METHODS,
-    OF_CHECK,
-    QUANTITIES,
     READING,
     TITLES,
     WEIGHTS,
 )
 from heatcheck.report.model_names import KEYS, name_of
+from heatcheck.results import Card, Line, Measurement, find_quantity
+from heatcheck.results.written import MINUS as MINUS  # figures and studies take these from here
+from heatcheck.results.written import NOTHING as NOTHING
+from heatcheck.results.written import interval as interval
+from heatcheck.results.written import number as number
 
-MINUS, NOTHING, SEEDS = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NO-BREAK SPACE}seeds"
+SEEDS = "\N{NO-BREAK SPACE}seeds"
 
 # Their values say what they are.
 _PLAIN_KEYS = {"operator", "ranking", "kind", "correction", "explainer", "rationale", "average"}
@@ -36,30 +34,7 @@ _SAID_KEYS = {
     "matched": "as {} has them",
 }
 
-_PAIRS = {"jsd_pairs", "tvd_pairs", "tvd_pairs_tempered", "agreement_pairs"}
 _REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
-_OF_SEEDS = {"difference", "J_seed", "J_excess", "starts", *_PAIRS}  # their n counts seeds
-
-
-def number(value: float) -> str:
-    """
-    >>> number(-0.0314), number(12.0), number(float("nan"))
-    ('−0.031', '12.0', '–')
-    """
-    if not math.isfinite(value):
-        return NOTHING
-    text = f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
-    return text.replace("-", MINUS) if float(text.replace(",", "")) else text.lstrip("-")
-
-
-def interval(measurement: Measurement) -> str:
-    """
-    >>> interval(Measurement("K", 0.5, 0.4, 0.6, 10, "random", {}))
-    '[0.400, 0.600]'
-    """
-    if not (math.isfinite(measurement.low) and math.isfinite(measurement.high)):
-        return NOTHING
-    return f"[{number(measurement.low)}, {number(measurement.high)}]"
 
 
 def counted(measurement: Measurement) -> str:
@@ -70,7 +45,9 @@ def counted(measurement: Measurement) -> str:
     ('5\xa0seeds', '1,200')
     """
     refitted = _REFITTED & {str(value) for value in measurement.by.values()}
-    of_seeds = (refitted and "seed" not in measurement.by) or measurement.name in _OF_SEEDS or "step" in measurement.by
+    found = find_quantity(measurement.name)
+    by_name = found is not None and found.counts == "seeds"
+    of_seeds = (refitted and "seed" not in measurement.by) or by_name or "step" in measurement.by
     return f"{measurement.n:,}{SEEDS if of_seeds else ''}"
 
 
@@ -131,8 +108,8 @@ def grouping(measurement: Measurement, *, pair: bool = True) -> str:
 
 def quantity(measurement: Measurement, check: str = "") -> str:
     """What is measured, in words."""
-    of_check = OF_CHECK.get((check, measurement.name))
-    return of_check or QUANTITIES.get(measurement.name, spaced(measurement.name))
+    found = find_quantity(measurement.name, check)
+    return spaced(measurement.name) if found is None else found.words
 
 
 def in_order(checks: Iterable[str]) -> list[str]:
@@ -153,11 +130,12 @@ def reading(check: str, method: str) -> list[str]:
     return [words for words in (READING.get(check), METHODS.get(method)) if words]
 
 
-def meaning(lines: Sequence[Line], across: Line | None = None) -> tuple[str, list[str]]:
+def meaning(card: Card) -> tuple[str, list[str]]:
     """What the card asks of somebody who shows these heatmaps: one sentence, then one for each decided line.
 
-    What was found across models stands apart from the lines and is not counted among them.
+    What stands apart from the lines is not counted among them.
     """
+    lines = card.lines
     decided = [line for line in lines if line.state in ("yes", "no")]
     against = sum(line.state == "no" for line in decided)
     if not decided:
@@ -179,15 +157,14 @@ def meaning(lines: Sequence[Line], across: Line | None = None) -> tuple[str, lis
             "These heatmaps can be read as explanations for some purposes and not for others: "
             f"{len(decided) - against} yes and {against} no, {_of(lines)}."
         )
-    return lead, [advice(line) for line in [*decided, *([across] if across and across.state == "no" else [])]]
+    spoken = [line for line in card.apart if line.advice]
+    return lead, [advice(line) for line in [*decided, *spoken]]
 
 
 def advice(line: Line) -> str:
     """What one line asks of somebody who shows these heatmaps; of one that is not decided, why not."""
-    if (line.name, line.state) == ("necessary", "no") and line.evidence and "twin" in line.evidence[0].by:
-        return ADVICE_OF_A_TWIN
     if line.state in ("yes", "no"):
-        return ADVICE.get((line.name, line.state), line.sentence)
+        return line.advice or line.sentence
     if line.state == "not run":
         return f"Not decided: {line.sentence}" if line.evidence else "Not run: nothing is known about this."
     return f"Not decided: {line.reason.rstrip('.')}." if line.reason else line.sentence

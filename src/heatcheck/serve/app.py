@@ -20,7 +20,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heatcheck import __version__
 from heatcheck.data import Vocabulary
 from heatcheck.engine import check_time, within
 from heatcheck.errors import HeatcheckError, TookTooLong
@@ -49,6 +48,7 @@ from heatcheck.serve.schema import (
     Problem,
     Training,
 )
+from heatcheck.version import __version__
 
 BODY = 256 * 1024  # bytes of a request
 SECONDS = 20.0  # from a request to its answer

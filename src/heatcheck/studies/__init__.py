@@ -9,12 +9,12 @@ from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
 from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.snell2021 import snell2021
-from heatcheck.studies.study import Model, Row, Study, StudyResult, compare, read_published
+from heatcheck.studies.study import Study, compare, read_published
 from heatcheck.studies.sun2020 import sun2020
 from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 
-__all__ = ["STUDIES", "Model", "Row", "Study", "StudyResult", "compare", "read_published"]
+__all__ = ["STUDIES", "Study", "compare", "read_published"]
 
 STUDIES: dict[str, Study] = {
     "abnar2020": abnar2020,

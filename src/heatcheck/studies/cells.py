@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from heatcheck import engine
 from heatcheck.auditing import Plan, plan_audit
-from heatcheck.checks import CHECKS, CheckResult
+from heatcheck.checks import CHECKS
 from heatcheck.checks.case import PUBLISHED
 from heatcheck.checks.refitting import fits_of
 from heatcheck.data import Corpus, name_parts
@@ -22,8 +22,8 @@ from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, write_j
 from heatcheck.engine.place import JobFunction
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, NotSupported
 from heatcheck.models import Recipe, load_folder
+from heatcheck.results import CheckResult, keep_results, read_results
 from heatcheck.studies.corpora import about, load, load_all
-from heatcheck.studies.kept import keep_results, read_results
 from heatcheck.studies.study import check_place
 from heatcheck.training import fit_job, fit_jobs, pick_device, plan_recipe, work_of
 
@@ -188,7 +188,7 @@ def measure_cell(
     not_run: dict[str, str] = {}
     for name, chosen in plan.checks.items():
         try:
-            results[name] = CHECKS[name].measure(case, chosen)
+            results[name] = CHECKS[name].ask(case, chosen)
         except NotSupported as error:
             not_run[name] = str(error)
     keep_results(results, folder)
@@ -223,7 +223,7 @@ def not_fitted(measured: Sequence[Measured]) -> dict[str, str]:
         f"{one.cell.name}: {fit}": f"{reason} (to try again: delete results/{one.folder})"
         for one in measured
         for result in one.results.values()
-        for fit, reason in result.settings.get("not_run", {}).items()
+        for fit, reason in result.not_run.items()
     }
 
 

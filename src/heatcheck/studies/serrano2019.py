@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from heatcheck.auditing import Plan
-from heatcheck.checks import CheckResult
 from heatcheck.engine import Facts, Outcome
+from heatcheck.results import CheckResult, StudyResult
 from heatcheck.studies import serrano2019_numbers as numbers
 from heatcheck.studies.cells import Cell, measure_cell, measure_cells
 from heatcheck.studies.corpora import shown_settings
-from heatcheck.studies.study import Study, StudyResult, check_names
+from heatcheck.studies.study import Study, check_names
 
 VERSION = 1  # raised by hand when a cell's results change
 TASKS = tuple(numbers.TASKS)

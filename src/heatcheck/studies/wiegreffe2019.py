@@ -12,14 +12,14 @@ import numpy as np
 
 from heatcheck import stats
 from heatcheck.auditing import Plan
-from heatcheck.checks import CheckResult
 from heatcheck.checks.refitting import adversary_recipe, fits_of
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
+from heatcheck.results import CheckResult, StudyResult
 from heatcheck.studies import wiegreffe2019_numbers as numbers
 from heatcheck.studies.cells import Cell, measure_cell, measure_cells
 from heatcheck.studies.corpora import as_released, shown_settings
-from heatcheck.studies.study import Study, StudyResult, check_names
+from heatcheck.studies.study import Study, check_names
 
 VERSION = 2  # raised by hand when a task's results change
 STATES = ("wp", "jw-release")  # the kept epoch is the best on test, as published, or on dev

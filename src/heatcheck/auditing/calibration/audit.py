@@ -10,12 +10,13 @@ import numpy as np
 from heatcheck.auditing.battery import Plan, plan_audit
 from heatcheck.auditing.calibration import dial
 from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, draw_subject, draw_texts, draw_twin
-from heatcheck.auditing.calibration.truth import LOOKUP, Cell
-from heatcheck.auditing.verdict import Card, make_card
-from heatcheck.checks import CHECKS, CheckResult, Measurement
-from heatcheck.engine import Facts, write_json
+from heatcheck.auditing.calibration.truth import LINES, LOOKUP, Cell
+from heatcheck.auditing.lines import make_card
+from heatcheck.checks import CHECKS
+from heatcheck.engine import Facts, nulled, write_json
 from heatcheck.errors import NotSupported
 from heatcheck.models import KnownAnswer
+from heatcheck.results import Card, CheckResult, Measurement
 
 OF_CARD = ("necessity", "erasure", "permutation", "counterfactual", "guide", "gauge", "adversarial_model")
 # What the card does not look at is left out: other ε of the counterfactuals, and the frontier of single texts.
@@ -129,7 +130,8 @@ def lines_of(plan: Plan) -> tuple[dict[str, Any], dict[str, CheckResult]]:
             "reason": line.reason,
             "numbers": [plain_measurement(m) for m in line.evidence[:SHOWN]],
         }
-        for line in (*card.lines, card.across)
+        for line in card.every_line
+        if line.name in LINES
     }
     return lines, results
 
@@ -148,8 +150,8 @@ def _run(plan: Plan) -> tuple[Card, dict[str, CheckResult]]:
 
 def plain_measurement(m: Measurement) -> dict[str, Any]:
     """As JSON holds it: no number instead of infinity."""
-    ends = {name: float(value) if np.isfinite(value) else None for name, value in (("low", m.low), ("high", m.high))}
-    return {"name": m.name, "by": dict(m.by), "value": float(m.value), **ends, "n": m.n}
+    low, high = nulled([float(m.low), float(m.high)])
+    return {"name": m.name, "by": dict(m.by), "value": float(m.value), "low": low, "high": high, "n": m.n}
 
 
 def _settings(checks: Sequence[str], draws: int) -> Mapping[str, Any]:

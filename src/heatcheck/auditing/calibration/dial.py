@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from scipy.special import expit, logit
 
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Measurement
 
 TASK = "planted_twins"
 SHARES = tuple(round(0.1 * step, 1) for step in range(11))

@@ -7,7 +7,11 @@ docs/calibration.md and in the subjects' docstrings. A line that is not named is
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from heatcheck.auditing.line import ACROSS, HARD, NECESSARY, OUT_OF_CONTEXT, POINTS
+from heatcheck.auditing.lines.across import NAME as ACROSS
+from heatcheck.auditing.lines.hard import NAME as HARD
+from heatcheck.auditing.lines.necessary import NAME as NECESSARY
+from heatcheck.auditing.lines.out_of_context import NAME as OUT_OF_CONTEXT
+from heatcheck.auditing.lines.points import NAME as POINTS
 
 Truth: TypeAlias = Literal["yes", "no", "moot", "not no"]
 """`moot` must come out unclear; `not no`: no witness is known, so a "no" would be an answer without a proof."""

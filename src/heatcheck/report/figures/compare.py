@@ -6,14 +6,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from heatcheck.auditing import Audit
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows, Span, bars
 from heatcheck.report.lexicon import BY
 from heatcheck.report.perturbation_tables import ranking_title
 from heatcheck.report.wording import grouping, interval, number, spaced
+from heatcheck.results import Audit, CheckResult, Measurement
 
 Results: TypeAlias = Mapping[str, CheckResult]  # of one check, by the name of the model
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.distribution import MEAN, Style, histogram
 from heatcheck.report.figures.figure import (
     ATTENTION,
@@ -23,6 +22,7 @@ from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.searched import Place, first_of_each_scale, is_beside, searched
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 _SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 _BINS = 40  # as published
@@ -32,6 +32,7 @@ _FLOOR, _NULL, _MOST, _UPPER = (
     "most: any answer allowed",
     "upper bound of the mean",
 )
+_SHORT = {_FLOOR: "floor", _NULL: "null", _MOST: "most", _UPPER: "upper"}
 _STYLES = {
     "mean": MEAN,
     _FLOOR: Style(FLOOR, (6, 4)),
@@ -69,7 +70,7 @@ def jsd_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
         rows.append(altair().hconcat(*panels, spacing=30))
     means = "; ".join(
         f"{place.scale}: mean "
-        + ", ".join([number(mean_of(values)), *(f"{n.split(':')[0]} {number(mean_of(v))}" for n, v in others.items())])
+        + ", ".join([number(mean_of(values)), *(f"{_SHORT[n]} {number(mean_of(v))}" for n, v in others.items())])
         for (place, values), others in zip(found, beside, strict=True)
     )
     floor = "every model reaches the floor, and " if _FLOOR in used else ""

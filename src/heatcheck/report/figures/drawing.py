@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from heatcheck.auditing import Audit
-from heatcheck.checks import CheckResult
 from heatcheck.engine import write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.figures.agreement import tau_differences, tau_histogram, tau_matrix
@@ -26,6 +24,7 @@ from heatcheck.report.figures.perturbation import areas, removal_curves
 from heatcheck.report.figures.plausibility import agreement_with_people
 from heatcheck.report.figures.seed_variance import jsd_and_change, jsd_of_seeds
 from heatcheck.report.wording import in_order
+from heatcheck.results import Audit, CheckResult
 
 Maker: TypeAlias = Callable[[CheckResult, Mapping[str, str]], Figure | None]  # the labels predicted, by id
 
@@ -59,10 +58,10 @@ def draw(audit: Audit) -> list[Figure]:
 
 def _predicted(audit: Audit, result: CheckResult) -> dict[str, str]:
     """The label predicted of each text: as the check has it where it looked at more texts than the audit shows."""
-    labels = {looked.id: looked.predicted for looked in audit.examples}
-    known = result.per_example.get("predicted", ())
-    return labels | {
-        example: audit.labels[int(at)] for example, at in zip(result.examples, known, strict=False) if at >= 0
+    shown = {looked.id: looked.predicted for looked in audit.examples if looked.predicted is not None}
+    known, labels = result.per_example.get("predicted", ()), audit.labels or ()
+    return shown | {
+        example: labels[int(at)] for example, at in zip(result.examples, known, strict=False) if 0 <= at < len(labels)
     }
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.dynamics_tables import at_last, pair_name, pairs_in, when
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult, Measurement
 
 _AGREED, _FLOOR = "agreement A", "the second shuffled"
 _LOOKS = {
@@ -143,8 +143,8 @@ def _lines(title: str) -> str | list[str]:
 
 def texts_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     """A few texts, their words shaded by weight and by relevance, at a step that the reader chooses."""
-    texts = result.settings.get("shown_texts", [])
-    steps = list(result.settings.get("steps", []))
+    texts = result.facts.get("shown_texts", [])
+    steps = list(result.facts.get("steps", []))
     if not texts or not steps:
         return None
     alt = altair()

@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.lexicon import BY
 from heatcheck.report.wording import interval, number, spaced
+from heatcheck.results import CheckResult
 
 _SIDES = {"comprehensiveness": "without them (comprehensiveness)", "sufficiency": "with them only (sufficiency)"}
 _RIVALS = (RIVAL, MECHANICAL, MOST, BAR)

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, RIVAL, Figure, altair, declare
 from heatcheck.report.wording import interval, number, spaced
+from heatcheck.results import CheckResult
 
 
 def erasure_effects(result: CheckResult, _: Mapping[str, str]) -> Figure | None:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.errors import MissingPackage
+from heatcheck.results import CheckResult, Measurement
 
 # These keep three to one against a white and against a dark page, and differ to every kind of colour blindness.
 BAR, ATTENTION, RIVAL, FLOOR, MECHANICAL, MOST = "#5f9ac4", "#d55e00", "#2f86b8", "#808080", "#9467bd", "#00946b"

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from heatcheck.checks import CheckResult
 from heatcheck.engine import Facts
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import (
@@ -23,6 +22,7 @@ from heatcheck.report.frontier import candidates, farthest, mean_of_seeds
 from heatcheck.report.lexicon import MODELS
 from heatcheck.report.model_names import STARTS, kind_of, name_of, short_name, start_of
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 PUBLISHED = "published adversary"
 _MOST_JSD = 0.7  # ln 2 is the most that two distributions can differ

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.distribution import Style, columns_for, side_by_side, violins, width_of
 from heatcheck.report.figures.figure import by_class, heading
 from heatcheck.report.figures.shapes import Span
+from heatcheck.results import CheckResult
 
 
 class Drawn(NamedTuple):

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.accuracies import panel, rows_of, span_of
 from heatcheck.report.figures.distribution import Style
 from heatcheck.report.figures.figure import FLOOR, WIDTH, Figure, altair, declare
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 _PRIOR = "always the commonest label"
 _TITLES = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool
 
-from heatcheck.studies import Model
+from heatcheck.results import Model
 
 CLASSES = 3  # more are drawn together, as published
 

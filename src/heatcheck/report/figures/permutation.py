@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.figure import Figure, declare
 from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 
 def delta_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:

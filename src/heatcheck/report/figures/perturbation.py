@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.perturbation_tables import overall, ranking_title
 from heatcheck.report.wording import interval, number
+from heatcheck.results import CheckResult, Measurement
 
 _KINDS = {"attention": "attention", "random": "random order"}
 _ORDERS = {"MoRF": "most relevant first (MoRF)", "LeRF": "least relevant first (LeRF)"}

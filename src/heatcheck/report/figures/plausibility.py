@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from heatcheck.checks import CheckResult, Measurement
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, RIVAL, Figure, altair, declare
 from heatcheck.report.wording import interval, number, spaced
+from heatcheck.results import CheckResult, Measurement
 
 _LOOKS = {
     "attention": (ATTENTION, "diamond"),
@@ -66,7 +66,7 @@ def _rows(result: CheckResult, panel: str) -> list[dict[str, Any]]:
         return found.get(tuple(sorted({**by, **how}.items())))
 
     rows = []
-    for explainer in map(str, result.settings.get("explainers", ())):
+    for explainer in map(str, result.facts.get("explainers", ())):
         marks = {
             "attention" if explainer == "attention" else "rival": one(explainer=explainer),
             "random scores": one(explainer="random"),

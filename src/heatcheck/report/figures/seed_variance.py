@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.checks import CheckResult
 from heatcheck.report.figures.distribution import alt_data, columns_for, side_by_side
 from heatcheck.report.figures.figure import BAR, Figure, altair, by_class, declare, heading
 from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.shapes import dots
 from heatcheck.report.wording import number
+from heatcheck.results import CheckResult
 
 SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 

@@ -20,7 +20,7 @@ from heatcheck.report.figures.study_scales import auc_by_scale, scores_over_trai
 from heatcheck.report.figures.study_tasks import accuracies_across_tasks
 from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, method_of, model_name, models_in_order
 from heatcheck.report.wording import spaced
-from heatcheck.studies import Model, StudyResult
+from heatcheck.results import Model, StudyResult
 
 PANEL = 94  # wide: six models beside each other in the page's column
 MECHANICAL_FLOOR, NULL, SEARCHED = (

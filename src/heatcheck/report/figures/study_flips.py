@@ -9,7 +9,7 @@ from heatcheck.report.figures.multiples import grid
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.study_flips import RANKINGS
 from heatcheck.report.study_wording import model_name
-from heatcheck.studies import Model
+from heatcheck.results import Model
 
 CURVES = ("attention", "gradient x attention", "gradient x attention (signed)", "random")
 STEPS = 50  # of a curve a thumb high

@@ -9,7 +9,7 @@ from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, 
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.study_tasks import COMMONEST, KINDS, SAID, WAYS, WRITTEN, group_of, in_groups
 from heatcheck.report.study_wording import with_interval
-from heatcheck.studies import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult
 
 _OWN, _BROWN = "learned", "#a6761d"
 _LOOKS = {

@@ -9,24 +9,24 @@ attention could be needed for, so that is asked first.
 
 from typing import NamedTuple
 
-from heatcheck.auditing.line import (
-    CERTIFIED,
-    MOOT,
-    MORE_DATA,
-    NECESSARY,
+from heatcheck.auditing.lines.rule import (
     REFIT,
     CardSettings,
     Found,
-    Line,
-    interval,
+    LineRule,
+    cannot_be_asked,
     lookup,
+    needs_more_data,
+    nothing_known,
     present,
+    proved,
     too_few_seeds,
     too_few_texts,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
-QUESTION = "Would the model be worse without learned attention?"
+NAME = "necessary"
 THIS_MODEL = "all but the weights: this very model, with uniform weights put in place of its own"
 EVERYWHERE = f"{THIS_MODEL} at every attention site"
 UNKNOWN_WORTH = "heatcheck audit MODEL --checks necessity,gauge"
@@ -51,24 +51,15 @@ def judge_necessary(necessity: CheckResult | None, gauge: CheckResult | None, se
         or _fitted(necessity, settings)
         or _nothing_fitted(necessity, gauge, settings)
     )
-    return Line(
-        NECESSARY,
-        QUESTION,
-        judged.found.state,
-        judged.found.reason,
-        present(*judged.statistics, *_beside(necessity, gauge)),
-        judged.holds + _family(necessity),
-        judged.found.sentence,
-        "what other families or budgets would need; nor, by itself, whether this model uses its weights: see how far "
-        "uniform ones change its answers",
-    )
+    evidence = present(*judged.statistics, *_beside(necessity, gauge))
+    return RULE.line(judged.found, evidence, judged.holds + _family(necessity))
 
 
 def _family(necessity: CheckResult | None) -> str:
     """Which family and what budget, where models of it were trained."""
     if necessity is None or lookup(necessity, "headroom", against="retrained") is None:
         return ""
-    return f"; the family and the budget: {str(necessity.settings.get('family', 'not said')).rstrip('.')}"
+    return f"; the family and the budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
 
 
 def _beside(necessity: CheckResult | None, gauge: CheckResult | None) -> tuple[Measurement, ...]:
@@ -93,7 +84,7 @@ def _too_few(necessity: CheckResult | None, gauge: CheckResult | None, settings:
 
 
 def _sites(necessity: CheckResult | None) -> int:
-    return int(necessity.settings.get("sites", 1)) if necessity is not None else 1
+    return int(necessity.facts.get("sites", 1)) if necessity is not None else 1
 
 
 def _at_all(sites: int) -> str:
@@ -118,11 +109,12 @@ def _nothing_changes(necessity: CheckResult | None, settings: CardSettings) -> _
     most = lookup(necessity, "most_change", weights="uniform everywhere" if sites > 1 else "uniform")
     if most is None or not most.value <= settings.unchanged:
         return None
-    found = Found(
+    found = proved(
         "no",
-        f"{CERTIFIED}: uniform weights{_at_all(sites)} change no probability by more than {settings.unchanged:g} on "
+        f"uniform weights{_at_all(sites)} change no probability by more than {settings.unchanged:g} on "
         f"any of {most.n:,} texts",
         f"This model answers alike with uniform weights{_at_all(sites)}: its heatmaps have no part in its answers.",
+        route="nothing changes",
     )
     return _Judged(found, (most,), EVERYWHERE if sites > 1 else THIS_MODEL)
 
@@ -131,12 +123,13 @@ def _twin(necessity: CheckResult | None, gauge: CheckResult | None, settings: Ca
     equal = lookup(gauge, "agreement", twin="uniform")
     if equal is None or equal.value != 1.0:
         return None
-    found = Found(
+    found = proved(
         "no",
-        f"{CERTIFIED}: a twin of this model has uniform weights and makes the same decision on every one of "
+        f"a twin of this model has uniform weights and makes the same decision on every one of "
         f"{equal.n:,} texts (and, by proof, on all others)",
         "Another model, with uniform weights, makes the same decisions: what the weights do here, the words' own "
         f"values can do instead.{_uses_its_own(necessity, settings)}",
+        route="gauge twin",
     )
     return _Judged(found, (equal,), TWIN)
 
@@ -160,10 +153,11 @@ def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged |
         return None
     found = Found(
         "no",
-        f"N = {interval(lost)} of this very model under uniform weights{_at_all(sites)} lies below "
+        f"N = {in_brief(lost)} of this very model under uniform weights{_at_all(sites)} lies below "
         f"{settings.needed:g}, and the best model that has such weights loses no more",
         f"With uniform weights in place of its own{_at_all(sites)} this model loses {_lost(lost)} of its accuracy "
         "above always saying the commonest label: it does not need its heatmaps to do well.",
+        route="swap",
     )
     return _Judged(found, (lost,), EVERYWHERE if sites > 1 else THIS_MODEL)
 
@@ -181,7 +175,9 @@ def _fitted(necessity: CheckResult | None, settings: CardSettings) -> _Judged | 
             return _Judged(_moot(headroom, settings), present(headroom, lost), holds)
         if lost is not None:
             without = WITHOUT.get(str(lost.by.get("free")), "without attention")
-            return _Judged(_by_interval(lost, without, "seeds" if refitted else "texts", settings), (lost,), holds)
+            found = _by_interval(lost, without, "seeds" if refitted else "texts", settings)
+            route = ("retraining" if refitted else against) if found.state in ("yes", "no") else ""
+            return _Judged(found._replace(route=route), (lost,), holds)
     return None
 
 
@@ -196,9 +192,8 @@ def _by_interval(lost: Measurement, without: str, counted: str, settings: CardSe
             "reason to trust its heatmaps."
         )
         return Found("no", "", sentence)
-    return Found(
-        "unclear",
-        f"{MORE_DATA}: N = {interval(lost)} lies across {settings.needed:g} with n = {lost.n} {counted}",
+    return needs_more_data(
+        f"N = {in_brief(lost)} lies across {settings.needed:g} with n = {lost.n} {counted}",
         f"{best} {_lost(lost)} {above}; whether that is more than {settings.needed:.0%} is not settled.",
     )
 
@@ -213,13 +208,13 @@ def _nothing_fitted(necessity: CheckResult | None, gauge: CheckResult | None, se
             f"A twin of this model has uniform weights and makes {equal.value:.0%} of its decisions; whether those are "
             "better than always saying the commonest label was not asked."
         )
-        return _Judged(Found("not run", UNKNOWN_WORTH, sentence), (equal,), TWIN)
+        return _Judged(nothing_known(UNKNOWN_WORTH, sentence), (equal,), TWIN)
     sentence = (
         f"{_used(necessity)}Whether a model trained without attention would do as well is known only by training some."
     )
-    failed = len(necessity.settings.get("not_run", {})) if necessity is not None else 0
+    failed = len(necessity.not_run) if necessity is not None else 0
     again = f"{REFIT} ({failed} of its fits could not be made)" if failed else REFIT
-    return _Judged(Found("not run", again, sentence), (), RETRAINED)
+    return _Judged(nothing_known(again, sentence, needs_refit=True), (), RETRAINED)
 
 
 def _used(necessity: CheckResult | None) -> str:
@@ -240,9 +235,8 @@ def _is_moot(headroom: Measurement, settings: CardSettings) -> bool:
 
 
 def _moot(headroom: Measurement, settings: CardSettings) -> Found:
-    return Found(
-        "unclear",
-        f"{MOOT}: the model's accuracy less that of always saying the commonest label is {interval(headroom)}, and not "
+    return cannot_be_asked(
+        f"the model's accuracy less that of always saying the commonest label is {in_brief(headroom)}, and not "
         f"surely {settings.above_prior:g} or more",
         "There is next to nothing that attention, or anything else, could be needed for.",
     )
@@ -251,3 +245,23 @@ def _moot(headroom: Measurement, settings: CardSettings) -> Found:
 def _lost(share: Measurement) -> str:
     """A share in words; a model without attention that does better loses nothing."""
     return "nothing" if share.value <= 0 else f"{share.value:.0%}"
+
+
+RULE = LineRule(
+    NAME,
+    "necessary",
+    "Would the model be worse without learned attention?",
+    "what other families or budgets would need; nor, by itself, whether this model uses its weights: see how far "
+    "uniform ones change its answers",
+    ("necessity",),
+    lambda results, settings: judge_necessary(results.get("necessity"), results.get("gauge"), settings),
+    {
+        "yes": "The task needs learned attention here: the weights carry part of the solution.",
+        "no": "Attention could be left out at next to no cost, so the weights need not carry the reasons: do not argue "
+        "from the mere presence of attention.",
+        # Another model has uniform weights: that says nothing about this one's.
+        ("no", "gauge twin"): "Another model, with uniform weights, makes the same decisions, so these decisions do "
+        "not need attention. This very model may use its weights all the same: do not argue from the mere presence of "
+        "attention.",
+    },
+)

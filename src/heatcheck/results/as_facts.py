@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from heatcheck.checks.result import CheckResult, Measurement
 from heatcheck.engine import Facts
+from heatcheck.results.check_result import CheckResult
+from heatcheck.results.measurement import Measurement
 
 NUMBER, TUPLE = "$number", "$tuple"  # keys that mark what JSON has no word for
 
@@ -23,6 +24,11 @@ def kept_facts(results: Mapping[str, CheckResult]) -> dict[str, Any]:
             "excluded": dict(result.excluded),
             "settings": tagged(result.settings),
             "seed": result.seed,
+            "not_run": dict(result.not_run),
+            "facts": tagged(result.facts),
+            "question": result.question,
+            "paper": result.paper,
+            "baseline": result.baseline,
         }
         for name, result in results.items()
     }
@@ -54,6 +60,11 @@ def results_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> dict[str, Ch
             excluded=of["excluded"],
             settings=untagged(of["settings"]),
             seed=of["seed"],
+            not_run=of["not_run"],
+            facts=untagged(of["facts"]),
+            question=of["question"],
+            paper=of["paper"],
+            baseline=of["baseline"],
         )
     return found
 

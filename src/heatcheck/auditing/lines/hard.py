@@ -1,22 +1,20 @@
 """*hard to manipulate*: in this very model, its states fixed, must the weights be about as they are?"""
 
-from heatcheck.auditing.line import (
-    HARD,
-    MOOT,
-    MORE_DATA,
+from heatcheck.auditing.lines.rule import (
     CardSettings,
     Found,
-    Line,
-    interval,
+    LineRule,
+    cannot_be_asked,
     lookup,
+    needs_more_data,
+    nothing_known,
     present,
     too_few_texts,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
-QUESTION = "Must the weights be about as they are for the answer to stand?"
-
-
+NAME = "hard to manipulate"
 BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
 
 
@@ -33,27 +31,19 @@ def judge_hard(permutation: CheckResult | None, counterfactual: CheckResult | No
     else:
         found = _decide(q, evenness, attained, upper, permutation.settings["epsilon"], settings)
     beside = [lookup(counterfactual, name) for name in ("U_null", "U_upper", "floor", "most")]
-    return Line(
-        HARD,
-        QUESTION,
-        found.state,
-        found.reason,
-        present(q, attained, *beside, evenness),
-        "the states: only the weights change, in this very model",
-        found.sentence,
-        "whether the attended words matter; nor whether another model with other weights would answer alike",
-    )
+    evidence = present(q, attained, *beside, evenness)
+    return RULE.line(found, evidence, "the states: only the weights change, in this very model")
 
 
 def _without_shuffles(attained: Measurement | None) -> Found:
     """A worst case decides nothing alone: whether the weights have a shape that could be moved is not known."""
     if attained is None:
-        return Found("not run", BOTH, "Nothing is said about this.")
+        return nothing_known(BOTH)
     sentence = (
         f"Weights that differ by {attained.value:.0%} of what is possible keep the answer; how many shuffles do was "
         "not asked."
     )
-    return Found("not run", BOTH, sentence)
+    return nothing_known(BOTH, sentence)
 
 
 def _decide(
@@ -67,9 +57,8 @@ def _decide(
     if q.n < settings.texts:
         return too_few_texts(q.n, settings)
     if evenness.value > settings.flat and q.low > settings.shuffled:
-        return Found(
-            "unclear",
-            f"{MOOT}: the weights are nearly uniform (evenness {evenness.value:.2f}), so shuffles hardly change any",
+        return cannot_be_asked(
+            f"the weights are nearly uniform (evenness {evenness.value:.2f}), so shuffles hardly change any",
             "Every word has about the same weight, so there is no heatmap that could be another one.",
         )
     if upper is not None and upper.high < settings.different:
@@ -77,34 +66,52 @@ def _decide(
             f"Even the most different weights that keep the answer differ by only {upper.value:.0%} of what any "
             "weights could: for this model a very different heatmap would mean a different answer."
         )
-        return Found("yes", "", sentence)
+        return Found("yes", "", sentence, route="worst case")
     if q.low > settings.shuffled:
         sentence = (
             f"{q.value:.0%} of all shuffles of the weights move no probability by more than {near:g}: with the same "
             "states another heatmap would do as well, so this one is not the reason for the answer."
         )
-        return Found("no", "", sentence)
+        return Found("no", "", sentence, route="shuffles")
     if attained is None:
         sentence = (
             f"{q.value:.0%} of all shuffles of the weights move no probability by more than {near:g}; whether weights "
             "that somebody searches for do was not asked."
         )
-        return Found("not run", BOTH, sentence)
+        return nothing_known(BOTH, sentence)
     sentence = (
         f"Whoever searches finds weights that differ by {attained.value:.0%} of what is possible and move no "
         f"probability by more than {near:g}; a random shuffle does so in {q.value:.0%} of the cases."
     )
-    return Found("unclear", _why_unclear(q, upper or attained, settings, bounded=upper is not None), sentence)
+    return _undecided(q, upper or attained, settings, sentence, bounded=upper is not None)
 
 
-def _why_unclear(q: Measurement, worst: Measurement, settings: CardSettings, *, bounded: bool) -> str:
+def _undecided(q: Measurement, worst: Measurement, settings: CardSettings, sentence: str, *, bounded: bool) -> Found:
     across = [
-        f"{name} = {interval(m)} lies across {limit:g}"
+        f"{name} = {in_brief(m)} lies across {limit:g}"
         for name, m, limit in (("q", q, settings.shuffled), ("U", worst, settings.different))
         if m.low <= limit <= m.high
     ]
     if across:
-        return f"{MORE_DATA}: {' and '.join(across)} with n = {q.n}"
+        return needs_more_data(f"{' and '.join(across)} with n = {q.n}", sentence)
     if not bounded and worst.high < settings.different:
-        return "more search would decide: nothing more different was found, which proves nothing"
-    return "in between: a stand-in exists if one searches, a random one changes the answer"
+        why = "more search would decide: nothing more different was found, which proves nothing"
+        return Found("unclear", why, sentence, undecided="more search")
+    why = "in between: a stand-in exists if one searches, a random one changes the answer"
+    return Found("unclear", why, sentence, undecided="in between")
+
+
+RULE = LineRule(
+    NAME,
+    "hard",
+    "Must the weights be about as they are for the answer to stand?",
+    "whether the attended words matter; nor whether another model with other weights would answer alike",
+    ("permutation", "counterfactual"),
+    lambda results, settings: judge_hard(results.get("permutation"), results.get("counterfactual"), settings),
+    {
+        "yes": "Inside this model a very different heatmap would have changed the answer: the one shown is not one of "
+        "many that would do.",
+        "no": "Most shuffles of the weights leave the answer as it was: do not read the one that is shown as the "
+        "reason.",
+    },
+)

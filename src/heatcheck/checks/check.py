@@ -1,9 +1,9 @@
-"""What a check is and what it returns. A result can be redrawn without rerunning; it draws and saves nothing itself."""
+"""What a check is, and the mean over examples that most of them measure."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,43 +13,9 @@ from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe, Subject
+from heatcheck.results import CheckResult, Holds, Measurement
 
 MOST = 1_000_000  # draws, orders, …: more would never end
-Holds: TypeAlias = Literal["states", "re-encoded", "retrained"]
-
-
-class Measurement(NamedTuple):
-    """One number with what makes it readable. A matrix, a curve or a frontier is many rows with `by`."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    n: int
-    baseline: str  # the measurement it is read against, or "none: why"
-    by: Facts  # {"pair": ["attention", "gradient"], "class": "positive"}
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """A check's findings: tidy measurements, and the value of every example behind them."""
-
-    check: str
-    subject: str
-    holds: Holds
-    measurements: tuple[Measurement, ...]
-    examples: tuple[str, ...]
-    per_example: Mapping[str, Float[np.ndarray, " example"]]
-    excluded: Mapping[str, str]  # id -> reason: count in = len(examples) + len(excluded)
-    settings: Facts
-    seed: int
-
-    def find(self, name: str, **by: object) -> Measurement:
-        """The one measurement of this name whose `by` holds these values."""
-        found = [m for m in self.measurements if m.name == name and all(m.by.get(k) == v for k, v in by.items())]
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} measurements {name!r} with {by} in {self.check}")
-        return found[0]
 
 
 def explainers_of(settings: Any) -> list[str]:
@@ -78,6 +44,11 @@ class Check(NamedTuple):
     explains: Callable[[Any], Sequence[str]] = explainers_of  # by its settings: whose scores are in its cost
     beside: Callable[[Case, Any], float] = lambda _case, _settings: 0.0  # seconds that are no passes, for --plan
     refits: bool = False  # True: without other fits it has nothing to say
+
+    def ask(self, case: Case, settings: Any) -> CheckResult:
+        """What it measures, with what a reader must know of the check itself."""
+        found = self.measure(case, settings)
+        return replace(found, question=self.question, paper=self.paper, baseline=self.baseline)
 
 
 def at_least_one(settings: object, check: str, *names: str) -> None:

@@ -2,27 +2,25 @@
 
 from collections.abc import Sequence
 
-from heatcheck.auditing.line import (
-    MOOT,
-    MORE_DATA,
-    POINTS,
+from heatcheck.auditing.lines.rule import (
     CardSettings,
     Found,
-    Line,
+    LineRule,
+    cannot_be_asked,
     lies_across,
-    not_run,
+    needs_more_data,
     too_few_texts,
     would_decide,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Line, Measurement
 
-QUESTION = "Do the words it attends to matter to the answer?"
+NAME = "points at what matters"
 
 
 def judge_points(erasure: CheckResult | None, settings: CardSettings) -> Line:
     """K above ½ under every way of removing words."""
     if erasure is None:
-        return not_run(POINTS, QUESTION, "re-encoded", "heatcheck audit MODEL --checks erasure")
+        return RULE.not_run("re-encoded", "heatcheck audit MODEL --checks erasure")
     operators = erasure.settings["operators"]
     shares = [erasure.find("K", operator=operator) for operator in operators]
     rooms = [erasure.find("room", operator=operator) for operator in operators]
@@ -32,15 +30,8 @@ def judge_points(erasure: CheckResult | None, settings: CardSettings) -> Line:
     ]
     signed = [m for m in erasure.measurements if m.name == "K_signed"]  # what the heatmap's lack of a sign costs
     found = _decide(shares, rooms, settings)
-    return Line(
-        POINTS,
-        QUESTION,
-        found.state,
-        found.reason,
-        (*shares, *effects, *rooms, *signed),
-        "the model; each text is encoded again without the words",
-        found.sentence,
-        "whether the model uses its weights: a bystander that points at the right word passes too",
+    return RULE.line(
+        found, (*shares, *effects, *rooms, *signed), "the model; each text is encoded again without the words"
     )
 
 
@@ -48,9 +39,8 @@ def _decide(shares: Sequence[Measurement], rooms: Sequence[Measurement], setting
     if shares[0].n < settings.texts:
         return too_few_texts(shares[0].n, settings)
     if any(not room.low >= settings.room for room in rooms):
-        return Found(
-            "unclear",
-            f"{MOOT}: no rival beats removing words at random by enough to compare with",
+        return cannot_be_asked(
+            "no rival beats removing words at random by enough to compare with",
             "In these texts no single words matter much, so there is nothing for a heatmap to point at.",
         )
     beyond = "Beyond what removing random words does, removing the most attended ones has "
@@ -69,15 +59,32 @@ def _decide(shares: Sequence[Measurement], rooms: Sequence[Measurement], setting
         "These examples do not settle whether removing the attended words has at least "
         f"{settings.points:.0%} of the effect of the best rival's."
     )
-    return Found("unclear", _why_unclear(shares, settings.points), sentence)
+    return _undecided(shares, settings.points, sentence)
 
 
-def _why_unclear(shares: Sequence[Measurement], threshold: float) -> str:
+def _undecided(shares: Sequence[Measurement], threshold: float, sentence: str) -> Found:
     """Which intervals lie across the threshold; or that the ways of removing words disagree."""
     across = [m for m in shares if lies_across(m, threshold)]
     if not across:
-        return "deletion and masking disagree: the answer depends on how words are removed"
+        why = "deletion and masking disagree: the answer depends on how words are removed"
+        return Found("unclear", why, sentence, undecided="disagreement")
     named = " and ".join(f"K by {m.by['operator']}, [{m.low:.2f}, {m.high:.2f}]," for m in across)
     # The one that is nearest to the threshold needs the most texts.
     nearest = min(across, key=lambda m: abs(m.value - threshold))
-    return f"{MORE_DATA}: {named} lies across {threshold:g} with n = {shares[0].n}{would_decide(nearest, threshold)}"
+    why = f"{named} lies across {threshold:g} with n = {shares[0].n}{would_decide(nearest, threshold)}"
+    return needs_more_data(why, sentence)
+
+
+RULE = LineRule(
+    NAME,
+    "points",
+    "Do the words it attends to matter to the answer?",
+    "whether the model uses its weights: a bystander that points at the right word passes too",
+    ("erasure",),
+    lambda results, settings: judge_points(results.get("erasure"), settings),
+    {
+        "yes": "You may say that highlighted words are, on average, words the answer depends on.",
+        "no": "Do not present the highlighted words as the words the answer depends on: other explanations find words "
+        "that matter more.",
+    },
+)

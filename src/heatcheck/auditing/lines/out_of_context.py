@@ -1,21 +1,19 @@
 """*works out of context*: do the weights help somebody who knows only what each word says by itself?"""
 
-from heatcheck.auditing.line import (
-    MOOT,
-    MORE_DATA,
-    OUT_OF_CONTEXT,
+from heatcheck.auditing.lines.rule import (
     CardSettings,
     Found,
-    Line,
-    interval,
+    LineRule,
+    cannot_be_asked,
     lookup,
-    not_run,
+    needs_more_data,
     present,
     too_few_texts,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
-QUESTION = "Do the weights help without this model around them?"
+NAME = "works out of context"
 HOLDS = "weights, words and labels only: nothing is trained, and the model takes no part"
 FROZEN, REFITTED = "log_odds", "refitted"
 
@@ -27,7 +25,7 @@ def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> L
     it gains where the other does not is how such a leak is found.
     """
     if guide is None:
-        return not_run(OUT_OF_CONTEXT, QUESTION, HOLDS, "heatcheck audit MODEL --checks guide")
+        return RULE.not_run(HOLDS, "heatcheck audit MODEL --checks guide")
     gained = lookup(guide, "G", guide=FROZEN)
     room, carries = guide.find("headroom", guide=FROZEN), guide.find("carries")
     lasts = lookup(guide, "lasts", guide=FROZEN) or room
@@ -41,13 +39,10 @@ def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> L
         found = found._replace(sentence=found.sentence + leak)
     weights = ("own", "uniform", "base", "learned", "adversary")
     accuracies = [lookup(guide, "accuracy", guide=kind, weights=w) for kind in (FROZEN, REFITTED) for w in weights]
-    return Line(
-        OUT_OF_CONTEXT,
-        QUESTION,
-        found.state,
-        found.reason,
+    return RULE.line(
+        found,
         present(
-            *((room, carries, gained) if found.state == "unclear" and found.reason.startswith(MOOT) else (gained,)),
+            *((room, carries, gained) if found.undecided == "cannot be asked" else (gained,)),
             *accuracies,
             *(lookup(guide, name, guide=FROZEN) for name in ("weighted", "unweighted")),
             lookup(guide, "base_accuracy"),
@@ -58,8 +53,6 @@ def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> L
             refitted,
         ),
         HOLDS,
-        found.sentence,
-        "whether the model uses its weights",
     )
 
 
@@ -69,25 +62,22 @@ def _decide(
     if room.n < settings.texts:
         return too_few_texts(room.n, settings)
     if not carries.low >= settings.guide_room:
-        return Found(
-            "unclear",
-            f"{MOOT}: by themselves the words say too little about the label, {interval(carries)} more than its "
+        return cannot_be_asked(
+            f"by themselves the words say too little about the label, {in_brief(carries)} more than its "
             f"commonest one, and not surely {settings.guide_room:g}",
             "No word here speaks for a label by itself, so whoever has only words, weights and labels cannot tell "
             "weights that mean something from weights that encode the label.",
         )
     if gained is None or not room.low >= settings.guide_room:
-        return Found(
-            "unclear",
-            f"{MOOT}: words that are all weighted alike already do as well as the model, which has {interval(room)} "
+        return cannot_be_asked(
+            f"words that are all weighted alike already do as well as the model, which has {in_brief(room)} "
             f"more, and not surely {settings.guide_room:g}",
             "Without any weights the words alone do as well as the model, so there is nothing for weights to add.",
         )
     if not lasts.low >= settings.guide_room:
-        return Found(
-            "unclear",
-            f"{MORE_DATA}: unweighted words still gain from every text they are counted in; with more training texts "
-            f"the model would have {interval(lasts)} more than they, not surely {settings.guide_room:g}",
+        return needs_more_data(
+            f"unweighted words still gain from every text they are counted in; with more training texts "
+            f"the model would have {in_brief(lasts)} more than they, not surely {settings.guide_room:g}",
             "The words were counted in too few training texts to tell weights that pick out telling words from weights "
             "that only leave out badly counted ones.",
         )
@@ -106,9 +96,8 @@ def _decide(
             f"Given what each word says by itself, the weights close {_share(gained)} {gap}: outside this model "
             "do not use them as a list of telling words.",
         )
-    return Found(
-        "unclear",
-        f"{MORE_DATA}: G = {interval(gained)} lies across {settings.gain:g} with n = {gained.n}",
+    return needs_more_data(
+        f"G = {in_brief(gained)} lies across {settings.gain:g} with n = {gained.n}",
         f"The weights close {_share(gained)} {gap}; whether that is at least {settings.gain:.0%} is not settled.",
     )
 
@@ -119,3 +108,17 @@ def _gains(refitted: Measurement, settings: CardSettings) -> bool:
 
 def _share(gained: Measurement) -> str:
     return "nothing" if gained.value <= 0 else f"{gained.value:.0%}"
+
+
+RULE = LineRule(
+    NAME,
+    "context",
+    "Do the weights help without this model around them?",
+    "whether the model uses its weights",
+    ("guide",),
+    lambda results, settings: judge_out_of_context(results.get("guide"), settings),
+    {
+        "yes": "The weights pick out telling words even outside this model: they say something about the text itself.",
+        "no": "The weights do not help outside this model: do not reuse them as a list of important words.",
+    },
+)

@@ -1,23 +1,12 @@
-"""One line of the card, the thresholds of all of them, and the reasons that several share."""
+"""What a line of the card is, the thresholds of all of them, and the reasons that several share."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Group, Line, Measurement, State, Undecided
 
-State: TypeAlias = Literal["yes", "no", "unclear", "not run", "not found"]
-
-NECESSARY = "necessary"
-POINTS = "points at what matters"
-HARD = "hard to manipulate"
-OUT_OF_CONTEXT = "works out of context"
-ACROSS = "across models"
-PLAUSIBLE = "plausible to people"
-
-MOOT = "moot here"
-MORE_DATA = "more data would decide"
-CERTIFIED = "certified"
 MANY_TIMES = 100  # the texts there are: more is not worth a number
 REFIT = "heatcheck audit MODEL --refit"
 
@@ -43,31 +32,82 @@ class CardSettings:
     guide_room: float = 0.02  # headroom, and what words say by themselves, must be so much, or the question is moot
 
 
-class Line(NamedTuple):
-    """One line of the card."""
-
-    name: str
-    question: str  # in plain words
-    state: State
-    # Why unclear: "more data would decide: …" or "moot here: …"; the proof, if "certified: …"; what would run it.
-    reason: str
-    evidence: tuple[Measurement, ...]  # the statistic first, then what it is read against
-    holds: str  # what was held fixed
-    sentence: str  # what it means for the heatmaps, in plain words
-    cannot_see: str  # what this line is blind to
-
-    @property
-    def moot(self) -> bool:
-        """Unclear because there is nothing to ask here, however much data there is."""
-        return self.state == "unclear" and self.reason.startswith(MOOT)
-
-
 class Found(NamedTuple):
     """What a rule says: the part of a line that depends on the numbers."""
 
     state: State
     reason: str
     sentence: str
+    undecided: Undecided = ""
+    route: str = ""
+    certified: bool = False
+    needs_refit: bool = False  # not run, and only models trained again would tell
+
+
+class LineRule(NamedTuple):
+    """A line of the card: what it asks, of which checks, and how it judges what they found."""
+
+    name: str
+    short: str  # as --fail-if names it
+    question: str
+    cannot_see: str
+    checks: tuple[str, ...]  # without which it is not run
+    judge: Callable[[Mapping[str, CheckResult], CardSettings], Line]
+    advice: Mapping[str | tuple[str, str], str]  # by state, or by state and route
+    group: Group = "card"
+    states: tuple[State, ...] = ("yes", "no", "unclear", "not run")
+    refusal: str = "{check} could not be run: {reason}"  # how a check that could not be run is told
+    heading: str = ""  # of a line that stands apart: what it is about
+    preface: str = ""  # what to know before reading it
+
+    def line(self, found: Found, evidence: tuple[Measurement, ...], holds: str) -> Line:
+        """What was found, as a line."""
+        return Line(
+            self.name,
+            self.question,
+            found.state,
+            found.reason,
+            evidence,
+            holds,
+            found.sentence,
+            self.cannot_see if evidence or found.state != "not run" else "",
+            short=self.short,
+            group=self.group,
+            undecided=found.undecided,
+            route=found.route,
+            certified=found.certified,
+            needs_refit=found.needs_refit,
+            advice=self.advice.get((found.state, found.route), self.advice.get(found.state, "")),
+            check=self.checks[0],
+            heading=self.heading,
+            preface=self.preface,
+        )
+
+    def not_run(self, holds: str, what_would: str) -> Line:
+        """That nothing is known, and what would change that."""
+        return self.line(nothing_known(what_would), (), holds)._replace(cannot_see="")
+
+
+def nothing_known(
+    what_would: str, sentence: str = "Nothing is said about this.", *, needs_refit: bool = False
+) -> Found:
+    """That a check was not run, and the command that runs it."""
+    return Found("not run", what_would, sentence, undecided="not run", needs_refit=needs_refit)
+
+
+def cannot_be_asked(why: str, sentence: str) -> Found:
+    """That there is nothing to ask here, however much data there is."""
+    return Found("unclear", f"moot here: {why}", sentence, undecided="cannot be asked")
+
+
+def needs_more_data(why: str, sentence: str) -> Found:
+    """That these examples, or these seeds, do not decide."""
+    return Found("unclear", f"more data would decide: {why}", sentence, undecided="more data")
+
+
+def proved(state: State, proof: str, sentence: str, *, route: str) -> Found:
+    """That a proof decides, and no interval."""
+    return Found(state, f"certified: {proof}", sentence, route=route, certified=True)
 
 
 def lookup(result: CheckResult | None, name: str, **by: object) -> Measurement | None:
@@ -87,16 +127,15 @@ def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
     few = f"{n} text{'' if n == 1 else 's'}: too few to say anything"
     needed = f"at least {settings.texts} texts are needed (--examples {settings.texts}, if the data has so many)"
-    return Found("unclear", f"{MORE_DATA}: {needed}", f"Only {few}.")
+    return needs_more_data(needed, f"Only {few}.")
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
     """Nothing refitted may be decided by so few."""
-    lost = len(check.settings.get("not_run", {}))
+    lost = len(check.not_run)
     failed = f" ({lost} fit{'' if lost == 1 else 's'} could not be made)" if lost else ""
-    return Found(
-        "unclear",
-        f"{MORE_DATA}: at least {settings.seeds} seeds are needed (--set {check.check}.seeds){failed}",
+    return needs_more_data(
+        f"at least {settings.seeds} seeds are needed (--set {check.check}.seeds){failed}",
         f"Only {n} seed{'' if n == 1 else 's'}: too few to tell chance from a difference.",
     )
 
@@ -123,22 +162,3 @@ def would_decide(m: Measurement, limit: float) -> str:
     return (
         f"; if the value stays, about {math.floor(m.n * times / digits + 1) * digits:,} texts would decide (--examples)"
     )
-
-
-def interval(m: Measurement) -> str:
-    """The value with the ends of its interval.
-
-    >>> interval(Measurement("K", -0.001, -0.11, 0.104, 10, "random", {}))
-    '0.00 [-0.11, 0.10]'
-    >>> interval(Measurement("N", 0.21, -math.inf, math.inf, 10, "random", {}))
-    '0.21 (no interval)'
-    """
-    if not (math.isfinite(m.low) and math.isfinite(m.high)):
-        return f"{m.value:.2f} (no interval)"
-    value, low, high = (f"{round(number, 2) + 0.0:.2f}" for number in (m.value, m.low, m.high))  # no minus before 0
-    return f"{value} [{low}, {high}]"
-
-
-def not_run(name: str, question: str, holds: str, what_would: str) -> Line:
-    """A line of which nothing is known, and what would change that."""
-    return Line(name, question, "not run", what_would, (), holds, "Nothing is said about this.", "")

@@ -4,38 +4,33 @@ Apart from the four lines and from the one across models: those are about the mo
 heatmap pleases people says nothing about why the model decided, and every sentence here says so.
 """
 
-from heatcheck.auditing.line import (
-    MOOT,
-    MORE_DATA,
-    PLAUSIBLE,
+from heatcheck.auditing.lines.rule import (
     CardSettings,
     Found,
-    Line,
-    interval,
+    LineRule,
+    cannot_be_asked,
     lookup,
-    not_run,
+    needs_more_data,
     present,
     too_few_texts,
     would_decide,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
-QUESTION = "Does the heatmap mark the words that people marked?"
+NAME = "plausible to people"
 HOLDS = "weights, words and people's marks only: the model's answer is not looked at"
 EXPLAINER = "attention"
 NOT_WHY = "This is about how heatmaps look to people and says nothing about why the model decided."
 
 
-def judge_plausible(plausibility: CheckResult | None, settings: CardSettings, refused: str | None = None) -> Line:
-    """P, the share of the way from chance to full agreement: above a twentieth is yes, below is no.
-
-    `refused`: why the check could not be run, such as that nobody marked anything.
-    """
+def judge_plausible(plausibility: CheckResult | None, settings: CardSettings) -> Line:
+    """P, the share of the way from chance to full agreement: above a twentieth is yes, below is no."""
     share, room = (lookup(plausibility, name, explainer=EXPLAINER) for name in ("P", "room"))
     if plausibility is None or share is None or room is None:
-        return not_run(PLAUSIBLE, QUESTION, HOLDS, refused or "heatcheck audit MODEL --checks plausibility")
+        return RULE.not_run(HOLDS, "heatcheck audit MODEL --checks plausibility")
     found = _decide(share, room, settings)
-    first = (room, share) if found.reason.startswith(MOOT) else (share,)
+    first = (room, share) if found.undecided == "cannot be asked" else (share,)
     hard = {"rationale": "top k", "average": "macro"}
     of_each = [
         lookup(plausibility, name, **who, **how)
@@ -49,25 +44,16 @@ def judge_plausible(plausibility: CheckResult | None, settings: CardSettings, re
     gains = [
         lookup(plausibility, "auprc_gain", explainer=EXPLAINER, against=chance) for chance in ("random", "random spans")
     ]
-    return Line(
-        PLAUSIBLE,
-        QUESTION,
-        found.state,
-        found.reason,
-        present(*first, *of_each[:3], *gains, *of_each[3:], lookup(plausibility, "marked"), room),
-        HOLDS,
-        f"{found.sentence} {NOT_WHY}",
-        "why the model decided: a heatmap that pleases may be unfaithful, and a faithful one may displease",
-    )
+    evidence = present(*first, *of_each[:3], *gains, *of_each[3:], lookup(plausibility, "marked"), room)
+    return RULE.line(found._replace(sentence=f"{found.sentence} {NOT_WHY}"), evidence, HOLDS)
 
 
 def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Found:
     if share.n < settings.texts:
         return too_few_texts(share.n, settings)
     if not room.low >= settings.plausible_room:
-        return Found(
-            "unclear",
-            f"{MOOT}: people marked so much that chance agrees with them but for {interval(room)}, and not surely "
+        return cannot_be_asked(
+            f"people marked so much that chance agrees with them but for {in_brief(room)}, and not surely "
             f"{settings.plausible_room:g}",
             "People marked nearly every word, so any heatmap agrees with them.",
         )
@@ -81,9 +67,24 @@ def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Fo
         return Found(
             "no", "", f"These heatmaps go {gone} {way}: they mark hardly more of people's words than chance does."
         )
-    return Found(
-        "unclear",
-        f"{MORE_DATA}: P = {interval(share)} lies across {settings.plausible:g} with n = {share.n}"
+    return needs_more_data(
+        f"P = {in_brief(share)} lies across {settings.plausible:g} with n = {share.n}"
         f"{would_decide(share, settings.plausible)}",
         f"Whether these heatmaps go at least {settings.plausible:.0%} {way} is not settled.",
     )
+
+
+RULE = LineRule(
+    NAME,
+    "plausible",
+    "Does the heatmap mark the words that people marked?",
+    "why the model decided: a heatmap that pleases may be unfaithful, and a faithful one may displease",
+    ("plausibility",),
+    lambda results, settings: judge_plausible(results.get("plausibility"), settings),
+    {},
+    group="apart",
+    heading="about people, whatever the model does",
+    preface="A heatmap that people find plausible is no better an account of the model, and one that they do not is no "
+    "worse.",
+    refusal="{reason}",
+)

@@ -4,21 +4,21 @@ Reported apart from the four lines: it is about the family, not about this model
 nothing, so there is no yes.
 """
 
-from heatcheck.auditing.line import (
-    ACROSS,
+from heatcheck.auditing.lines.rule import (
     REFIT,
     CardSettings,
     Found,
-    Line,
-    interval,
+    LineRule,
     lookup,
+    nothing_known,
     present,
     too_few_seeds,
     too_few_texts,
 )
-from heatcheck.checks import CheckResult, Measurement
+from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results.written import in_brief
 
-QUESTION = "Is there another model with about the same answers and another heatmap?"
+NAME = "across models"
 HOLDS = "the answers, as closely as another honest seed keeps them: the whole model may change"
 
 
@@ -28,16 +28,7 @@ def judge_across(adversarial: CheckResult | None, gauge: CheckResult | None, set
     found = _not_run(gauge) if adversarial is None else _decide(adversarial, excess, settings)
     reversed_twin = [lookup(gauge, name, twin="reversed") for name in ("jsd", "agreement", "tvd")]
     numbers = [lookup(adversarial, name) for name in ("J_star", "J_seed", "cost", "reach")]
-    return Line(
-        ACROSS,
-        QUESTION,
-        found.state,
-        found.reason,
-        present(excess, *numbers, *reversed_twin),
-        HOLDS,
-        found.sentence,
-        "models that were not searched for: that none was found proves nothing",
-    )
+    return RULE.line(found, present(excess, *numbers, *reversed_twin), HOLDS)
 
 
 def _decide(adversarial: CheckResult, excess: Measurement | None, settings: CardSettings) -> Found:
@@ -61,7 +52,7 @@ def _decide(adversarial: CheckResult, excess: Measurement | None, settings: Card
             "only story."
         )
         return Found("no", "", sentence)
-    reason = f"J* − J of seeds = {interval(excess)}: not surely above {settings.excess:g} nats"
+    reason = f"J* − J of seeds = {in_brief(excess)}: not surely above {settings.excess:g} nats"
     sentence = (
         f"The most different heatmaps found in a model that answers like this one are {star.value:.2f} nats away; "
         f"{_of_seeds(adversarial)}. A longer search might find more."
@@ -97,4 +88,23 @@ def _not_run(gauge: CheckResult | None) -> Found:
             f"A twin in closed form makes {equal.value:.0%} of the same decisions with heatmaps {jsd.value:.2f} nats "
             "away; how far those of honest seeds are is known only by fitting some."
         )
-    return Found("not run", REFIT, sentence)
+    return nothing_known(REFIT, sentence, needs_refit=True)
+
+
+RULE = LineRule(
+    NAME,
+    "across",
+    "Is there another model with about the same answers and another heatmap?",
+    "models that were not searched for: that none was found proves nothing",
+    ("adversarial_model",),
+    lambda results, settings: judge_across(results.get("adversarial_model"), results.get("gauge"), settings),
+    {
+        "no": "Another model gives the same answers with a very different heatmap: do not present this one as the only "
+        "account of these answers."
+    },
+    group="apart",
+    heading="about other models",
+    preface="This is about all models of the kind, not about this one. A search that finds nothing proves nothing, so "
+    "the answer is never yes.",
+    states=("no", "not found", "unclear", "not run"),
+)

@@ -1,0 +1,66 @@
+"""The card: every line, whatever was run.
+
+A ratio is judged by its interval: above the threshold is yes, below is no, across it is unclear because more data
+would decide. Where there is nothing to point at, the question is moot, and that is unclear too, for another reason.
+Whether another model would answer alike with another heatmap stands apart, and so does whether people would mark the
+same words: that is no part of being an explanation.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from heatcheck.auditing.lines import across, hard, necessary, out_of_context, plausible, points
+from heatcheck.auditing.lines.rule import CardSettings, LineRule
+from heatcheck.results import Card, CheckResult, Line
+
+# In the order of the card; those that stand apart come last.
+LINES = {
+    rule.name: rule
+    for rule in (
+        necessary.RULE,
+        points.RULE,
+        hard.RULE,
+        out_of_context.RULE,
+        across.RULE,
+        plausible.RULE,
+    )
+}
+
+
+def make_card(
+    results: Mapping[str, CheckResult],
+    logit_scale: float,
+    settings: CardSettings,
+    refused: Mapping[str, str] = MappingProxyType({}),
+    *,
+    cannot_refit: str | None = None,
+) -> Card:
+    """All lines, whatever was run.
+
+    Args:
+        refused: checks that could not be run on this subject, and why.
+        cannot_refit: why the subject cannot be fitted again, where it cannot.
+    """
+    lines = (_why_not_run(rule, rule.judge(results, settings), refused, cannot_refit) for rule in LINES.values())
+    return Card(tuple(lines), logit_scale)
+
+
+def lines_decided_by(check: str) -> list[str]:
+    """The short names of the lines that a check decides.
+
+    >>> lines_decided_by("counterfactual"), lines_decided_by("gauge")
+    (['hard'], [])
+    """
+    return [rule.short for rule in LINES.values() if check in rule.checks]
+
+
+def _why_not_run(rule: LineRule, line: Line, refused: Mapping[str, str], cannot_refit: str | None) -> Line:
+    """A command that would be refused is no advice: then the refusal itself is the reason."""
+    if line.state != "not run":
+        return line
+    reasons = [rule.refusal.format(check=check, reason=refused[check]) for check in rule.checks if check in refused]
+    if reasons:
+        return line._replace(reason="; ".join(reasons), undecided="cannot be run")
+    if cannot_refit is not None and line.needs_refit:
+        return line._replace(reason=cannot_refit, undecided="cannot be run")
+    return line

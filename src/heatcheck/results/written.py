@@ -1,0 +1,105 @@
+"""Numbers as people read them, for tables, captions and terminals alike."""
+
+import math
+
+import numpy as np
+
+from heatcheck.results.measurement import Measurement
+from heatcheck.results.quantity import find_quantity
+
+MINUS, NOTHING = "\N{MINUS SIGN}", "\N{EN DASH}"
+
+
+def decimals(value: float, spec: str = ".3f") -> str:
+    """As Python formats it, but with a true minus, none before 0, and a dash for what is no number.
+
+    >>> decimals(-0.00012, ".5f"), decimals(-0.000001, ".5f"), decimals(1200.0, ",.0f"), decimals(float("nan"))
+    ('−0.00012', '0.00000', '1,200', '–')
+    """
+    if not math.isfinite(value):
+        return NOTHING
+    text = format(value, spec)
+    return text.replace("-", MINUS) if float(text.replace(",", "")) else text.lstrip("-")
+
+
+def number(value: float) -> str:
+    """
+    >>> number(-0.0314), number(12.0), number(float("nan"))
+    ('−0.031', '12.0', '–')
+    """
+    return decimals(value, ".3f" if abs(value) < 10 else ",.1f")
+
+
+def fine(value: float) -> str:
+    """Three decimals; a small weight keeps two digits that are not 0.
+
+    >>> fine(0.0000234), fine(0.0035), fine(-0.25), fine(0.0)
+    ('0.000023', '0.0035', '−0.250', '0.000')
+    """
+    if not 0 < abs(value) < 0.01:
+        return number(value)
+    return np.format_float_positional(float(f"{value:.2g}"), trim="-").replace("-", MINUS)
+
+
+def of_quantity(name: str, value: float, check: str = "") -> str:
+    """A value of a quantity in the format it is registered with.
+
+    >>> of_quantity("K", 0.0035), of_quantity("mass", 0.0035, "deception"), of_quantity("rank", 3.0)
+    ('0.004', '0.0035', '3')
+    """
+    found = find_quantity(name, check)
+    form = "number" if found is None else found.format
+    return number(value) if form == "number" else fine(value) if form == "fine" else decimals(value, form)
+
+
+def interval(measurement: Measurement) -> str:
+    """
+    >>> interval(Measurement("K", 0.5, 0.4, 0.6, 10, "random", {}))
+    '[0.400, 0.600]'
+    """
+    if not (math.isfinite(measurement.low) and math.isfinite(measurement.high)):
+        return NOTHING
+    return f"[{number(measurement.low)}, {number(measurement.high)}]"
+
+
+def shown(measurement: Measurement | None) -> str:
+    """A table's cell: the value with its interval, a dash where nothing was measured.
+
+    >>> shown(Measurement("K", 0.5, 0.4, 0.6, 10, "random", {})), shown(None)
+    ('0.500 [0.400, 0.600]', '–')
+    """
+    return NOTHING if measurement is None else f"{number(measurement.value)} {interval(measurement)}"
+
+
+def alone(measurement: Measurement | None) -> str:
+    """The same without the interval.
+
+    >>> alone(Measurement("K", 0.5, 0.4, 0.6, 10, "random", {})), alone(None)
+    ('0.500', '–')
+    """
+    return NOTHING if measurement is None else number(measurement.value)
+
+
+def with_seen_ends(name: str, value: float, low: float, high: float, check: str = "") -> str:
+    """The value with its interval, unless that has no width that is seen: a share that is 1 by proof has none.
+
+    >>> with_seen_ends("mass", 0.002, 0.0012, 0.0029, "deception"), with_seen_ends("agreement", 1.0, 1.0, 1.0)
+    ('0.002 [0.0012, 0.0029]', '1.000')
+    """
+    parts = [of_quantity(name, part, check) for part in (value, low, high)]
+    return parts[0] if NOTHING in parts[1:] or len(set(parts)) == 1 else f"{parts[0]} [{parts[1]}, {parts[2]}]"
+
+
+def in_brief(measurement: Measurement) -> str:
+    """The value with the ends of its interval, for a sentence or a terminal.
+
+    >>> in_brief(Measurement("K", -0.001, -0.11, 0.104, 10, "random", {}))
+    '0.00 [-0.11, 0.10]'
+    >>> in_brief(Measurement("N", 0.21, -math.inf, math.inf, 10, "random", {}))
+    '0.21 (no interval)'
+    """
+    if not (math.isfinite(measurement.low) and math.isfinite(measurement.high)):
+        return f"{measurement.value:.2f} (no interval)"
+    parts = (measurement.value, measurement.low, measurement.high)
+    value, low, high = (f"{round(part, 2) + 0.0:.2f}" for part in parts)  # no minus before 0
+    return f"{value} [{low}, {high}]"
