@@ -25,8 +25,14 @@ def of_audit(audit: Any) -> dict[str, Any]:
         "logit_scale": audit.card.logit_scale,
         "card": {line.name: _line(line) for line in audit.card.every_line},
         "checks": {name: _check(found) for name, found in audit.results.items()},
-        "not_run": audit.not_run,
-        "about": {key: value for key, value in audit.about.items() if key not in VERSIONS},
+        "not_run": audit.missing,
+        "about": {
+            **{key: value for key, value in audit.about.items() if key not in VERSIONS},
+            "papers": {name: found.paper for name, found in audit.results.items()},
+            "questions": {name: found.question for name, found in audit.results.items()},
+            "units": audit.units,
+            **({"training rows": audit.training_rows} if audit.training_rows else {}),
+        },
         "examples": {looked.id: _looked(looked) for looked in audit.examples},
     }
 
@@ -77,9 +83,15 @@ def _check(found: Any) -> dict[str, Any]:
         "examples": digest(found.examples),
         "per_example": {name: summary(values) for name, values in found.per_example.items()},
         "excluded": found.excluded,
-        "told": found.settings,  # settings, findings that are no measurements, and what was not run
+        "told": {**found.settings, **found.facts, **_not_run(found)},
         "seed": found.seed,
     }
+
+
+def _not_run(found: Any) -> dict[str, Any]:
+    """Before results had a field for it, only checks that could lack something said so."""
+    could = {"agreement", "erasure", "flips", "guide", "perturbation", "plausibility", "eraser"}
+    return {"not_run": found.not_run} if found.not_run or found.check in could else {}
 
 
 def _measurements(found: Any) -> list[dict[str, Any]]:

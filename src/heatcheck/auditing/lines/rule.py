@@ -70,7 +70,7 @@ class LineRule(NamedTuple):
             evidence,
             holds,
             found.sentence,
-            self.cannot_see if evidence or found.state != "not run" else "",
+            self.cannot_see,
             short=self.short,
             group=self.group,
             undecided=found.undecided,
