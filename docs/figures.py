@@ -248,7 +248,7 @@ def log_odds_chart(found: hc.Audit) -> Any:
 
 def gauge_chart(found: hc.Audit) -> Any:
     """The witness: one text shaded by the model's weights and by its twin's."""
-    witness = found.results["gauge"].settings["witness"]
+    witness = found.results["gauge"].facts["witness"]
     rows = [
         {"place": at, "word": word, "who": who, "weight": weight}
         for who, weights in (("this model", witness["own"]), ("its twin", witness["twin"]))

@@ -1,9 +1,13 @@
 """A room imports only from rooms to its left, deferred imports included."""
 
 import ast
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import heatcheck
+from heatcheck.checks import CHECKS
+from heatcheck.studies import STUDIES
 
 ROOMS = [
     {"errors", "axes"},
@@ -61,3 +65,25 @@ def test_every_room_is_placed():
 def test_a_rightward_import_would_be_seen():
     assert imported_rooms("def f():\n    from heatcheck.cli import main") == {"cli"}
     assert imported_rooms("from heatcheck import cli") == {"cli"}
+
+
+def settings_given(source: str) -> list[str]:
+    """What each `CheckResult(...)` of a file is given as its settings."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    of_results = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "CheckResult"]
+    return [ast.unparse(word.value) for call in of_results for word in call.keywords if word.arg == "settings"]
+
+
+def test_settings_hold_what_was_asked_for_and_nothing_that_was_found():
+    given = {path.stem: settings_given(path.read_text()) for path in (SOURCE / "checks").glob("*.py")}
+    assert {name: found for name, found in given.items() if found} == {name: ["asdict(settings)"] for name in CHECKS}
+
+
+def test_no_setting_is_read_for_a_finding():
+    """Whoever draws or judges reads as settings only what somebody can set."""
+    can_be_set = {field.name for one in (*CHECKS.values(), *STUDIES.values()) for field in fields(one.settings)}
+    can_be_set |= {"batch_size", "evaluated_on"}  # snell2021 sets these itself
+    rooms = [path for room in ("auditing", "studies", "report", "cli") for path in (SOURCE / room).rglob("*.py")]
+    read = {key for path in rooms for key in re.findall(r"\.settings(?:\.get\(|\[)[\"'](\w+)", path.read_text())}
+    assert "operators" in read, "the pattern finds what is read"
+    assert read <= can_be_set

@@ -18,9 +18,9 @@ def row(name, bounds, n=200, **by):
     return Measurement(name, (low + high) / 2, low, high, n, "what it is read against", by)
 
 
-def result(check, *rows, examples=200, **settings):
+def result(check, *rows, examples=200, not_run=None, settings=None, **facts):
     ids = tuple(f"e{n}" for n in range(examples))
-    return CheckResult(check, "subject", "retrained", rows, ids, {}, {}, settings, 0)
+    return CheckResult(check, "subject", "retrained", rows, ids, {}, {}, settings or {}, 0, not_run or {}, facts)
 
 
 # necessary -------------------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ def necessity(
     seeds=5,
     closed=None,
     everywhere=None,
-    **settings,
+    **facts,
 ):
     rows = [
         row("accuracy", 0.85, texts, fit="swapped", weights="own"),
@@ -47,7 +47,7 @@ def necessity(
         row("N", swap, texts, against="swap"),
     ]
     if everywhere is not None:  # a model with several attention sites: (N, largest change) with all of them uniform
-        settings["sites"] = 6
+        facts["sites"] = 6
         rows += [
             row("accuracy", 0.7, texts, fit="swapped", weights="uniform everywhere"),
             row("change", (0.1, 0.2), texts, weights="uniform everywhere"),
@@ -63,7 +63,7 @@ def necessity(
             row("accuracy", 0.85, seeds, fit="retrained", weights="learned"),
         ]
     family = "lstm encoder (64 hidden), tanh attention, linear decoder; at most 15 epochs over 900 texts"
-    return result("necessity", *rows, examples=texts, family=family, **settings)
+    return result("necessity", *rows, examples=texts, family=family, **facts)
 
 
 def gauge(equal=1.0, texts=200):
@@ -180,7 +180,7 @@ BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
 
 
 def permutation(q=(0.6, 0.8), evenness=0.5, texts=200):
-    return result("permutation", row("q", q, texts), row("evenness", evenness, texts), epsilon=0.05)
+    return result("permutation", row("q", q, texts), row("evenness", evenness, texts), settings={"epsilon": 0.05})
 
 
 def counterfactual(share=(0.3, 0.4)):

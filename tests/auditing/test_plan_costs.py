@@ -130,7 +130,7 @@ def test_linear_programs_take_seconds_beside_passes(subject):
     plan = plan_audit(subject, few, checks=["identifiability"], settings={"identifiability.draws": 20})
     check, chosen = CHECKS["identifiability"], plan.checks["identifiability"]
     length = float(subject.encode(plan.case.examples).valid.sum(1).float().mean())
-    programs = check.measure(plan.case, chosen).settings["programs"]
+    programs = check.measure(plan.case, chosen).facts["programs"]
     assert 0.5 < check.beside(plan.case, chosen) / (PROGRAM * length * programs) < 2
     assert plan.costs()[0].seconds > check.beside(plan.case, chosen)
     assert check.beside(plan_audit(classifier(texts(3, 12)), few, checks=["permutation"]).case, chosen) == 0

@@ -58,7 +58,7 @@ def test_a_model_with_the_same_answers_and_another_heatmap_is_found(name, star):
 def test_where_none_is_known_none_is_claimed(name):
     """Nor does the fit under uniform weights count, though for the shifted one it makes the same decisions."""
     result = known(name, n=40, epsilons=(0.05,))
-    assert result.settings["qualified"] == []
+    assert result.facts["qualified"] == []
     assert not [m for m in result.measurements if m.name in ("J_star", "J_excess")]
     assert result.find("jsd", model="uniform").value > 0.4
     assert result.find("J_seed").n == 4
@@ -70,7 +70,7 @@ def test_a_witness_that_somebody_brings_counts_too():
     examples = load_task("planted_keyword")["test"].examples[:40]
     case = Case(subject, examples, labels=subject.labels, witnesses={"bystander": other})
     result = check.measure(case, AdversarialModelSettings(epsilons=()))
-    assert result.settings["qualified"] == ["bystander"]
+    assert result.facts["qualified"] == ["bystander"]
     assert result.find("J_star").by == {"model": "bystander"}
     strangers = classifier(examples[:5], subject.labels, encoder="average")
     cut = [Example("x", "isn't dull", label=0), Example("y", "dull bana", label=0)]
@@ -243,7 +243,7 @@ def test_the_plan_and_what_is_measured_agree_and_a_missing_fit_loses_nothing_els
     outcomes = trained.fits.make([recipe for recipe in recipes if recipe != lost])
     assert {outcome.state for outcome in outcomes} == {"done"}
     result = check.measure(trained, settings)
-    assert list(result.settings["not_run"]) == ["small: lstm, adversary at λ = 0.001, seed 1000"]
+    assert list(result.not_run) == ["small: lstm, adversary at λ = 0.001, seed 1000"]
     assert not [m for m in result.measurements if m.by.get("start") == "fresh" and m.by["strength"] == 1e-3]
     for start, trains in (("fresh", "all"), ("parent", "all"), ("parent", "attention")):
         found = result.find("jsd", model="adversary", strength=1.0, start=start, trains=trains, restart=0)

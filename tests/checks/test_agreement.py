@@ -114,7 +114,7 @@ def test_only_a_context_free_model_has_a_mechanical_floor(name, floor):
     found = measure(Case(subject, examples, labels=subject.labels), QUICK)
     for rival in ("gradient", "leave_one_out"):
         assert (f"floor:attention|{rival}" in found.per_example) == floor
-        assert (rival in found.settings["without_floor"]) == (not floor), "said, and why"
+        assert (rival in found.facts["without_floor"]) == (not floor), "said, and why"
     named = {m.by["pair"][1] for m in found.measurements if m.name == "tau_mechanical_floor"}
     assert named == ({"gradient", "leave_one_out"} if floor else set())
 
@@ -179,7 +179,7 @@ def test_nothing_depends_on_the_order_of_examples():
 def test_a_subject_that_cannot_have_a_relevance_says_so():
     subject, examples = SUBJECTS["pair merge"]
     found = measure(Case(subject, examples, labels=subject.labels), QUICK)
-    assert "relevance" in found.settings["not_run"]
+    assert "relevance" in found.not_run
     assert not [m for m in found.measurements if "relevance" in m.by.get("pair", ())]
 
 

@@ -1,6 +1,6 @@
 """Every check on transformers: right, or refused in one sentence."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -55,6 +55,7 @@ def test_each_runs_or_says_why_not(family, check):
         return
     found = CHECKS[check].measure(case, quick(check))
     assert len(found.examples) + len(found.excluded) == len(case.examples)
+    assert found.settings == asdict(quick(check)), "what was asked for, and nothing that was found"
     assert all(np.isfinite(m.value) for m in found.measurements)
     assert all(len(values) == len(found.examples) for values in found.per_example.values())
 
@@ -120,7 +121,7 @@ def test_shuffles_are_dealt_head_by_head_and_decided_by_the_whole_model(family):
 def test_other_weights_keep_the_answer_and_no_share_passes_one(family):
     case = case_of(family)
     found = CHECKS["counterfactual"].measure(case, quick("counterfactual"))
-    assert found.settings["method"] == "search"
+    assert found.facts["method"] == "search"
     assert found.excluded == {}
     assert 0.3 < found.find("U").value <= 1 + 1e-6
     for at in ("published:0.05", "standardised:0.05"):

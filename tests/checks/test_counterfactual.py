@@ -52,7 +52,7 @@ def test_the_published_search_falls_short_and_never_beats_it():
 def test_more_labels_are_bracketed():
     subject, examples = SUBJECTS["average three labels"]
     result = measure(Case(subject, examples, labels=subject.labels), CounterfactualSettings())
-    assert result.settings["method"] == "bracket"
+    assert result.facts["method"] == "bracket"
     low, high = (result.per_example[f"{end}:published:0.05"] for end in ("jsd", "upper"))
     assert (low <= high + 1e-9).all()
     assert result.find("U").value <= result.find("U_upper").value + 1e-9

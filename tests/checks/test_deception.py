@@ -225,8 +225,8 @@ def test_a_reader_shows_its_words_and_its_gauge_twin_hides_them():
         assert abs(value(found, "after_deletion", fit) - found.find("prior").value) < 0.1, "it uses them all the same"
         assert value(found, "contribution", fit) > 0.99, "what a word adds cannot be hidden so"
         assert value(found, "rest_states", fit) == pytest.approx(value(found, "rest_embeddings", fit))
-    assert "written down" in found.settings["not_run"]["deceptive models"]
-    assert found.settings["deceives"] is None
+    assert "written down" in found.not_run["deceptive models"]
+    assert found.facts["deceives"] is None
 
 
 def test_a_shifted_model_hides_its_words_in_the_next_state():
@@ -254,7 +254,7 @@ def test_words_that_are_not_used_are_said_not_to_be():
 
     splits = {name: Split(name, tuple(map(elsewhere, KEYWORD[name]))) for name in KEYWORD.splits}
     found = measure(case_of(known("reader"), replace(KEYWORD, splits=splits)), replace(FEW, mark="filler"))
-    assert found.settings["mark"] == "filler"
+    assert found.facts["mark"] == "filler"
     assert value(found, "mass", "honest") < 0.01
     assert value(found, "deletion_loss", "honest") == 0
     assert value(found, "after_deletion", "honest") == 1
@@ -275,16 +275,16 @@ def test_a_recurrent_model_deceives_and_its_words_are_in_the_other_states(of_rec
     assert of_recurrent.find("rest_states", **deceptive).value > 0.85
     assert of_recurrent.find("rest_embeddings", **deceptive).value < 0.65
     assert of_recurrent.find("neighbours", distance=1, **deceptive).value > 0.2
-    assert of_recurrent.settings["deceives"] == 1.0
+    assert of_recurrent.facts["deceives"] == 1.0
     assert of_recurrent.find("deceived")[1:5] == of_recurrent.find("mass_removed", **deceptive)[1:5]
-    assert "in context" in of_recurrent.settings["no_twin"]
-    assert of_recurrent.settings["not_run"] == {}
+    assert "in context" in of_recurrent.facts["no_twin"]
+    assert of_recurrent.not_run == {}
 
 
 def test_one_without_context_cannot_learn_it_and_has_a_twin_that_does_it(of_context_free, context_free):
     assert of_context_free.find("mass", fit="deceptive").value < 0.2
     assert of_context_free.find("accuracy_lost", fit="deceptive").value > 0.3
-    assert of_context_free.settings["deceives"] is None
+    assert of_context_free.facts["deceives"] is None
     assert not [m for m in of_context_free.measurements if m.name == "deceived"]
     assert value(of_context_free, "accuracy_lost", "gauge twin") == 0
     assert value(of_context_free, "agreement", "gauge twin") == 1
@@ -293,11 +293,11 @@ def test_one_without_context_cannot_learn_it_and_has_a_twin_that_does_it(of_cont
         assert value(of_context_free, name, "gauge twin") == pytest.approx(
             value(of_context_free, name, "honest"), abs=1e-3
         )
-    norms = of_context_free.settings["longest_embedding"]
+    norms = of_context_free.facts["longest_embedding"]
     assert norms["gauge twin"] > 10 * norms["honest"]
     # Each is kept as a folder like any other, and can be audited.
-    assert len(of_context_free.settings["twins"]) == 2
-    twin = load_folder(context_free.fits.store / of_context_free.settings["twins"][0])
+    assert len(of_context_free.facts["twins"]) == 2
+    twin = load_folder(context_free.fits.store / of_context_free.facts["twins"][0])
     same = record(twin, context_free.tested).predicted == context_free.own.predicted
     assert same.all()
     assert plan_audit(twin, KEYWORD, checks=["gauge"], examples=10).checks.keys() == {"gauge"}
@@ -364,7 +364,7 @@ def test_a_fit_that_is_missing_is_named_and_loses_nothing_else(recurrent, tmp_pa
     shutil.rmtree(tmp_path / "fits" / gone[0].id)
     fits.failed[gone[0].id] = "no memory left"
     found = measure(case_of(recurrent.subject, fits=fits), FEW)
-    ((name, reason),) = found.settings["not_run"].items()
+    ((name, reason),) = found.not_run.items()
     assert name == "deceptive model at λ = 1, seed 0"
     assert "no memory left" in reason
     assert found.find("mass", fit="deceptive").n == 1

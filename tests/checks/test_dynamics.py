@@ -216,8 +216,8 @@ def test_attention_comes_to_follow_the_relevance_of_a_model_that_never_attended(
     monkeypatch.setattr(fits, "fit_job", sometimes)
     case.fits.make(planned)
     found = check.measure(case, FEW)
-    assert list(found.settings["not_run"]) == [describe(planned[-1])]
-    assert found.settings["fitted"] == {"learned": 2, "uniform": 2, "proxy": 1}
+    assert list(found.not_run) == [describe(planned[-1])]
+    assert found.facts["fitted"] == {"learned": 2, "uniform": 2, "proxy": 1}
     first = list(PAIRS[0])
     assert found.find("A", pair=first, at="last").value > 0.8
     assert found.find("A_above", pair=first, step=0).value < 0.3
@@ -230,7 +230,7 @@ def test_attention_comes_to_follow_the_relevance_of_a_model_that_never_attended(
     probe = probe_of(planned[0].observe, case.fits.corpus)
     assert found.examples == tuple(example.id for example in probe)
     assert set(map(len, found.per_example.values())) == {30}
-    assert len(found.settings["shown_texts"]) == 2
+    assert len(found.facts["shown_texts"]) == 2
     _shown_as_observed(case, found, planned, probe)
     back = results_from(kept_facts({"dynamics": found}), {f"dynamics/{k}": v for k, v in found.per_example.items()})
     assert back["dynamics"].measurements == found.measurements
@@ -264,7 +264,7 @@ def test_influence_by_leaving_out_takes_other_honest_fits_and_the_same_twins(cas
 
 
 def _shown_as_observed(case, found, planned, probe):
-    text = found.settings["shown_texts"][1]
+    text = found.facts["shown_texts"][1]
     row = [example.id for example in probe].index(text["id"])
     seen = read_observed(case.fits.store / planned[0].id, 40)
     weights = seen.padded("attention")[row][seen.valid[row]]

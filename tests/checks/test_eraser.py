@@ -140,7 +140,7 @@ def test_the_human_rationale_by_hand():
     Deleted: A C are left, (6 + 1) / 4 = 7/4. Kept alone: (−2 + 1) / 2 = −½.
     """
     found = measure(by_hand(rationale=(False, True, False, True)), ALONE)
-    assert found.settings["rationale_share"] == 0.5
+    assert found.facts["rationale_share"] == 0.5
     of = {"operator": "deletion", "share": "rationale"}
     assert found.find("comprehensiveness", ranking="human", **of).value == pytest.approx(0.75 - p(7 / 4), abs=1e-4)
     assert found.find("sufficiency", ranking="human", **of).value == pytest.approx(0.75 - p(-1 / 2), abs=1e-4)
@@ -163,13 +163,13 @@ def test_only_texts_that_people_marked_count_for_their_rationale():
     assert {m.n for m in found.measurements if m.by.get("share") != "rationale"} == {10}
     assert np.isnan(found.per_example["sufficiency:human:rationale:deletion:published"]).sum() == 5
     assert all(np.isfinite(m.value) and "undefined" not in m.by for m in found.measurements)
-    assert found.settings["rationales"] == 5
+    assert found.facts["rationales"] == 5
 
 
 def test_without_rationales_there_is_no_human_ranking():
     found = measure(by_hand(), ALONE)
     assert not [m for m in found.measurements if "human" in m.by.values() or "rationale" in m.by.values()]
-    assert "rationale_share" not in found.settings
+    assert "rationale_share" not in found.facts
 
 
 def test_the_code_gives_six_fifths_of_the_paper():

@@ -161,8 +161,8 @@ def test_without_captum(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "captum.attr", None)
     found = measure(case_of("reader@planted_contrast", n=20), ErasureSettings(draws=50))
-    assert "captum" in found.settings["not_run"]["integrated_gradients"]
-    assert found.settings["rivals"] == ["leave_one_out", "gradient_x_input"]
+    assert "captum" in found.not_run["integrated_gradients"]
+    assert found.facts["rivals"] == ["leave_one_out", "gradient_x_input"]
 
 
 def test_what_is_refused():

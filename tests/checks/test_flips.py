@@ -146,7 +146,7 @@ def test_a_model_that_is_too_sure_still_has_a_direction():
 
 def test_means_over_own_and_common_texts_by_hand():
     found = measure(known("reader@planted_contrast", filler=0.3), QUICK)
-    rankings = found.settings["rankings"]
+    rankings = found.facts["rankings"]
     fractions = {name: found.per_example[f"fraction:{name}"] for name in rankings}
     # Not those in which a word that stands twice ties with itself: their numbers are means over several orders.
     for name in set(rankings) - {"random", "gradient", "gradient (signed)", "relevance", "relevance (signed)"}:
@@ -218,7 +218,7 @@ def test_known_answers():
     assert reader.find("head_to_head", ranking="random", outcome="more").low > 0.5
     assert reader.find("pair_difference", compared="highest and second highest").by["mcnemar_p"] < 1e-6
     assert bystander.find("single", cell="neither", sampler=CORRECT).value == 1.0
-    for name in bystander.settings["rankings"]:
+    for name in bystander.facts["rankings"]:
         assert bystander.find("fraction_censored", ranking=name).value == 1.0, "only when nothing is left"
         assert bystander.find("survival", ranking=name, removed=0.75).value == 1.0
     assert bystander.find("gap", over="all").value == 0
@@ -344,7 +344,7 @@ def test_scores_of_words_go_to_their_tokens(tmp_path):
 
 def test_an_explainer_named_as_a_ranking_is_told_apart():
     found = measure(known("reader@planted_keyword", n=20), FlipsSettings(explainers=("gradient",), draws=50))
-    assert {"gradient", "gradient of words"} <= set(found.settings["rankings"])
+    assert {"gradient", "gradient of words"} <= set(found.facts["rankings"])
 
 
 def test_one_word_is_left_out_by_name_and_counts_add_up():
@@ -362,8 +362,8 @@ def test_one_word_is_left_out_by_name_and_counts_add_up():
 def test_of_a_hierarchy_sentences_are_removed():
     case = case_of("han gru")
     found = measure(case, FlipsSettings(draws=50))
-    assert found.settings["removed"] == "sentences"
-    assert found.settings["not_run"] == {"leave_one_out": "it scores words, and this read-out weighs sentences"}
+    assert found.facts["removed"] == "sentences"
+    assert found.not_run == {"leave_one_out": "it scores words, and this read-out weighs sentences"}
     alone = [e.id for e, n in zip(case.examples, case.tokens, strict=True) if n == 1]
     assert found.excluded == dict.fromkeys(alone, "one sentence only: nothing is left without it")
     assert found.excluded
@@ -419,7 +419,7 @@ def test_when_nothing_is_left():
         measure(case, FlipsSettings(explainers=("random",), draws=50, emptied=how))
         for how in ("zero context", "uniform weights")
     )
-    for name in zero.settings["rankings"]:
+    for name in zero.facts["rankings"]:
         a, b = (found.per_example[f"fraction:{name}"] for found in (zero, uniform))
         early = (a < 1) | (b < 1)
         np.testing.assert_array_equal(a[early], b[early])

@@ -44,7 +44,7 @@ def test_the_reader_has_a_twin_with_every_decision_and_the_opposite_heatmap(keyw
 
 def test_the_witness_is_the_text_whose_heatmaps_differ_most(keyword):
     result = measure(case_of(Reader("planted_keyword"), keyword[:50]), GaugeSettings())
-    shown = result.settings["witness"]
+    shown = result.facts["witness"]
     assert shown["id"] == result.examples[int(result.per_example["jsd:reversed"].argmax())]
     example = {e.id: e for e in keyword}[shown["id"]]
     decides = example.marks["rationale"].index(True)
@@ -176,10 +176,10 @@ def test_one_word_and_words_of_several_tokens():
         Example("c", "so good isn't", label=0),
     ]
     result = measure(case_of(subject, examples), GaugeSettings())
-    assert result.settings["types"] == 5
+    assert result.facts["types"] == 5
     assert result.per_example["jsd:reversed"][1] == 0
     assert (result.per_example["agreement:reversed"] == 1).all()
-    assert len(result.settings["witness"]["own"]) == len(result.settings["witness"]["words"])
+    assert len(result.facts["witness"]["own"]) == len(result.facts["witness"]["words"])
 
 
 def test_saturated_weights_are_not_guessed():

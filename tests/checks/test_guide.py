@@ -488,7 +488,7 @@ def test_its_adversary_is_one_of_those_on_the_frontier(fitted):
 
 def test_a_fit_that_failed_is_named(fitted):
     case, chosen, _ = fitted
-    not_run = check.measure(case, chosen).settings["not_run"]
+    not_run = check.measure(case, chosen).not_run
     assert list(not_run) == ["planted_contrast: average, uniform weights, seed 1"]
     assert "the disk was full" in next(iter(not_run.values()))
 
@@ -516,6 +516,6 @@ def test_class_weights_of_the_subject_are_kept_and_nothing_else_of_its_loss(tmp_
 def test_without_refitting_there_is_the_log_odds_guide_alone():
     result = measured("leaker@planted_contrast")
     assert {m.by.get("guide", "log_odds") for m in result.measurements} == {"log_odds"}
-    assert result.settings["not_run"] == {}
+    assert result.not_run == {}
     with pytest.raises(NotSupported, match="--refit"):
         check.plan(case_of("leaker@planted_contrast"), GuideSettings())

@@ -87,9 +87,9 @@ def test_dimensions_and_short_texts(family):
     assert found.find("dimension").n == len(found.examples)
     assert found.find("width").n == 2, "texts whose programs were asked for"
     assert "undefined" not in found.find("width").by
-    assert found.settings["head_width"] == 8
+    assert found.facts["head_width"] == 8
     seen = [t for t, n in zip(tokens, free, strict=True) if n][:2]
-    assert found.settings["programs"] == sum(2 * (2 * t + 1) for t in seen)
+    assert found.facts["programs"] == sum(2 * (2 * t + 1) for t in seen)
     low, high, most = (found.find(name).value for name in ("jsd_low", "jsd_high", "most"))
     assert 0 < low <= high
     assert low < most

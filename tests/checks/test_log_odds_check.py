@@ -81,7 +81,7 @@ def test_a_reader_of_keywords_has_the_weights_of_the_bag(found):
 
 def test_overwriting_by_brute_force(case, found):
     """One keyword decides here, so the five attended places and the five strongest words decide everything."""
-    strongest = found.settings["strongest"]
+    strongest = found.facts["strongest"]
     assert set(strongest["negative"]) <= set(NEGATIVE)
     assert set(strongest["positive"]) <= set(POSITIVE)
     assert len(strongest["negative"]) == 5
@@ -127,7 +127,7 @@ def test_the_runner_up_is_the_other_answer():
         subject.log_odds[subject.vocabulary.tokens.index(word), label] = 2.0
     case = Case(subject, THREE, labels=("a", "b", "c"))
     found = measure(case, dataclasses.replace(QUICK, words=2))
-    assert found.settings["strongest"] == {"a": ["good"], "b": ["bad"], "c": ["thin"]}
+    assert found.facts["strongest"] == {"a": ["good"], "b": ["bad"], "c": ["thin"]}
     for place, name in enumerate(found.examples):
         row = [e.id for e in THREE].index(name)
         example = THREE[row]
@@ -147,8 +147,8 @@ def test_several_decisions_are_asked_about_the_first():
     subject.log_odds = torch.arange(len(subject.vocabulary))[:, None] - torch.tensor([8.0, 0.0, 0.0])
     subject.log_odds[:4] = torch.nan
     found = measure(Case(subject, SETS, labels=("a", "b", "c")), dataclasses.replace(QUICK, words=2))
-    assert found.settings["strongest"]["yes"] == list(subject.vocabulary.tokens[:-3:-1])
-    assert found.settings["strongest"]["no"] == list(subject.vocabulary.tokens[4:6])
+    assert found.facts["strongest"]["yes"] == list(subject.vocabulary.tokens[:-3:-1])
+    assert found.facts["strongest"]["no"] == list(subject.vocabulary.tokens[4:6])
 
 
 def test_what_is_left_out(subject):

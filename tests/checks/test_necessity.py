@@ -158,7 +158,7 @@ def test_reader_of_contrast_needs_its_weights():
         assert needed.low < (1 - 11 / 16) / (1 - 1 / 2) < needed.high
         assert needed.high - needed.low < 0.1
         assert result.find("headroom", against=against).value == pytest.approx(1 - prior)
-    assert result.settings["family"].startswith("closed form")
+    assert result.facts["family"].startswith("closed form")
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_without_refits_it_says_what_it_can():
     assert plan(case, SEEDS) == []
     assert {m.by["fit"] for m in result.measurements if m.name == "accuracy"} == {"swapped"}
     assert {m.by["against"] for m in result.measurements if m.name in ("N", "headroom")} == {"swap"}
-    assert "nothing was fitted" in result.settings["family"]
+    assert "nothing was fitted" in result.facts["family"]
 
 
 # Fits of a planted task ------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_retrained_numbers_are_those_of_the_fits(corpus, store, monkeypatch):
     monkeypatch.setattr(Fits, "said", lambda self, r, *rest: (asked.add(r.id), said(self, r, *rest))[1])
     result = measure(case, SEEDS)
     assert asked == {recipe.id for recipe in plan(case, SEEDS)} | {case.fits.recipe.id}, "plan and measure agree"
-    assert result.settings["not_run"] == {}
+    assert result.not_run == {}
     scores = {kind: [by_hand(case, r) for r in recipes] for kind, recipes in wanted_recipes(case).items()}
     accuracy = {kind: np.mean([one.accuracy for one in of_kind]) for kind, of_kind in scores.items()}
     assert accuracy["learned"] > 0.7, "otherwise there is nothing to need"
@@ -354,7 +354,7 @@ def test_retrained_numbers_are_those_of_the_fits(corpus, store, monkeypatch):
     free = accuracy[needed.by["free"]]
     assert needed.value == pytest.approx((accuracy["learned"] - free) / (accuracy["learned"] - prior))
     assert result.find("headroom", against="retrained").value == pytest.approx(accuracy["learned"] - prior)
-    assert result.settings["family"] == (
+    assert result.facts["family"] == (
         "average encoder (8 hidden), tanh attention, linear decoder; at most 8 epochs over 200 texts"
     )
 
@@ -448,8 +448,8 @@ def test_a_failed_fit_is_named_and_the_rest_is_used(corpus, store, monkeypatch):
     outcomes = case.fits.make(plan(case, SEEDS))
     assert sorted(outcome.state for outcome in outcomes) == ["failed"] * 2 + ["reused"] * 6
     result = measure(case, SEEDS)
-    assert set(result.settings["not_run"]) == {describe(recipes["uniform"][1]), describe(recipes["learned"][2])}
-    assert all("out of memory" in reason for reason in result.settings["not_run"].values())
+    assert set(result.not_run) == {describe(recipes["uniform"][1]), describe(recipes["learned"][2])}
+    assert all("out of memory" in reason for reason in result.not_run.values())
     counted = {kind: result.find("accuracy", fit="retrained", weights=kind).n for kind in recipes}
     assert counted == {"learned": 2, "uniform": 2, "last": 3}
     # In pairs: seeds 1 and 0 were learned, seeds 1 and 2 have uniform weights.
@@ -461,6 +461,6 @@ def test_a_failed_fit_is_named_and_the_rest_is_used(corpus, store, monkeypatch):
 def test_where_every_fit_failed_the_swaps_remain(corpus, store):
     case = refit_case(corpus, store, "never made")
     result = measure(case, SEEDS)
-    assert len(result.settings["not_run"]) == 8
+    assert len(result.not_run) == 8
     assert result.find("accuracy", fit="retrained", weights="learned").n == 1
     assert [m.by["against"] for m in result.measurements if m.name == "N"] == ["swap"]

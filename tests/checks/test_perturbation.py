@@ -152,7 +152,7 @@ def test_each_text_is_read_once(monkeypatch):
 
 def test_by_default_every_explainer_that_can_be_run():
     found = measure(Case(tiny("bert"), EXAMPLES, labels=("0", "1")), PerturbationSettings(draws=20, shares=(0.5,)))
-    run, not_run = found.settings["explainers"], found.settings["not_run"]
+    run, not_run = found.facts["explainers"], found.not_run
     assert {*run, *not_run, "random", "influence_left_out"} == set(EXPLAINERS), "the last is nearly leave_one_out"
     assert "influence_left_out" not in {*run, *not_run}
     assert {"attention", "leave_one_out", "gradient"} <= set(run)

@@ -69,7 +69,7 @@ def test_the_area_by_hand(by_hand):
 
 def test_hard_rationales_by_hand(by_hand):
     """Top two: a c of {a b f}, and c d of {c}. Best window of two: a b (.5, before b c's .4), and c d."""
-    assert by_hand.settings["share_of_words"] == pytest.approx(3 / 8)
+    assert by_hand.facts["share_of_words"] == pytest.approx(3 / 8)
     words = {"top k": [2 * 1 / 5, 2 * 1 / 3], "window": [2 * 2 / 5, 2 * 1 / 3]}
     pooled = {"top k": 2 * 2 / (4 + 4), "window": 2 * 3 / (4 + 4)}
     # Spans. Top: a, c against ab, f: a is half of ab; cd against c: half. Window: ab is ab; cd against c.
@@ -211,14 +211,14 @@ def test_where_the_share_comes_from():
     rows, marks = [[0.4, 0.3, 0.2, 0.1]] * 2, [marked("1000"), marked("1100")]
     tested = [Example(f"t{n}", "a b c d", label=0, marks={"rationale": marked("1110")}) for n in range(3)]
     case = scored(rows, marks, tested=tested)
-    assert check.measure(case, QUICK).settings["share_of_words"] == pytest.approx(3 / 4)
-    assert check.measure(case, replace(QUICK, share="0.25")).settings["share_of_words"] == 0.25
+    assert check.measure(case, QUICK).facts["share_of_words"] == pytest.approx(3 / 4)
+    assert check.measure(case, replace(QUICK, share="0.25")).facts["share_of_words"] == 0.25
     with pytest.raises(BadInput, match="share=train needs the texts"):
         check.measure(case, replace(QUICK, share="train"))
     train = Split("train", tuple(replace(e, marks={"rationale": marked("1100")}) for e in tested))
     case.trained_on = Corpus("some", ("no", "yes"), {"train": train})
     found = check.measure(case, replace(QUICK, share="train"))
-    assert found.settings["share_of_words"] == pytest.approx(1 / 2)
+    assert found.facts["share_of_words"] == pytest.approx(1 / 2)
     assert found.find("token_f1", explainer="attention", rationale="top k", average="macro").value == pytest.approx(
         (2 / 3 + 1) / 2
     )
@@ -238,8 +238,8 @@ def test_chance_is_a_control_and_what_cannot_be_run_is_named():
     subject, _ = SUBJECTS["pair merge"]  # its read-out is not linear
     examples = [Example(f"p{n}", "a film so bad", "bad", 0, {"rationale": marked("0001")}) for n in range(3)]
     found = check.measure(Case(subject, examples, labels=("a", "b", "c")), settings)
-    assert found.settings["explainers"] == ["attention", "gradient_x_input"]
-    assert list(found.settings["not_run"]) == ["relevance"]
+    assert found.facts["explainers"] == ["attention", "gradient_x_input"]
+    assert list(found.not_run) == ["relevance"]
     assert {m.by["explainer"] for m in found.measurements if m.name == "P"} == {"attention", "gradient_x_input"}
 
 

@@ -196,8 +196,8 @@ def test_other_seeds_are_planned_and_a_failed_one_is_named(trained, monkeypatch)
     states = {outcome.job.name: outcome.state for outcome in trained.fits.make(planned)}
     assert states == {describe(planned[0]): "done", describe(planned[1]): "failed"}
     result = measure(trained, FEW)
-    assert list(result.settings["not_run"]) == [describe(planned[1])]
-    assert "the machine went away" in result.settings["not_run"][describe(planned[1])]
+    assert list(result.not_run) == [describe(planned[1])]
+    assert "the machine went away" in result.not_run[describe(planned[1])]
     other = trained.fits.said(planned[0], trained.tested, "tested")
     apart = [jensenshannon(p, q) ** 2 for p, q in zip(trained.own.weights, other.weights, strict=True)]
     assert overall(result, "jsd").value == pytest.approx(np.mean(apart), abs=1e-6) != 0

@@ -71,7 +71,7 @@ def test_the_check_asks_it_of_models_with_several_sites_only():
     most = found.find("most_change", weights="uniform everywhere")
     assert most.value == found.per_example["change:uniform everywhere"].max()
     assert most.value != found.find("most_change", weights="uniform").value
-    assert found.settings["sites"] == 3
+    assert found.facts["sites"] == 3
     subject, examples = SUBJECTS["lstm"]
     single = CHECKS["necessity"].measure(Case(subject, examples, labels=subject.labels), FEW)
     assert not [m for m in single.measurements if "everywhere" in str(m.by)]

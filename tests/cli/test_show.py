@@ -143,11 +143,14 @@ def test_a_line_that_was_not_run_shows_what_is_known_anyway(shown, judged):
 
 def test_a_fit_that_failed_is_named_once(shown, judged):
     name = "sst: lstm, uniform weights, seed 3"
-    lost = {f"fit: {name}": "killed", f"necessity: {name}": f"{name} could not be fitted: killed", "guide": "no texts"}
-    out = shown(show.card, replace(judged, not_run=lost))
+    necessity = replace(judged.results["gauge"], not_run={name: f"{name} could not be fitted: killed", "swaps": "none"})
+    lost = {"not_fitted": {name: "killed"}, "not_run": {"guide": "no texts"}, "results": {"necessity": necessity}}
+    out = shown(show.card, replace(judged, **lost))
     assert f"could not be fitted: {name}: killed" in out
     assert out.count(name) == 1
     assert "not run: guide (no texts)" in out
+    assert "not run: necessity: swaps (none)" in out
+    assert [*replace(judged, **lost).missing] == [f"fit: {name}", "guide", f"necessity: {name}", "necessity: swaps"]
 
 
 def test_texts_left_out_are_counted_among_those_that_a_check_looked_at(shown, judged):

@@ -6,6 +6,7 @@ import numpy as np
 
 from heatcheck.auditing import LINES, CardSettings
 from heatcheck.auditing.lines import judge_plausible
+from heatcheck.checks import CHECKS as ROWS
 from heatcheck.results import Audit, Card, CheckResult, Line, Looked, Measurement
 
 NAN = float("nan")
@@ -135,8 +136,8 @@ def counterfactual(examples, method="exact"):
         rows.append(measured("gap", 0.06, len(ids), 0.01, **by))
     by = {"epsilon": 0.05, "logits": "standardised"}
     rows += [measured("U", 0.94, len(ids), 0.01, **by), measured("U_null", 0.97, len(ids), 0.01, **by)]
-    settings = {"epsilons": [0.05, 0.01, 0.001], "search": "jain2019", "method": method}
-    return CheckResult("counterfactual", "bilstm-tanh", "states", tuple(rows), ids, values, {}, settings, 0)
+    settings, facts = {"epsilons": [0.05, 0.01, 0.001], "search": "jain2019"}, {"method": method}
+    return CheckResult("counterfactual", "bilstm-tanh", "states", tuple(rows), ids, values, {}, settings, 0, {}, facts)
 
 
 SEEDS = 5  # what needs other fits of the model is measured over these
@@ -163,9 +164,11 @@ def necessity(examples):
     rows += [retrained("index", 0.006, 0.01, against="retrained", free="uniform")]
     rows += [measured("evenness", 0.71, len(ids) - 2, 0.03, undefined=2)]
     rows += [retrained("N", 0.016, 0.05, against="retrained", free="uniform")]
-    settings = {"seeds": SEEDS, "family": "lstm encoder (128 hidden), tanh attention, linear decoder; at most 8 epochs",
-                "not_run": {"seed 3, uniform weights": "no memory left"}}  # fmt: skip
-    return CheckResult("necessity", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, settings, 0)
+    facts = {"family": "lstm encoder (128 hidden), tanh attention, linear decoder; at most 8 epochs"}
+    return CheckResult(
+        "necessity", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, {"seeds": SEEDS}, 0,
+        not_run={"seed 3, uniform weights": "no memory left"}, facts=facts,
+    )  # fmt: skip
 
 
 def seed_variance(examples):
@@ -186,8 +189,10 @@ def seed_variance(examples):
     for name, value in {"jsd": 0.06, "tvd": 0.095, "agreement": 0.886}.items():
         rows += [retrained(f"{name}_pairs", value, 0.01)]
     rows += [retrained("tvd_pairs_tempered", 0.09, 0.01)]
-    settings = {"seeds": SEEDS, "fitted": SEEDS, "not_run": {}}
-    return CheckResult("seed_variance", "bilstm-tanh", "retrained", tuple(rows), ids, values, {}, settings, 0)
+    settings, facts = {"seeds": SEEDS}, {"fitted": SEEDS}
+    return CheckResult(
+        "seed_variance", "bilstm-tanh", "retrained", tuple(rows), ids, values, {}, settings, 0, {}, facts
+    )
 
 
 # model -> mean JSD and TVD: adversaries by start and λ, seeds, and what else stands on the same axes
@@ -224,7 +229,7 @@ def adversarial_model(examples):
     rows += [measured("J_seed", 0.06, SEEDS - 1, 0.02), measured("J_star", J_STAR, len(ids), 0.03, **STAR)]
     rows += [measured("J_excess", 0.46, SEEDS - 1, 0.05, **STAR)]
     rows += [measured(name, v, len(ids)) for name, v in {"cost": 0.31, "reach": 0.44}.items()]
-    settings = {"strengths": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2], "epochs": 20, "not_run": {}}
+    settings = {"strengths": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2], "epochs": 20}
     return CheckResult("adversarial_model", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, settings, 0)
 
 
@@ -239,7 +244,7 @@ def guide(examples):
     for weights, value in {"uniform": 0.79, "learned": 0.795, "base": 0.802, "adversary": 0.61}.items():
         rows += [retrained(name, value, 0.012, guide="refitted", weights=weights) for name in ("accuracy", "f1")]
     rows += [retrained("headroom", 0.02, guide="refitted"), retrained("G", 0.6, 0.4, guide="refitted")]
-    settings = {"seeds": SEEDS, "strength": 1e-3, "smoothing": 0.5, "not_run": {}}
+    settings = {"seeds": SEEDS, "strength": 1e-3, "smoothing": 0.5}
     return CheckResult("guide", "bilstm-tanh", "retrained", tuple(rows), ids, {}, {}, settings, 0)
 
 
@@ -254,8 +259,8 @@ def gauge(examples):
     own = np.random.default_rng(6).dirichlet(np.full(len(words), 0.4)) + 1e-3
     twin = (1 / own) / (1 / own).sum()
     witness = {"id": "test-0", "words": words, "own": own.tolist(), "twin": twin.tolist(), "label": "positive"}
-    settings = {"types": 9000, "witness": witness}
-    return CheckResult("gauge", "average-tanh", "states", tuple(rows), ids, {}, {}, settings, 0)
+    facts = {"types": 9000, "witness": witness}
+    return CheckResult("gauge", "average-tanh", "states", tuple(rows), ids, {}, {}, {}, 0, {}, facts)
 
 
 def as_judged(line):
@@ -313,8 +318,9 @@ def plausibility(examples):
             rows += [measured("token_f1", area - 0.05, len(ids), 0.01, **hard, average=a) for a in ("micro", "macro")]
             rows += [measured("iou_f1", area / 10 + n / 100, len(ids), 0.01, **hard, average=average)
                      for n, average in enumerate(("macro", "micro", "macro as published"))]  # fmt: skip
-    settings = {"explainers": list(explainers), "share": "audited", "share_of_words": 0.31, "not_run": {}}
-    return CheckResult("plausibility", "bilstm-tanh", "states", tuple(rows), ids, {}, {}, settings, 0)
+    settings = {"explainers": list(explainers), "share": "audited"}
+    facts = {"explainers": list(explainers), "share_of_words": 0.31}
+    return CheckResult("plausibility", "bilstm-tanh", "states", tuple(rows), ids, {}, {}, settings, 0, {}, facts)
 
 
 def plausible():
@@ -378,15 +384,19 @@ CHECKS = (agreement, erasure, permutation, counterfactual)
 REFITTED = (gauge, necessity, seed_variance, adversarial_model, guide)
 
 
+def as_asked(result):
+    """With what an audit stores of the check itself."""
+    check = ROWS[result.check]
+    return replace(result, question=check.question, paper=check.paper, baseline=check.baseline)
+
+
 def full(count=180, words=None, checks=CHECKS):
     examples = many(count, words)
-    results = {check.__name__: check(examples) for check in checks} if examples else {}
+    results = {check.__name__: as_asked(check(examples)) for check in checks} if examples else {}
     about = {
         "heatcheck": "0.1.0",
         "date": "2026-08-01",
         "card": {"points": 0.5},
-        "questions": {"agreement": "Does attention rank words as gradients do?"},
-        "papers": {"agreement": "Jain & Wallace 2019", "erasure": "Serrano & Smith 2019"},
     }
     not_run = {"necessity": "needs --train FILE", "relevance": "the decoder is not linear"}
     return Audit(

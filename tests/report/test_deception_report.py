@@ -23,7 +23,7 @@ def measured(name, value, n=5, **by):
     return Measurement(name, value, value - 0.01, value + 0.01, n, "share", by)
 
 
-def made(kinds=KINDS, **settings):
+def made(kinds=KINDS, **changes):
     rows = [measured("prior", 0.52, 200), measured("share", 0.2, 200)]
     rows += [measured("neighbours_share", 0.3 / distance, 200, distance=distance) for distance in (1, 2, 3)]
     for by, accuracy, mass in kinds.values():
@@ -39,15 +39,11 @@ def made(kinds=KINDS, **settings):
         if by["fit"] != "honest":
             rows += [measured("accuracy_lost", 0.92 - accuracy, **by), measured("mass_removed", 0.8 - mass, **by)]
             rows += [Measurement("agreement", 1.0, 1.0, 1.0, 5, "1 by theory", by)]
-    chosen = {
-        "mark": "impermissible",
-        "slack": 0.02,
-        "deceives": 0.1,
-        "strengths": [0.1, 1.0],
-        "not_run": {},
-        **settings,
-    }
-    return CheckResult("deception", "m", "retrained", tuple(rows), ("a", "b"), {}, {"c": "no word"}, chosen, 0)
+    settings = {"mark": "", "slack": 0.02, "strengths": [0.1, 1.0]}
+    facts = {"mark": "impermissible", "deceives": 0.1, **changes}
+    return CheckResult(
+        "deception", "m", "retrained", tuple(rows), ("a", "b"), {}, {"c": "no word"}, settings, 0, facts=facts
+    )
 
 
 def test_tables_have_a_row_each_kind_of_model_and_what_it_is_read_against():

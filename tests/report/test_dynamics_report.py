@@ -39,8 +39,8 @@ def made(start=10.0, **changes):
     votes = [[0.1, -0.2, 0.3], [0.0, 2.0, 0.1], [0.0, 4.0, -1.0]]
     text = {"id": "a", "words": words, "label": "negative", "attention": [[0.3, 0.4, 0.3]] * 3}
     shown = [{**text, "relevance": votes, "uniform_relevance": votes}]
-    settings = {"steps": STEPS, "shown_texts": shown, "not_run": {}, **changes}
-    return CheckResult("dynamics", "m", "retrained", tuple(rows), ("a", "b"), {}, {}, settings, 0)
+    facts = {"steps": STEPS, "shown_texts": shown, **changes}
+    return CheckResult("dynamics", "m", "retrained", tuple(rows), ("a", "b"), {}, {}, {}, 0, facts=facts)
 
 
 def test_a_row_a_pair_with_its_floor_and_its_start():

@@ -82,6 +82,6 @@ def test_boxes_are_of_the_texts_that_flip():
 def test_figures_have_a_line_a_ranking(result):
     curves, boxes = survival_curves(result, {}), fraction_boxes(result, {})
     names = {row["ranking"] for row in curves.spec["data"]["values"]}
-    assert names == set(looks(result.settings["rankings"]))
-    assert len(set(looks(result.settings["rankings"]).values())) == len(names), "no two look alike"
+    assert names == set(looks(result.facts["rankings"]))
+    assert len(set(looks(result.facts["rankings"]).values())) == len(names), "no two look alike"
     assert "the sign alone makes" in boxes.caption

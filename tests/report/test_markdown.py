@@ -39,7 +39,7 @@ def test_every_check_has_its_section(text):
     assert "texts: 182 texts in = 180 measured + 2 left out" in text
     assert "**2**: one word only: no order to compare (test-901, test-902)" in text
     assert "paper: Jain &amp; Wallace 2019" in text
-    assert "*Does attention rank words as gradients do?*" in text
+    assert "*Does attention rank words as gradients and leave-one-out do, and how much of that is mechanical?*" in text
     assert "Could not be run:** seed 3, uniform weights (no memory left)" in text
     assert "not run: relevance: the decoder is not linear" in text
 

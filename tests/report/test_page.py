@@ -106,7 +106,7 @@ def test_what_was_audited(page):
     assert "not run: necessity" in page.text
     assert "needs --train FILE" in page.text
     assert "Jain & Wallace 2019" in page.text
-    assert "Does attention rank words as gradients do?" in page.text
+    assert "Does attention rank words as gradients and leave-one-out do" in page.text
 
 
 def test_count_in_is_count_out_and_exclusions(page):

@@ -333,7 +333,7 @@ def test_a_gain_without_room_is_a_dash(audit, tmp_path):
 
 
 def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
-    witness = audit.results["gauge"].settings["witness"]
+    witness = audit.results["gauge"].facts["witness"]
     shown = page.source[page.source.index("One text as a witness") :]
     shown = shown[: shown.index("</ol>")]
     assert re.findall(r'<span class="who">(.*?)</span>', shown) == ["this model", "its twin"]
@@ -351,7 +351,7 @@ def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
 def test_words_of_a_witness_stay_words(audit, tmp_path):
     found = audits.gauge(audit.examples)
     hostile = {"id": "<b>", "words": ["<i>", "</ol>"], "own": [0.1, None], "twin": [0.9, 0.1], "label": "<u>"}
-    made = only(audit, replace(found, settings={"witness": hostile}))
+    made = only(audit, replace(found, facts={"witness": hostile}))
     page = Page(write_report(made, tmp_path / "report.html"))
     assert not {tag for tag, _ in page.tags} & {"i", "u"}
     assert "both decide <u>" in page.text

@@ -111,8 +111,7 @@ def test_the_numbers_behind_each_figure(tmp_path):
 def test_where_there_is_no_mechanical_floor_table_and_figure_say_so():
     with_floor = audits.agreement(audits.many(6))
     measurements = tuple(m for m in with_floor.measurements if m.name != "tau_mechanical_floor")
-    settings = {**with_floor.settings, "without_floor": {"gradient": "it has context"}}
-    without = replace(with_floor, measurements=measurements, settings=settings)
+    without = replace(with_floor, measurements=measurements, facts={"without_floor": {"gradient": "it has context"}})
     said = [tables_of(result)[0].caption for result in (with_floor, without)]
     assert said[0].endswith("a mean τ no higher than its mechanical floor says nothing about the words")
     assert said[1].startswith("Attention and each rival; no mechanical floor for gradient")

@@ -174,7 +174,7 @@ def measured(kind, seed, texts=6, published="sst", **changes):
     fits += [Measurement("index", 0.3, 0.2, 0.4, 3, "0", {"against": "retrained", "free": "uniform"})]
     names = tuple(f"t{n}" for n in range(texts))
     rows = (Measurement("prior", 0.5, 0.4, 0.6, texts, "none", {}), *(fits if seed == 0 else ()))
-    result = CheckResult("necessity", "x", "retrained", rows, names, values, {}, {"seeds": 3, **changes}, 0)
+    result = CheckResult("necessity", "x", "retrained", rows, names, values, {}, {"seeds": 3}, 0, **changes)
     about = {"published": published, "not_comparable": "", "differs": "", "labels": ["bad", "good"], "segments": 1}
     return Measured(cell, about, 0.8, {}, {"necessity": result}, {}, f"{cell.name}-0")
 

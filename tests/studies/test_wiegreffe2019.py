@@ -15,7 +15,7 @@ from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.results import CheckResult, Measurement, keep_results, read_results
-from heatcheck.results.check_files import EXAMPLES
+from heatcheck.results.check_files import EXAMPLES, RESULTS
 from heatcheck.stats import t_interval
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Cell, Measured
@@ -279,14 +279,21 @@ def test_results_come_back_as_they_were(tmp_path):
     )
     values = {"jsd": np.array([0.1, np.nan, 0.3]), "right:log_odds:own": np.array([1.0, 0.0, 1.0])}
     given = CheckResult(
-        "guide", "sst@0", "retrained", measured, ("a", "b", "c"), values, {"d": "empty"}, {"seeds": 2}, 3
-    )
+        "guide", "sst@0", "retrained", measured, ("a", "b", "c"), values, {"d": "empty"}, {"seeds": 2}, 3,
+        not_run={"seed 1": "killed"}, facts={"words": 7}, question="Why?", paper="a paper", baseline="chance",
+    )  # fmt: skip
     keep_results({"guide": given}, tmp_path)
     found = read_results(tmp_path)["guide"]
     assert replace(found, per_example={}) == replace(given, per_example={})
     assert found.per_example.keys() == values.keys()
     for name, of in values.items():
         np.testing.assert_array_equal(found.per_example[name], of)
+    kept = json.loads((tmp_path / RESULTS).read_text())["guide"]
+    older = {name: kept[name] for name in ("subject", "holds", "measurements", "examples", "excluded", "seed")}
+    older["settings"] = {"seeds": 2, "words": 7, "not_run": {"seed 1": "killed"}}  # as 0.1 kept them
+    (tmp_path / RESULTS).write_text(json.dumps({"guide": older}))
+    found = read_results(tmp_path)["guide"]
+    assert (found.facts["words"], found.not_run, found.settings["seeds"]) == (7, {"seed 1": "killed"}, 2)
     (tmp_path / EXAMPLES).write_bytes(b"PK half of it")
     with pytest.raises(BrokenFolder, match="is damaged: delete it and give the same command again"):
         read_results(tmp_path)

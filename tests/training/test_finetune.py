@@ -269,10 +269,10 @@ def quick(corpus, start, tmp_path_factory):
 
 def test_an_audit_fits_it_again_from_the_same_start(quick, corpus, tmp_path):
     found = audit(quick.folder, corpus, checks=REFITS, refit=True, settings=FEW, store=tmp_path / "fits")
-    assert found.not_run == {}
+    assert found.missing == {}
     by = [(m.name, m.by) for m in found.results["necessity"].measurements]
     assert ("accuracy", {"fit": "retrained", "weights": "uniform"}) in by
-    assert found.results["necessity"].settings["family"] == (
+    assert found.results["necessity"].facts["family"] == (
         "tiny-bert fine-tuned, a new head; at most 2 epochs over 96 texts; "
         "without attention: uniform weights at all 3 sites"
     )
@@ -339,7 +339,7 @@ def test_a_model_without_a_recipe_is_fitted_from_its_own_encoder(start, corpus, 
         settings=settings,
         store=tmp_path,
     )
-    assert made.not_run == {}
+    assert made.missing == {}
     assert "does not say how it was trained: its other fits start from its own encoder" in made.about["other fits"]
 
 

@@ -162,17 +162,18 @@ def run_plan(
     """
     results: dict[str, CheckResult] = {}
     not_run: dict[str, str] = {}
+    not_fitted: dict[str, str] = {}
     if plan.case.fits is not None:
         outcomes = plan.case.fits.make(plan.recipes, workers=workers, cluster=cluster, progress=fitted)
-        not_run |= {f"fit: {outcome.job.name}": outcome.reason for outcome in outcomes if outcome.folder is None}
+        not_fitted = {outcome.job.name: outcome.reason for outcome in outcomes if outcome.folder is None}
     for number, (name, chosen) in enumerate(plan.checks.items()):
         watch(name, number, len(plan.checks))
         try:
-            results[name] = CHECKS[name].measure(plan.case, chosen)
+            results[name] = CHECKS[name].ask(plan.case, chosen)
         except NotSupported as error:
             not_run[name] = str(error)
     watch("", len(plan.checks), len(plan.checks))
-    return _gather(plan, results, not_run)
+    return _gather(plan, results, not_run, not_fitted)
 
 
 def plan_audit(
@@ -299,14 +300,11 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     return numbered(examples, [labels.index(name) for name in corpus.labels])
 
 
-def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str, str]) -> Audit:
+def _gather(
+    plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str, str], not_fitted: Mapping[str, str]
+) -> Audit:
     case = plan.case
     gold = np.array([e.label if isinstance(e.label, int) else -1 for e in case.examples])
-    parts_not_run = {
-        f"{check}: {name}": reason
-        for check, result in results.items()
-        for name, reason in result.settings.get("not_run", {}).items()
-    }
     about = {
         "model id": case.subject.id,
         "heatcheck": __version__,
@@ -314,8 +312,6 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         "python": platform.python_version(),
         "settings": {name: plain_settings(chosen) for name, chosen in plan.checks.items()},
         "card": plain_settings(plan.card),
-        "papers": {name: CHECKS[name].paper for name in plan.checks},
-        "questions": {name: CHECKS[name].question for name in plan.checks},
         "units": name_units(case.examples, plan.units),
     }
     if (remark := made_up(case.fits)) is not None:
@@ -336,9 +332,10 @@ def _gather(plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str
         card=make_card(results, case.logit_scale, plan.card, not_run, cannot_refit=cannot_refit(case.subject)),
         results=results,
         examples=_looked(case),
-        not_run={**not_run, **parts_not_run},
+        not_run=not_run,
         about=about,
         left_out=dict(plan.rows.left_out),
+        not_fitted=not_fitted,
     )
 
 

@@ -179,8 +179,10 @@ def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example={f"{name}:{point.name}": point.values[name] for point in points for name in ("jsd", "tvd")},
         excluded={},
-        settings={**asdict(settings), "qualified": [point.name for point in qualified], "not_run": not_run},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"qualified": [point.name for point in qualified]},
     )
 
 

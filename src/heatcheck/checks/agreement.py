@@ -88,8 +88,10 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "explainers": names, "not_run": not_run, "without_floor": without_floor},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"explainers": names, "without_floor": without_floor},
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,11 @@ class Check(NamedTuple):
     explains: Callable[[Any], Sequence[str]] = explainers_of  # by its settings: whose scores are in its cost
     beside: Callable[[Case, Any], float] = lambda _case, _settings: 0.0  # seconds that are no passes, for --plan
     refits: bool = False  # True: without other fits it has nothing to say
+
+    def ask(self, case: Case, settings: Any) -> CheckResult:
+        """What it measures, with what a reader must know of the check itself."""
+        found = self.measure(case, settings)
+        return replace(found, question=self.question, paper=self.paper, baseline=self.baseline)
 
 
 def at_least_one(settings: object, check: str, *names: str) -> None:

@@ -91,8 +91,9 @@ def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "method": method, "logit_scale": case.logit_scale},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"method": method, "logit_scale": case.logit_scale},
     )
 
 

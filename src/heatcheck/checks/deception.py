@@ -167,16 +167,16 @@ def measure(case: Case, settings: DeceptionSettings) -> CheckResult:
             for name in ("accuracy", "mass")
         },
         excluded=dict(texts.excluded),
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        not_run=found.not_run,
+        facts={
             "mark": mark,
             "deceives": None if deceives is None else deceives.by["strength"],
             "longest_embedding": found.norms,
             "twins": found.folders,
             "no_twin": found.no_twin,
-            "not_run": found.not_run,
         },
-        seed=case.seed,
     )
 
 

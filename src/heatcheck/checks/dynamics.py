@@ -122,15 +122,15 @@ def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
         examples=tuple(name for name in kept if kept[name]),
         per_example=per_example,
         excluded={name: "fewer than two words to rank" for name in kept if not kept[name]},
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        not_run=not_run,
+        facts={
             "steps": list(found.steps),
             "split": _observing(case, settings)["split"],
             "fitted": {kind: sum(getattr(seed, kind) is not None for seed in found.seeds) for kind in Recipes._fields},
             "shown_texts": shown,
-            "not_run": not_run,
         },
-        seed=case.seed,
     )
 
 

@@ -127,14 +127,14 @@ def measure(case: Case, settings: EraserSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in texts.rows),
         per_example=per_example,
         excluded=texts.excluded,
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        not_run=not_run,
+        facts={
             "rivals": [name for name in settings.rivals if name in ranked],
-            "not_run": not_run,
             "logit_scale": case.logit_scale,
             **({} if share is None else {"rationale_share": share, "rationales": len(texts.marked)}),
         },
-        seed=case.seed,
     )
 
 

@@ -89,8 +89,10 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in rows),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "rivals": rivals, "not_run": not_run, "logit_scale": case.logit_scale},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"rivals": rivals, "logit_scale": case.logit_scale},
     )
 
 

@@ -118,8 +118,10 @@ def measure(case: Case, settings: FlipsSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example={name: of_all[kept] for name, of_all in values.items()},
         excluded=excluded,
-        settings={**asdict(settings), "removed": f"{unit}s", "rankings": list(flips), "not_run": not_run},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"removed": f"{unit}s", "rankings": list(flips)},
     )
 
 

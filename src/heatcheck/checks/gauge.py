@@ -224,13 +224,13 @@ def measure(case: Case, settings: GaugeSettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example=values,
         excluded={},
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        facts={
             "logit_scale": case.logit_scale,
             "types": found.types,
             "witness": _witness(case, found, values["jsd:reversed"]),
         },
-        seed=case.seed,
     )
 
 

@@ -108,8 +108,10 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example={name: found.astype(float) for name, found in {**right, "right:base": base}.items()},
         excluded={},
-        settings={**asdict(settings), "not_run": not_run, "words": len(odds.place), "texts": int(odds.texts.sum())},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"words": len(odds.place), "texts": int(odds.texts.sum())},
     )
 
 

@@ -90,8 +90,9 @@ def measure(case: Case, settings: IdentifiabilitySettings) -> CheckResult:
         examples=tuple(case.examples[at].id for at in kept),
         per_example=values,
         excluded=excluded,
-        settings={**asdict(settings), "head_width": int(rows[0].values.shape[2]), "programs": programs},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"head_width": int(rows[0].values.shape[2]), "programs": programs},
     )
 
 

@@ -86,8 +86,9 @@ def measure(case: Case, settings: LayersSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example={name: of_all[kept] for name, of_all in values.items()},
         excluded=excluded,
-        settings={**asdict(settings), "layers": layers},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"layers": layers},
     )
 
 

@@ -99,8 +99,9 @@ def measure(case: Case, settings: LogOddsSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in rows),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "logit_scale": case.logit_scale, "strongest": strongest},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"logit_scale": case.logit_scale, "strongest": strongest},
     )
 
 

@@ -86,14 +86,14 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
         examples=tuple(example.id for example in case.tested),
         per_example=found.per_example,
         excluded={},
-        settings={
-            **asdict(settings),
+        settings=asdict(settings),
+        seed=case.seed,
+        not_run=found.not_run,
+        facts={
             "sites": len(case.subject.sites),
             "logit_scale": case.logit_scale,
             "family": found.family,
-            "not_run": found.not_run,
         },
-        seed=case.seed,
     )
 
 

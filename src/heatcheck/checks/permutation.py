@@ -70,8 +70,9 @@ def measure(case: Case, settings: PermutationSettings) -> CheckResult:
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
         per_example={name: of_all[kept] for name, of_all in values.items()},
         excluded=excluded,
-        settings={**asdict(settings), "logit_scale": case.logit_scale},
+        settings=asdict(settings),
         seed=case.seed,
+        facts={"logit_scale": case.logit_scale},
     )
 
 

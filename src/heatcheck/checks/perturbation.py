@@ -109,13 +109,10 @@ def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
         examples=tuple(case.examples[row].id for row in rows),
         per_example=per_example,
         excluded=excluded,
-        settings={
-            **asdict(settings),
-            "explainers": list(ranked),
-            "not_run": not_run,
-            "logit_scale": case.logit_scale,
-        },
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"explainers": list(ranked), "logit_scale": case.logit_scale},
     )
 
 

@@ -119,8 +119,10 @@ def measure(case: Case, settings: PlausibilitySettings) -> CheckResult:
         examples=tuple(example.id for example in texts.examples),
         per_example=per_example,
         excluded=excluded,
-        settings={**asdict(settings), "explainers": list(scores), "share_of_words": share, "not_run": not_run},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
+        facts={"explainers": list(scores), "share_of_words": share},
     )
 
 

@@ -68,8 +68,10 @@ def measure(case: Case, settings: SeedVarianceSettings) -> CheckResult:
             "predicted": case.own.predicted.astype(float),
         },
         excluded={},
-        settings={**asdict(settings), "fitted": len(fits), "not_run": dict(not_run)},
+        settings=asdict(settings),
         seed=case.seed,
+        not_run=dict(not_run),
+        facts={"fitted": len(fits)},
     )
 
 

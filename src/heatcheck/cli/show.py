@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim", "not found": "bold"}
 LABELS = 20  # shown with their counts
-FIT = "fit: "  # before the name of a fit among what was not run
 
 
 def as_json(facts: Any) -> None:
@@ -105,7 +104,7 @@ def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str,
         **{line.short: line_facts(line) for line in audit.card.apart},
         "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
         "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
-        "not_run": dict(audit.not_run),
+        "not_run": audit.missing,
         "fits": [
             {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
             for one in outcomes
@@ -137,13 +136,21 @@ def card(audit: "Audit") -> None:
         if found.excluded:
             counted = len(found.examples) + len(found.excluded)
             console.print(f"{name}: {len(found.examples)} of {counted} examples; {len(found.excluded)} left out.")
-    failed = [name.removeprefix(FIT) for name in audit.not_run if name.startswith(FIT)]
-    said = ("plausibility", *(f": {fit}" for fit in failed))  # by its line; by the name of the fit that is lacking
-    for name, reason in audit.not_run.items():
-        if name.startswith(FIT):
-            console.print(f"could not be fitted: {name.removeprefix(FIT)}: {reason}")
-        elif not name.endswith(said):
-            console.print(f"not run: {name} ({reason})")
+    _missing(audit)
+
+
+def _missing(audit: "Audit") -> None:
+    """What was not run and is said nowhere else; a fit that is lacking is named once, not by each check it lacks in."""
+    console = _console()
+    for fit, reason in audit.not_fitted.items():
+        console.print(f"could not be fitted: {fit}: {reason}")
+    for check, reason in audit.not_run.items():
+        if check != "plausibility":  # its line says so
+            console.print(f"not run: {check} ({reason})")
+    for check, found in audit.results.items():
+        for part, reason in found.not_run.items():
+            if part not in audit.not_fitted:
+                console.print(f"not run: {check}: {part} ({reason})")
 
 
 def _apart(line: "Line") -> None:
@@ -201,7 +208,7 @@ def _agreement(audit: "Audit") -> None:
         typer.echo("A τ no higher than its floor says nothing about the words.")
     else:
         table(columns[:2], [row[:2] for row in rows], title)
-    for rival, why in found.settings.get("without_floor", {}).items():
+    for rival, why in found.facts.get("without_floor", {}).items():
         typer.echo(f"No mechanical floor for {rival}: {why}.")
 
 

@@ -123,7 +123,7 @@ def _about_floors(result: CheckResult) -> str:
     """How to read the mechanical floors that are here, and which rivals have none."""
     floors = any(m.name == "tau_mechanical_floor" for m in result.measurements)
     read = ": a mean τ no higher than its mechanical floor says nothing about the words" if floors else ""
-    without = [spaced(rival) for rival in result.settings.get("without_floor", {})]
+    without = [spaced(rival) for rival in result.facts.get("without_floor", {})]
     none = f"; no mechanical floor for {' and '.join(without)}: here a word also acts through other words’ states"
     return read + (none if without else "")
 

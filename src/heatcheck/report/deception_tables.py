@@ -48,7 +48,7 @@ def deception_tables(result: CheckResult) -> list[Table]:
             kinds.setdefault(kind_of(m.by), {})[name] = m
     alone = {m.name: m for m in result.measurements if not m.by}
     alone |= {f"neighbours:{m.by['distance']}": m for m in result.measurements if m.name == "neighbours_share"}
-    mark = spaced(str(result.settings.get("mark", "")))
+    mark = spaced(str(result.facts.get("mark", "")))
     prior, share = alone.get("prior"), alone.get("share")
     near = {name: alone.get(name) for name in NEAR} | {"contribution": share}
     traces = dict.fromkeys(("norm_embedding", "norm_state"), share) | dict.fromkeys(
@@ -74,7 +74,7 @@ def deception_tables(result: CheckResult) -> list[Table]:
 
 def _deceives(result: CheckResult) -> str:
     """Who does, in the words of the paper."""
-    slack, chosen = float(result.settings.get("slack", 0.02)), result.settings.get("deceives")
+    slack, chosen = float(result.settings.get("slack", 0.02)), result.facts.get("deceives")
     if chosen is not None:
         return f"λ = {chosen:g} deceives: the least weight there, at most {slack:g} less right"
     if any(m.by.get("fit") == "deceptive" for m in result.measurements):

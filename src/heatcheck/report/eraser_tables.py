@@ -62,7 +62,7 @@ def _differences(result: CheckResult, audited: str) -> Table:
 
 
 def _rationales(result: CheckResult) -> Table:
-    share = result.settings.get("rationale_share")
+    share = result.facts.get("rationale_share")
     rows = [
         (
             _ranking(m),

@@ -79,7 +79,7 @@ def _rankings(result: CheckResult) -> Table:
             "fewer than attention",
             "more",
         ),
-        [cells(str(name)) for name in result.settings.get("rankings", ())],
+        [cells(str(name)) for name in result.facts.get("rankings", ())],
         dense=True,
     )
 

@@ -10,7 +10,7 @@ _WEIGHTS = ("longer", "dimension", "effective_distance", "width", "widest", "jsd
 
 def identifiability_tables(result: CheckResult) -> list[Table]:
     """Weights first, then tokens by layer."""
-    width = result.settings.get("head_width")
+    width = result.facts.get("head_width")
     weights = Table(
         f"The read-out's weights; a head is {width} numbers wide" if width else "The read-out's weights",
         ("quantity", "mean", "95% interval", "n"),

@@ -11,7 +11,7 @@ from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, meaning, said, spaced
 from heatcheck.results import Audit
 
-_ELSEWHERE = {"papers", "questions", "settings", "training rows"}  # said beside each check, and at the top
+_ELSEWHERE = {"settings", "training rows"}  # said beside each check, and at the top
 _IDS = 20  # of texts left out: the tables have all
 
 
@@ -166,5 +166,5 @@ def _about(audit: Audit) -> str:
     facts = [("model", audit.subject), ("task", f"{audit.task}, split {audit.split}")]
     facts += [("labels", ", ".join(audit.labels))]
     facts += [(spaced(str(key)), said(value)) for key, value in audit.about.items() if key not in _ELSEWHERE]
-    facts += [(f"not run: {spaced(name)}", why) for name, why in audit.not_run.items()]
+    facts += [(f"not run: {spaced(name)}", why) for name, why in audit.missing.items()]
     return listed(f"{escaped(key)}: {escaped(value)}" for key, value in facts)

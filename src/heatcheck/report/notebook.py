@@ -104,7 +104,7 @@ def audit_html(audit: Audit) -> str:
     )
     training_rows = str(audit.about.get("training rows", ""))
     behind = ", ".join(f"results[{check!r}]" for check in audit.results)
-    not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.not_run.items())
+    not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.missing.items())
     return _boxed(
         _p(audit.subject, "title"),
         _p(about, "soft"),
@@ -138,7 +138,7 @@ def check_html(result: CheckResult) -> str:
         _p(title(result.check), "title"),
         _p(f"{result.subject}; {kept + left_out:,} texts in = {kept:,} measured + {left_out:,} left out", "soft"),
         _p(f"Held fixed: {held}", "soft"),
-        *(_p(words, "soft") for words in reading(result.check, str(result.settings.get("method", "")))),
+        *(_p(words, "soft") for words in reading(result.check, str(result.facts.get("method", "")))),
         _table(("what", "value", "95% interval", "n", "read against"), rows, numbers=(1, 2, 3)),
         _more(len(rows), "result.measurements"),
     )

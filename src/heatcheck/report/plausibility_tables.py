@@ -10,7 +10,7 @@ RANDOM, SPANS = "random", "random spans"
 
 def plausibility_tables(result: CheckResult) -> list[Table]:
     """Areas, hard choices, and what the published code makes of the same marks."""
-    explainers = [str(name) for name in result.settings.get("explainers", ())]
+    explainers = [str(name) for name in result.facts.get("explainers", ())]
     return [_areas(result, explainers), _hard(result, explainers), _published(result, explainers)]
 
 
@@ -50,7 +50,7 @@ def _hard(result: CheckResult, explainers: list[str]) -> Table:
                 rows.append((f"{spaced(name)}, {kind}", *cells[0], *cells[1]))
     chance = ("random scores", "its runs elsewhere")
     columns = ("explanation", "F1 of words", *chance, "F1 of spans", *chance)
-    share = result.settings.get("share_of_words")
+    share = result.facts.get("share_of_words")
     size = f"{share:.0%} of its words" if isinstance(share, float) else "as many words as people mark"
     origin = said(result.settings.get("share", ""))
     title = f"A choice of {size} a text ({origin}): the highest ones, or the best run; means over texts"

@@ -44,5 +44,5 @@ def is_beside(result: CheckResult, quantity: str) -> bool:
 
     An upper bound says nothing new where the optimum is exact, and the floor of two words holds nowhere else.
     """
-    exact = result.settings.get("method") == "exact"
+    exact = result.facts.get("method") == "exact"
     return {"upper": not exact, "floor": exact}.get(quantity, True)

@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from heatcheck.checks import CHECKS
-from heatcheck.engine import Facts
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import Figure
 from heatcheck.report.heat import Heatmap, shaded
@@ -70,7 +68,7 @@ class Section(NamedTuple):
     everything: Table
 
 
-_ELSEWHERE = {"family", "not_run", "without_floor", "witness"}  # settings that the section says in words
+_ELSEWHERE = {"family", "without_floor", "witness"}  # facts that the section says in words
 
 
 def card_line(line: Line, audited: int | None = None) -> CardLine:
@@ -92,12 +90,12 @@ def card_line(line: Line, audited: int | None = None) -> CardLine:
 
 def sections(audit: Audit, figures: Iterable[Figure]) -> list[Section]:
     return [
-        _section(check, audit.results[check], [f for f in figures if f.check == check], audit.about)
+        _section(check, audit.results[check], [f for f in figures if f.check == check])
         for check in in_order(audit.results)
     ]
 
 
-def _section(check: str, result: CheckResult, figures: list[Figure], about: Facts) -> Section:
+def _section(check: str, result: CheckResult, figures: list[Figure]) -> Section:
     reasons = defaultdict(list)
     for example, reason in result.excluded.items():
         reasons[reason].append(example)
@@ -105,17 +103,16 @@ def _section(check: str, result: CheckResult, figures: list[Figure], about: Fact
     return Section(
         check,
         title(check),
-        about.get("questions", {}).get(check, ""),
-        reading(check, str(result.settings.get("method", ""))),
-        CHECKS[check].baseline if check in CHECKS else "",
+        result.question,
+        reading(check, str(result.facts.get("method", ""))),
+        result.baseline,
         HELD_BY.get(check, HELD[result.holds]),
-        str(result.settings.get("family", "")),
-        about.get("papers", {}).get(check, ""),
-        [(spaced(key), said(value)) for key, value in result.settings.items() if key not in _ELSEWHERE]
-        + [("seed", str(result.seed))],
+        str(result.facts.get("family", "")),
+        result.paper,
+        [*_settings(result), ("seed", str(result.seed))],
         f"{kept + left_out:,} texts in = {kept:,} measured + {left_out:,} left out",
         sorted(reasons.items(), key=lambda item: -len(item[1])),
-        list(result.settings.get("not_run", {}).items()),
+        list(result.not_run.items()),
         _witness(result),
         figures,
         tables_of(result),
@@ -123,9 +120,15 @@ def _section(check: str, result: CheckResult, figures: list[Figure], about: Fact
     )
 
 
+def _settings(result: CheckResult) -> list[tuple[str, str]]:
+    """What was asked for, or where it came out otherwise, what was done; then what else was found."""
+    facts = {key: value for key, value in result.facts.items() if key not in _ELSEWHERE}
+    return [(spaced(key), said(value)) for key, value in {**result.settings, **facts}.items()]
+
+
 def _witness(result: CheckResult) -> Heatmap | None:
     """One text under the model's own weights and under its twin's."""
-    shown = result.settings.get("witness")
+    shown = result.facts.get("witness")
     if not shown:
         return None
     return Heatmap(

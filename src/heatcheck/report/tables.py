@@ -58,6 +58,8 @@ def write_numbers(audit: Audit, path: Path | str) -> Path:
                 "held_fixed": section.held,
                 "paper": section.paper,
                 "settings": audit.results[check].settings,
+                "facts": audit.results[check].facts,
+                "not_run": audit.results[check].not_run,
                 "seed": audit.results[check].seed,
                 "n": len(audit.results[check].examples),
                 "measurements": [m._asdict() for m in audit.results[check].measurements],
@@ -68,7 +70,7 @@ def write_numbers(audit: Audit, path: Path | str) -> Path:
             for section in sections(audit, [])
             for check in (section.check,)
         },
-        "not_run": audit.not_run,
+        "not_run": audit.missing,
         "about": audit.about,
         "examples": [looked._asdict() for looked in audit.examples],
     }

@@ -26,6 +26,9 @@ def kept_facts(results: Mapping[str, CheckResult]) -> dict[str, Any]:
             "seed": result.seed,
             "not_run": dict(result.not_run),
             "facts": tagged(result.facts),
+            "question": result.question,
+            "paper": result.paper,
+            "baseline": result.baseline,
         }
         for name, result in results.items()
     }
@@ -59,6 +62,9 @@ def results_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> dict[str, Ch
             seed=of["seed"],
             not_run=of["not_run"],
             facts=untagged(of["facts"]),
+            question=of["question"],
+            paper=of["paper"],
+            baseline=of["baseline"],
         )
     return found
 

@@ -37,9 +37,18 @@ class Audit:
     card: Card
     results: Mapping[str, CheckResult]
     examples: Sequence[Looked]
-    not_run: Mapping[str, str]  # check or explainer -> why
+    not_run: Mapping[str, str]  # check or explainer -> why; parts of a check that was run are in its result
     about: Facts  # versions, settings, date
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
+    not_fitted: Mapping[str, str] = field(default_factory=dict)  # name of another fit -> why it could not be made
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Everything that was not run, by a name to show, and why: fits, checks, then parts of checks."""
+        parts = {
+            f"{check}: {part}": why for check, result in self.results.items() for part, why in result.not_run.items()
+        }
+        return {**{f"fit: {name}": why for name, why in self.not_fitted.items()}, **self.not_run, **parts}
 
     def __repr__(self) -> str:
         """The card in short, and where the rest is: every number would be thousands of lines."""

@@ -27,7 +27,7 @@ from heatcheck.results.card import Card
 from heatcheck.results.line import Line
 
 AUDIT, ARRAYS = "audit.json", "audit.npz"
-FORMAT = 1  # of these files: a larger one is of a heatcheck to come
+FORMAT = 2  # of these files: a larger one is of a heatcheck to come, a smaller one of one that was
 
 _Scores: TypeAlias = dict[str, tuple[float | None, ...]]
 _PLAIN = ("subject", "task", "split", "n", "available", "seed")  # fields that are JSON as they are
@@ -66,6 +66,7 @@ def keep_audit(audit: Audit, folder: Path | str) -> list[Path]:
         "examples": [_kept_looked(looked) for looked in audit.examples],
         "scores": explainers,
         "not_run": dict(audit.not_run),
+        "not_fitted": dict(audit.not_fitted),
         "left_out": dict(audit.left_out),
         "about": tagged(audit.about),
     }
@@ -97,14 +98,16 @@ def read_audit(folder: Path | str) -> Audit:
     try:
         if facts["format"] > FORMAT:
             raise BrokenFolder(f"{folder} was kept by a later heatcheck: it can be read by that one.")
+        if facts["format"] < FORMAT:
+            raise BrokenFolder(f"{folder} was kept by an older heatcheck, in another form: audit the model again.")
         packed = (folder / ARRAYS).read_bytes()
         if _digest(packed) != facts["arrays"]:
             raise ValueError(f"{ARRAYS} is not the one that was written with {AUDIT}")
         with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
         audit = _audit_from(facts, arrays)
-        # Older audits have none. Every number of a report may be edited into one that nothing can be drawn from.
-        if facts.get("facts", _digest_of_facts(facts)) != _digest_of_facts(facts):
+        # Every number of a report may be edited into one that nothing can be drawn from.
+        if facts["facts"] != _digest_of_facts(facts):
             raise ValueError(f"{AUDIT} was changed since it was written")
         return audit
     except _OTHERWISE as error:
@@ -124,7 +127,8 @@ def _audit_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> Audit:
         examples=[_looked_from(*both) for both in zip(facts["examples"], scores, strict=True)],
         not_run=facts["not_run"],
         about=untagged(facts["about"]),
-        left_out=facts.get("left_out", {}),  # older audits had none
+        left_out=facts["left_out"],
+        not_fitted=facts["not_fitted"],
     )
 
 

@@ -27,7 +27,10 @@ class CheckResult:
     settings: Facts  # what was asked for, and nothing that was found
     seed: int
     not_run: Mapping[str, str] = field(default_factory=dict)  # part of the check, or another fit -> why it is missing
-    facts: Facts = field(default_factory=dict)  # what was found and is no number: a method, a family, a text to show
+    facts: Facts = field(default_factory=dict)  # what was found beside the numbers: a method, a family, a text to show
+    question: str = ""  # what the check asks, in plain words
+    paper: str = ""  # that asked it first
+    baseline: str = ""  # what its numbers are read against
 
     def find(self, name: str, **by: object) -> Measurement:
         """The one measurement of this name whose `by` holds these values."""

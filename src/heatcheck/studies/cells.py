@@ -188,7 +188,7 @@ def measure_cell(
     not_run: dict[str, str] = {}
     for name, chosen in plan.checks.items():
         try:
-            results[name] = CHECKS[name].measure(case, chosen)
+            results[name] = CHECKS[name].ask(case, chosen)
         except NotSupported as error:
             not_run[name] = str(error)
     keep_results(results, folder)
@@ -223,7 +223,7 @@ def not_fitted(measured: Sequence[Measured]) -> dict[str, str]:
         f"{one.cell.name}: {fit}": f"{reason} (to try again: delete results/{one.folder})"
         for one in measured
         for result in one.results.values()
-        for fit, reason in result.settings.get("not_run", {}).items()
+        for fit, reason in result.not_run.items()
     }
 
 

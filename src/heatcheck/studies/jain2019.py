@@ -299,9 +299,9 @@ def _cell(argument: Mapping[str, Any], fit: Fit, found: Audit) -> dict[str, Any]
         "majority": test["majority"],
         "audited": found.n,
         "excluded": {name: dict(result.excluded) for name, result in found.results.items()},
-        "not_run": dict(found.not_run),
+        "not_run": found.missing,
         "model": fit.subject.id,
-        "method": found.results["counterfactual"].settings["method"],
+        "method": found.results["counterfactual"].facts["method"],
     }
 
 

@@ -59,7 +59,7 @@ def _family(necessity: CheckResult | None) -> str:
     """Which family and what budget, where models of it were trained."""
     if necessity is None or lookup(necessity, "headroom", against="retrained") is None:
         return ""
-    return f"; the family and the budget: {str(necessity.settings.get('family', 'not said')).rstrip('.')}"
+    return f"; the family and the budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
 
 
 def _beside(necessity: CheckResult | None, gauge: CheckResult | None) -> tuple[Measurement, ...]:
@@ -84,7 +84,7 @@ def _too_few(necessity: CheckResult | None, gauge: CheckResult | None, settings:
 
 
 def _sites(necessity: CheckResult | None) -> int:
-    return int(necessity.settings.get("sites", 1)) if necessity is not None else 1
+    return int(necessity.facts.get("sites", 1)) if necessity is not None else 1
 
 
 def _at_all(sites: int) -> str:
@@ -212,7 +212,7 @@ def _nothing_fitted(necessity: CheckResult | None, gauge: CheckResult | None, se
     sentence = (
         f"{_used(necessity)}Whether a model trained without attention would do as well is known only by training some."
     )
-    failed = len(necessity.settings.get("not_run", {})) if necessity is not None else 0
+    failed = len(necessity.not_run) if necessity is not None else 0
     again = f"{REFIT} ({failed} of its fits could not be made)" if failed else REFIT
     return _Judged(nothing_known(again, sentence, needs_refit=True), (), RETRAINED)
 

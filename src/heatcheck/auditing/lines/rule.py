@@ -131,7 +131,7 @@ def too_few_texts(n: int, settings: CardSettings) -> Found:
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
     """Nothing refitted may be decided by so few."""
-    lost = len(check.settings.get("not_run", {}))
+    lost = len(check.not_run)
     failed = f" ({lost} fit{'' if lost == 1 else 's'} could not be made)" if lost else ""
     return needs_more_data(
         f"at least {settings.seeds} seeds are needed (--set {check.check}.seeds){failed}",

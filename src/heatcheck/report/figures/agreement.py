@@ -65,7 +65,7 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
         "How far attention and gradient rank the words of each text alike: 1 is the same order, 0 is no relation. "
         f"Mean {number(float(known.mean()))} over {len(known):,} texts{'; ' + reads if reads else ''}."
     )
-    if "gradient" in result.settings.get("without_floor", {}):
+    if "gradient" in result.facts.get("without_floor", {}):
         caption += (
             " There is no mechanical floor: here a word also acts through the states of other words, so its gradient "
             "is not its weight times something."

@@ -143,8 +143,8 @@ def _lines(title: str) -> str | list[str]:
 
 def texts_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     """A few texts, their words shaded by weight and by relevance, at a step that the reader chooses."""
-    texts = result.settings.get("shown_texts", [])
-    steps = list(result.settings.get("steps", []))
+    texts = result.facts.get("shown_texts", [])
+    steps = list(result.facts.get("steps", []))
     if not texts or not steps:
         return None
     alt = altair()

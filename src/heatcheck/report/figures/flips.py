@@ -125,7 +125,7 @@ def survival_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     rankings = _rankings(result)
     if not rankings:
         return None
-    unit = str(result.settings.get("removed", "tokens"))
+    unit = str(result.facts.get("removed", "tokens"))
     rows = [row for name in rankings for row in curve(name, survival(result.per_example[f"fraction:{name}"]))]
     drawn = curve_layer(looks(rankings), unit=unit).properties(data=alt_data(rows), width=WIDTH - 60, height=300)
     caption = (
@@ -144,7 +144,7 @@ def fraction_boxes(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     rows = [row for name in rankings for row in box(name, result.per_example[f"fraction:{name}"])]
     if not rows:
         return None
-    unit = str(result.settings.get("removed", "tokens"))
+    unit = str(result.facts.get("removed", "tokens"))
     shown = [name for name in rankings if any(row["ranking"] == ranking_name(name) for row in rows)]
     width = WIDTH - 330
     layers = box_layers(looks(shown), unit=unit)
@@ -170,4 +170,4 @@ def fraction_boxes(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
 
 
 def _rankings(result: CheckResult) -> Sequence[str]:
-    return [str(name) for name in result.settings.get("rankings", ()) if f"fraction:{name}" in result.per_example]
+    return [str(name) for name in result.facts.get("rankings", ()) if f"fraction:{name}" in result.per_example]

@@ -66,7 +66,7 @@ def _rows(result: CheckResult, panel: str) -> list[dict[str, Any]]:
         return found.get(tuple(sorted({**by, **how}.items())))
 
     rows = []
-    for explainer in map(str, result.settings.get("explainers", ())):
+    for explainer in map(str, result.facts.get("explainers", ())):
         marks = {
             "attention" if explainer == "attention" else "rival": one(explainer=explainer),
             "random scores": one(explainer="random"),
