@@ -1,4 +1,4 @@
-"""One tiny real audit for all tests of what is shown: made once, by whichever process needs it first, then only read."""
+"""One tiny real audit for all tests of what is shown: made by whichever process needs it first, then only read."""
 
 import json
 import os
@@ -10,9 +10,12 @@ if TYPE_CHECKING:  # tests/conftest.py imports this before anything may import h
     from heatcheck.results import Audit
 
 GOOD, BAD = ("brilliant", "charming", "gripping", "moving"), ("tedious", "boring", "clumsy", "hollow")
-FILLING = "the plot of this film and its cast are what one would have thought for a matinee".split()
+FILLING = (
+    *("the", "plot", "of", "this", "film", "and", "its", "cast"),
+    *("are", "what", "one", "would", "have", "thought", "for", "a", "matinee"),
+)
 ROWS = {"train": 120, "dev": 30, "test": 46}
-FIRST = {"train": 0, "dev": 7, "test": 11}  # the splits do not begin with the same texts
+FIRST = {"train": 0, "dev": 120, "test": 150}  # no text is in two splits
 REFITTED = ("necessity", "seed_variance", "adversarial_model", "guide")
 CHECKS = (
     *("agreement", "erasure", "permutation", "counterfactual", "gauge", "plausibility"),
@@ -24,6 +27,7 @@ SETTINGS = {
     **{f"{check}.seeds": 3 for check in REFITTED},
     "agreement.explainers": "attention,gradient,leave_one_out,random",
     "agreement.shuffles": 2,
+    "erasure.rivals": "leave_one_out,gradient_x_input",
     "erasure.random_orders": 2,
     "permutation.repeats": 20,
     "counterfactual.search": "jain2019",

@@ -129,5 +129,3 @@ def bounded(result, method):
     """A search for other weights that was not exact: more might be found, up to a bound above."""
     above = {name: values + 0.02 for name, values in result.per_example.items() if name.partition(":")[0] == "upper"}
     return replace(result, facts={**result.facts, "method": method}, per_example={**result.per_example, **above})
-
-

@@ -17,6 +17,8 @@ from heatcheck.report.compared import compare
 from heatcheck.report.figures.compare import draw_comparison
 from heatcheck.report.wording import interval, number
 
+MEASURED = 37  # of the 40 texts: the others are one word
+
 
 def moved(audit, check, name, by):
     """The same audit with a value of every text moved by so much."""
@@ -120,10 +122,10 @@ def paired_of(found):
 def test_differences_are_paired_text_by_text(pair):
     found = paired_of(compare(pair))
     q = found["q"]
-    assert q.difference == pytest.approx((0.25, 0.25, 0.25, 38))  # every text moved alike: no spread
+    assert q.difference == pytest.approx((0.25, 0.25, 0.25, MEASURED))  # every text moved alike: no spread
     assert q.settled
     assert q.model == "the <b>cnn</b>"
-    assert found["delta"].difference == pytest.approx((0, 0, 0, 38))
+    assert found["delta"].difference == pytest.approx((0, 0, 0, MEASURED))
     assert not found["delta"].settled
     assert "tau:attention|gradient" in found
     assert not {"tau:attention|random", "tau:gradient|leave_one_out", "max_attention"} & found.keys()
@@ -138,17 +140,16 @@ def test_texts_are_paired_by_id_whatever_their_order():
         per_example={name: values[::-1] for name, values in result.per_example.items()},
     )
     found = paired_of(compare({"a": audit, "b": replace(audit, results={**audit.results, "permutation": turned})}))
-    assert found["delta"].difference == pytest.approx((0, 0, 0, 38))
+    assert found["delta"].difference == pytest.approx((0, 0, 0, MEASURED))
 
 
 def test_only_texts_with_a_value_in_both_count():
     audit = audits.full()
-    measured = len(audit.results["permutation"].examples)
-    holed = moved(audit, "permutation", "q", np.where(np.arange(measured) < 3, np.nan, 0.1))
+    holed = moved(audit, "permutation", "q", np.where(np.arange(MEASURED) < 3, np.nan, 0.1))
     fewer = replace(holed, n=30, examples=audit.examples[:30])
     found = paired_of(compare({"a": audit, "b": fewer}))
-    assert found["q"].difference == pytest.approx((0.1, 0.1, 0.1, measured - 3))
-    assert found["q"].common == measured == 38
+    assert found["q"].difference == pytest.approx((0.1, 0.1, 0.1, MEASURED - 3))
+    assert found["q"].common == MEASURED
     assert found["right"].difference.n == found["right"].common == 30
 
 
@@ -209,13 +210,13 @@ def test_numbers_as_json_and_csv(pair, tmp_path):
     k = pair["the lstm"].results["erasure"].find("K", operator="deletion")
     assert (points["state"], points["evidence"][0]["value"]) == ("yes", k.value)
     (q,) = [one for one in facts["paired"] if one["name"] == "q"]
-    assert (q["difference"]["n"], q["minus"]) == (38, "the lstm")
+    assert (q["difference"]["n"], q["minus"]) == (MEASURED, "the lstm")
     assert q["difference"]["value"] == pytest.approx(0.25)
     with write_comparison(pair, tmp_path / "c.csv").open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert sum(row["part"] == "card" for row in rows) == 12
     (q,) = [row for row in rows if row["name"] == "permutation: q"]
-    assert (float(q["value"]), q["n"], q["baseline"]) == (pytest.approx(0.25), "38", "0: no difference")
+    assert (float(q["value"]), q["n"], q["baseline"]) == (pytest.approx(0.25), str(MEASURED), "0: no difference")
 
 
 def test_markdown_says_the_same(pair, tmp_path):
