@@ -154,8 +154,11 @@ def test_links_lead_somewhere():
 
 
 def test_versions_agree():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert heatcheck.__version__ == version
+    version = heatcheck.__version__
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert built["project"]["dynamic"] == ["version"]
+    said = (ROOT / built["tool"]["hatch"]["version"]["path"]).read_text()
+    assert f'__version__ = "{version}"' in said, "it is said once"
     assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from heatcheck.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from heatcheck.auditing import audit
     from heatcheck.data import Batch, Corpus, Example, load_task
@@ -42,7 +44,6 @@ _ROOM_OF = {
     "write_report": "report",
 }
 
-__version__ = "0.1.0"
 __all__ = [
     "Audit",
     "Batch",

@@ -89,6 +89,12 @@ def test_the_rule_of_the_line(k, room, state, reason):
     assert line.sentence
 
 
+def test_a_heatmap_that_points_nowhere_is_said_without_a_share():
+    below = {"deletion": (-0.4, 0.1), "masking": (-0.3, 0.2)}
+    line = judge_points(result(below, ROOM), CardSettings())
+    assert line.sentence.startswith("Removing the most attended words has no more effect than removing random words:")
+
+
 def test_a_sample_is_the_same_every_time_and_counts_add_up(one):
     again, other = audited(), audited(seed=1, checks=["permutation"], settings={})
     assert [e.id for e in one.examples] == [e.id for e in again.examples]

@@ -202,9 +202,9 @@ def test_a_control_is_audited_beside_its_twin(tmp_path, monkeypatch):
 def test_how_two_cards_differ():
     number = Measurement("K", 0.6, 0.5, np.inf, 40, "", {})
     card = make_card({}, 1.0, CardSettings())
-    first, *rest = card.lines
-    said = replace(card, lines=(first._replace(state="yes", evidence=(number,)), *rest))
-    moved = replace(card, lines=(first._replace(state="no", evidence=(number._replace(low=0.25),)), *rest))
+    first, *rest = card.every_line
+    said = replace(card, every_line=(first._replace(state="yes", evidence=(number,)), *rest))
+    moved = replace(card, every_line=(first._replace(state="no", evidence=(number._replace(low=0.25),)), *rest))
     assert audits._apart(card, card) == {"states": [], "most": 0.0}
     assert audits._apart(said, moved) == {"states": ["necessary: yes and no"], "most": 0.25}
     assert "has not" in audits._apart(card, said)["states"][-1]

@@ -383,7 +383,7 @@ def test_a_card_of_nothing_says_what_would_run_each_line():
 
 def test_a_check_that_was_refused_is_no_advice():
     card = make_card({}, 1.0, SETTINGS, {"guide": "name the texts with --train.", "gauge": "not context-free"})
-    assert card["works out of context"].reason == "guide was refused: name the texts with --train."
+    assert card["works out of context"].reason == "guide could not be run: name the texts with --train."
     assert card["necessary"].reason == REFIT
     decided = make_card({"guide": guide()}, 1.0, SETTINGS, {"guide": "refused"})
     assert decided["works out of context"].reason == ""
@@ -396,7 +396,7 @@ def test_a_model_without_a_recipe_is_not_told_to_be_fitted_again():
     assert card["necessary"].reason == card["across models"].reason == why
     assert card["works out of context"].reason == "heatcheck audit MODEL --checks guide"
     refused = make_card(results, 1.0, SETTINGS, {"adversarial_model": "no."}, cannot_refit=why)
-    assert refused["across models"].reason == "adversarial_model was refused: no."
+    assert refused["across models"].reason == "adversarial_model could not be run: no."
 
 
 def test_an_interval_without_ends_is_not_printed():

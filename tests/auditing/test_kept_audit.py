@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from heatcheck.auditing import audit
+from heatcheck.checks import CHECKS
 from heatcheck.errors import BadInput, BrokenFolder
-from heatcheck.results import ARRAYS, AUDIT, FORMAT, Looked, Measurement, keep_audit, read_audit
+from heatcheck.results import ARRAYS, AUDIT, FORMAT, AuditedExample, Measurement, keep_audit, read_audit
 
 NAN, INF = float("nan"), float("inf")
 
@@ -50,7 +51,7 @@ def odd(made):
     """The same with everything that a careless file would lose."""
     scores = {"attention": (0.1, None, NAN, -0.0), "file:a/b": (), "only here": (1e-300, INF, 0.1 + 0.2, None)}
     words = ("half \ud83d", "“é”", "</script>", "\u2028\n")
-    looked = Looked("<b>", words, "a pair", None, "yes", NAN, scores, (True, False, True, False))
+    looked = AuditedExample("<b>", words, "a pair", None, "yes", NAN, scores, (True, False, True, False))
     result = made.results["permutation"]
     first, *rest = result.measurements
     strange = Measurement("delta", NAN, -INF, INF, 1, "none: one seed", {"bin": (0.25, NAN), "pair": ["a", "b"]})
@@ -82,6 +83,8 @@ def test_an_audit_comes_back_as_it_was(which, request, tmp_path):
     assert [path.name for path in keep_audit(given, tmp_path / "new")] == [AUDIT, ARRAYS]
     found = read_audit(tmp_path / "new")
     assert_same(given, found)
+    check, kept = CHECKS["erasure"], found.results["erasure"]
+    assert (kept.question, kept.paper, kept.baseline) == (check.question, check.paper, check.baseline)
     assert math.copysign(1, found.examples[0].scores["attention"][-1]) == (-1 if which == "odd" else 1)
 
 
@@ -119,7 +122,7 @@ def damaged_json(folder, **changes):
 
 def damaged_value(folder, value):
     facts = json.loads((folder / AUDIT).read_text())
-    next(line for line in facts["card"]["lines"] if line["evidence"])["evidence"][0]["value"] = value
+    next(line for line in facts["card"] if line["evidence"])["evidence"][0]["value"] = value
     (folder / AUDIT).write_text(json.dumps(facts))
 
 
@@ -132,7 +135,7 @@ def cut_short(folder):
     [
         (lambda folder: (folder / ARRAYS).unlink(), "is damaged (audit.npz cannot be read)"),
         (cut_short, "audit.npz is not the one that was written with audit.json"),
-        (lambda folder: damaged_json(folder, card={}), "is damaged (KeyError: 'lines')"),
+        (lambda folder: damaged_json(folder, measurements={}), "is damaged (KeyError: 'permutation')"),
         (lambda folder: damaged_json(folder, examples=[]), "is damaged"),
         (lambda folder: damaged_json(folder, format=FORMAT + 1), "kept by a later heatcheck"),
         (lambda folder: damaged_json(folder, format=1), "an older heatcheck, in another form: audit the model again."),

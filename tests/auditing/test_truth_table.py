@@ -126,7 +126,7 @@ def test_a_temperature_twin_gets_the_same_card(name, small):
     """Logits 40 times as large, so that every probability is 0 or 1 in float32."""
     kind, _, task = name.partition("@")
     corpus = small(task)
-    few = replace(corpus, splits={**corpus.splits, "test": Split("test", corpus["test"].examples[:20])})
+    few = replace(corpus, splits={n: Split(n, corpus[n].examples[:k]) for n, k in {"train": 300, "test": 20}.items()})
     own, twin = (card_of(KNOWN_ANSWERS[kind](task, filler=0.05, scale=scale), few, 8) for scale in (1.5, 60.0))
     for mine, theirs in zip(own.every_line, twin.every_line, strict=True):
         assert (mine.name, mine.state, len(mine.evidence)) == (theirs.name, theirs.state, len(theirs.evidence))

@@ -33,7 +33,7 @@ def case_of(name, n=150, **nuisance):
     ("kind", "points"), [("reader", True), ("bystander_right", True), ("bystander_wrong", False), ("shifted", False)]
 )
 def test_known_answers(kind, points, task):
-    found = measure(case_of(f"{kind}@{task}"), QUICK)
+    found = measure(case_of(f"{kind}@{task}", n=60), QUICK)
     for operator in ("deletion", "masking"):
         share = found.find("K", operator=operator)
         assert found.find("room", operator=operator).low > 0.02, "otherwise the question is moot"
@@ -81,7 +81,7 @@ def test_effects_by_brute_force():
 
 
 def test_k_is_a_ratio_of_means():
-    found = measure(case_of("reader@planted_contrast"), QUICK)
+    found = measure(case_of("reader@planted_contrast", n=40), QUICK)
     own, floor, best = (found.per_example[f"effect:{n}:deletion"].mean() for n in ("attention", "random", "best rival"))
     assert found.find("K", operator="deletion").value == pytest.approx((own - floor) / (best - floor))
     assert found.find("room", operator="deletion").value == pytest.approx(best - floor)
@@ -109,7 +109,9 @@ def test_the_rival_is_chosen_on_the_other_half():
 
 
 def test_one_rival_that_is_best_everywhere_is_chosen_everywhere():
-    found = measure(case_of("reader@planted_keyword"), ErasureSettings(rivals=("leave_one_out", "random"), draws=50))
+    found = measure(
+        case_of("reader@planted_keyword", n=60), ErasureSettings(rivals=("leave_one_out", "random"), draws=50)
+    )
     best, good = (found.per_example[f"effect:{name}:deletion"] for name in ("best rival", "leave_one_out"))
     assert np.array_equal(best, good)
 
@@ -117,7 +119,7 @@ def test_one_rival_that_is_best_everywhere_is_chosen_everywhere():
 @pytest.mark.parametrize("name", ["reader@planted_contrast", "bystander_wrong@planted_contrast"])
 def test_confidence_does_not_change_it(name):
     """A model and its temperature-scaled twin get the same K from the same effects."""
-    one, other = (measure(case_of(name, scale=scale), QUICK) for scale in (1.0, 30.0))
+    one, other = (measure(case_of(name, n=40, scale=scale), QUICK) for scale in (1.0, 30.0))
     for operator in ("deletion", "masking"):
         for name, by in (
             ("K", {}),

@@ -341,15 +341,43 @@ def test_a_messy_csv_is_trained_on_and_audited(heatcheck, tmp_path):
     path.write_text("\n".join(["Review;Sentiment", *rows, ";pos"]))
     columns = ["--text-column", "Review", "--label-column", "Sentiment"]
     code, _, error = heatcheck("train", path, *columns)
-    assert (code, "leave it out with --skip-bad-rows" in error) == (2, True)
+    assert (code, "leave it out with --skip-bad-rows --merge-labels" in error) == (2, True)
     settings = ["--set", "epochs=1", "--set", "hidden=4", "--set", "embedding=4", "--out", tmp_path / "model"]
     code, said, error = heatcheck("train", path, *columns, "--skip-bad-rows", *settings)
     assert code == 0
     assert "labels: Neg (15), POS (15), neg (15), pos (15)" in said
     assert "Left out of the task: the text is empty: 1." in said
     assert "the labels Neg (15), neg (15) look alike" in error
-    code, _, error = heatcheck("audit", tmp_path / "model", "--data", path, "--examples", "5", "--checks", "gauge")
-    assert (code, "--text-column Review" in error) == (2, True)
-    options = ["--examples", "5", "--checks", "gauge", "--out", tmp_path / "out"]
-    code, said, error = heatcheck("audit", tmp_path / "model", "--data", path, *columns, "--skip-bad-rows", *options)
-    assert code == 0, error
+
+
+def test_a_model_remembers_how_its_file_was_read(heatcheck, tmp_path):
+    rows = [f"it was {'good' if n % 2 else 'bad'} in {n};{['Neg', 'POS', 'neg', 'pos'][n % 4]}" for n in range(60)]
+    path, model = tmp_path / "mine.csv", tmp_path / "model"
+    path.write_text("\n".join(["Review;Sentiment", *rows, ";pos"]))
+    options = ["--text-column", "Review", "--label-column", "Sentiment", "--skip-bad-rows", "--merge-labels"]
+    small = ["--set", "epochs=1", "--set", "hidden=4", "--set", "embedding=4"]
+    assert heatcheck("train", path, *options, *small, "--out", model)[0] == 0
+    audit = ["audit", model, "--examples", "5", "--checks", "gauge", "--out", tmp_path / "out", "--overwrite"]
+    copy = tmp_path / "copy.csv"
+    copy.write_text(path.read_text())
+    for data, said in (([], ""), (["--data", path], str(path)), (["--data", copy], str(copy))):
+        code, _, error = heatcheck(*(audit if (tmp_path / "out").exists() else audit[:-1]), *data)
+        assert code == 0, error
+        assert f"{said} is read as it was for training: {' '.join(options)}" in error or not data
+    path.write_text(path.read_text() + "\none more;POS")
+    code, _, error = heatcheck(*audit)
+    assert (code, f"{path} has changed since {model} was trained on it: name the data with --data" in error) == (
+        2,
+        True,
+    )
+    assert heatcheck(*audit, "--data", path)[0] == 0, "the same file, with more rows"
+    path.unlink()
+    code, _, error = heatcheck(*audit)
+    assert (code, f"trained on {path}, which is not there any more: name the data with --data" in error) == (2, True)
+    written = json.loads((model / "data.json").read_text())
+    (model / "data.json").write_text(json.dumps({**written, "text_column": 3}))
+    assert heatcheck(*audit)[0] == 2
+    copy.write_text("text;label\n" + "\n".join([*rows, "so;NaN"]))
+    (model / "data.json").unlink()
+    code, _, error = heatcheck(*audit, "--data", copy)
+    assert (code, "its labels are Neg, POS. Add --skip-bad-rows --merge-labels." in error) == (2, True), error

@@ -8,6 +8,7 @@ import pytest
 from heatcheck.auditing import audit
 from heatcheck.cli.audit import write
 from heatcheck.cli.compare import names_of
+from heatcheck.errors import BadInput
 from heatcheck.results import keep_audit, read_audit
 
 QUICK = {"checks": ["permutation", "erasure"], "settings": {"erasure.rivals": "leave_one_out", "erasure.draws": "50"}}
@@ -126,3 +127,20 @@ def test_models_of_one_name_in_folders_of_one_name(runs, tmp_path):
     one = read_audit(runs / "reader")
     folders = [tmp_path / "a" / "run", tmp_path / "b" / "run"]
     assert list(names_of(folders, [one, one])) == [f"{one.subject} ({folder})" for folder in folders]
+
+
+def test_an_old_audit_stays_until_the_new_one_is_whole(runs, tmp_path, monkeypatch):
+    kept, again = read_audit(runs / "reader"), read_audit(runs / "other")
+    folder = write(kept, tmp_path / "mine", formats=["md"])
+
+    def full_disk(*_, **__):
+        raise BadInput("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("heatcheck.report.write_markdown", full_disk)
+        with pytest.raises(BadInput, match="the disk is full"):
+            write(again, folder, formats=["md"])
+    assert read_audit(folder).seed == kept.seed != again.seed
+    write(again, folder, formats=["md"])
+    assert read_audit(folder).seed == again.seed
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"], "nothing is left beside it"

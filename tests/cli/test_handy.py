@@ -1,10 +1,12 @@
 """The small things that a new user meets: what a CI job needs, short names, comma-separated lists."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from heatcheck.auditing.lines.rule import would_decide
+from heatcheck.auditing import LINES, CardSettings
+from heatcheck.auditing.lines.rule import too_few_texts, would_decide
 from heatcheck.cli import fail_if, show, show_study
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats
@@ -12,7 +14,7 @@ from heatcheck.engine import Job, Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import find_explainer
 from heatcheck.results import Card, Line, Measurement
-from heatcheck.training import TrainingSettings, bar
+from heatcheck.training import Fit, Scores, TrainingSettings, bar
 
 
 class Audited:
@@ -23,16 +25,13 @@ class Audited:
 
 
 def line(name, state):
-    return Line(name, "?", state, "", (), "", "", "")
+    return Line(name, "?", state, "", (), "", "", "", short=LINES[name].short)
 
 
 @pytest.fixture
 def card():
-    four = ("necessary", "no"), ("points at what matters", "unclear"), ("hard to manipulate", "no"), (
-        "works out of context", "not run")  # fmt: skip
-    return Card(
-        tuple(line(*one) for one in four), line("across models", "not run"), line("plausible to people", "yes"), 1.0
-    )
+    states = ("no", "unclear", "no", "not run", "not run", "yes")
+    return Card(tuple(line(name, state) for name, state in zip(LINES, states, strict=True)), 1.0)
 
 
 def test_lines_by_their_short_names(card):
@@ -53,6 +52,44 @@ def test_what_is_required(card):
     assert fail_if.lacking(required[1:], [Audited(card)]) == ""
     with pytest.raises(BadInput, match="--require takes LINE=STATE"):
         fail_if.conditions(["points"], "--require")
+
+
+def test_the_lines_and_the_checks_that_decide_them(heatcheck, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for check in json.loads(heatcheck("checks", "--json")[1]):
+        assert check["decides"] == [rule.short for rule in LINES.values() if check["name"] in rule.checks]
+    assert "decides the line points" in heatcheck("checks")[1]
+    assert "`heatcheck checks` lists the lines with the checks" in " ".join(heatcheck("audit", "--help")[1].split())
+
+
+@pytest.mark.parametrize(
+    ("low", "bag", "said"),
+    [
+        (0.55, 0.6, ""),
+        (0.49, 0.6, "0.620, is not significantly above the majority class (0.500)."),
+        (0.55, 0.7, "0.620, is below a bag of words (0.700)."),
+    ],
+)
+def test_a_weak_model_is_said_to_be_one(capsys, tmp_path, low, bag, said):
+    scores = Scores(100, 0.6, 0.62, low, 0.71, 0.5, 0.6, 0.6, 0.6)
+    subject = SimpleNamespace(labels=("no", "yes"), recipe=None)
+    fit = Fit(subject, tmp_path, scores, False, {"accuracy": bag}, {}, epochs=7, kept_epoch=3)
+    show.fit_in_words(fit)
+    out, error = capsys.readouterr()
+    assert (said in error, bool(error)) == (True, bool(said))
+    assert "Epochs: 7 ran, and epoch 3 was kept." in out
+
+
+def test_the_keys_of_set_are_listed(heatcheck):
+    assert "--set help=" in heatcheck("train", "--help")[1]
+    assert "epochs, " in heatcheck("train", "planted_keyword", "--set", "help=")[2]
+
+
+def test_too_few_texts_ask_for_more_of_them():
+    found = too_few_texts(5, CardSettings())
+    assert (
+        found.reason == "more data would decide: at least 30 texts are needed (--examples 30, if the data has so many)"
+    )
 
 
 def test_only_an_audit_is_overwritten(tmp_path):

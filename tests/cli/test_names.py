@@ -8,6 +8,7 @@ import heatcheck as hc
 from heatcheck import serve
 from heatcheck.models import Recipe, load, name_of, save, shown_names
 from heatcheck.serve.offering import NEUTRAL, offer
+from heatcheck.training.own_file import remember
 from subjects import SINGLE, classifier
 
 ROWS = "text,label\n" + "".join(f"{e.text} number {n},{'yes' if e.label else 'no'}\n" for n, e in enumerate(SINGLE * 4))
@@ -58,3 +59,13 @@ def test_the_page_begins_with_a_text_of_the_model(folder, tmp_path):
     assert samples[0].text in ROWS
     (tmp_path / "mine.csv").write_text(ROWS.replace("film", "book"))  # another file by now
     assert offer("m", load(folder)).samples == [NEUTRAL]
+
+
+def test_the_page_reads_the_file_as_it_was_read_for_training(folder, tmp_path, monkeypatch):
+    (tmp_path / "mine.csv").write_text(ROWS.replace("text,label", "Review,Stars"))
+    corpus = hc.load_task("mine.csv", text_column="Review", label_column="Stars")
+    assert corpus.reference == load(folder).recipe.task, "neither path nor options are part of it"
+    assert offer("m", load(folder), "", folder).samples == [NEUTRAL]
+    remember(corpus, tmp_path / folder)
+    monkeypatch.chdir(tmp_path / "fits")
+    assert offer("m", load(tmp_path / folder), "", tmp_path / folder).samples[0].text in ROWS

@@ -8,6 +8,7 @@ import pytest
 from heatcheck.auditing import CardSettings
 from heatcheck.auditing.lines import judge_across, judge_necessary, judge_out_of_context
 from heatcheck.cli import fail_if, show
+from heatcheck.results import audit_facts
 from report import audits
 
 
@@ -177,11 +178,10 @@ def test_the_line_about_other_models_stands_apart(shown, judged):
     out = shown(show.card, judged)
     assert out.index("works out of context") < out.index("Apart from these, about other models")
     assert re.search(r"^no +across models: ", out, flags=re.MULTILINE)
-    facts = show.audit_facts(judged)
+    facts = audit_facts(judged)
     assert [line["name"] for line in facts["card"]] == [line.name for line in judged.card.lines]
     assert facts["across"]["state"] == "no"
     assert facts["across"]["evidence"][0]["name"] == "J_excess"
-    assert facts["fits"] == []
 
 
 def test_a_line_that_was_not_run_shows_what_is_known_anyway(shown, judged):
@@ -190,6 +190,10 @@ def test_a_line_that_was_not_run_shows_what_is_known_anyway(shown, judged):
     jsd = judged.results["gauge"].find("jsd", twin="reversed").value
     assert f"A twin in closed form makes 100% of the same decisions with heatmaps {jsd:.2f} nats away" in out
     assert "what would run it: heatcheck audit MODEL --refit" in out
+    refused = unfitted._replace(reason="adversarial_model could not be run: no texts.", undecided="cannot be run")
+    out = shown(show.card, audits.with_line(judged, refused))
+    assert "adversarial_model could not be run: no texts." in out
+    assert "what would run it" not in out
 
 
 def test_a_fit_that_failed_is_named_once(shown, judged):
@@ -221,7 +225,7 @@ def test_what_people_marked_stands_apart(shown, judged):
     areas = f"attention {in_short(own)}, random {in_short(random)}, random spans {in_short(spans)}"
     assert f"AUPRC: {areas}" in out
     assert f"AUPRC beyond random {in_short(beyond)}, random spans {in_short(beyond_spans)}" in out
-    facts = show.audit_facts(judged)
+    facts = audit_facts(judged)
     assert facts["plausible"]["state"] == "yes"
     assert facts["plausible"]["evidence"][0]["name"] == "P"
     assert facts["plausible"]["name"] not in [line["name"] for line in facts["card"]]

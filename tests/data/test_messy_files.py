@@ -3,7 +3,7 @@
 import pandas
 import pytest
 
-from heatcheck.data import doubtful_labels, label_counts, load_task
+from heatcheck.data import doubtful_labels, label_counts, load_task, read_texts
 from heatcheck.errors import BadInput
 
 LINES = [f"the film number {n};{['POSITIVE', 'positive', 'Negative', 'negative'][n % 4]}" for n in range(40)]
@@ -39,7 +39,7 @@ def test_columns_are_named(tmp_path):
     with pytest.raises(
         BadInput,
         match=r"mine.csv has no column 'text'; it has Review, Sentiment. "
-        r"It looks like --text-column Review --label-column Sentiment.$",
+        r"It looks like --text-column Review --label-column Sentiment --merge-labels \(the labels .* look alike\).$",
     ):
         load_task(path)
     corpus = load_task(path, text_column="review", label_column="Sentiment")
@@ -64,22 +64,38 @@ def test_every_bad_row_is_counted_and_the_first_few_are_shown(tmp_path):
         load_task(path)
     assert str(refused.value) == (
         f"4 of 44 rows cannot be used. {path}, row 22: the text is empty; row 23: the label is empty; row 24: 3 fields "
-        "under 2 columns; and 1 more. Mend them, or leave them out with --skip-bad-rows."
+        "under 2 columns; and 1 more. Mend them, or leave them out with --skip-bad-rows --merge-labels (the labels "
+        "Negative, negative look alike)."
     )
     corpus = load_task(path, skip_bad_rows=True)
     assert len(texts_of(corpus)) == 40
     assert corpus.dropped == {"the text is empty": 2, "the label is empty": 1, "too many or too few fields": 1}
     assert "row 25" not in {example.id for split in corpus.splits.values() for example in split}
     with pytest.raises(BadInput, match=r"^.*row 2: the text is empty. Mend it, or leave it out with --skip-bad-rows.$"):
-        load_task(written(tmp_path / "one.csv", [";x", *LINES], "text;label"))
+        load_task(written(tmp_path / "one.csv", [";x", *LINES[1::2]], "text;label"))
     with pytest.raises(BadInput, match=r"none of the 4 rows can be used"):
         load_task(written(tmp_path / "none.csv", bad, "text;label"), skip_bad_rows=True)
 
 
-def test_the_guess_counts_what_would_be_left_out(tmp_path):
-    path = written(tmp_path / "mine.csv", [*LINES, ";positive", "no label;"])
-    with pytest.raises(BadInput, match=r"--label-column Sentiment; 2 rows lack one of them: --skip-bad-rows"):
+def test_one_complaint_has_every_option_and_the_number_of_rows_that_are_left_out(tmp_path):
+    path = written(tmp_path / "mine.csv", [*LINES, ";positive", "no label;", "hm;NaN", "one;two;three"])
+    options = "--text-column Review --label-column Sentiment --skip-bad-rows --merge-labels"
+    with pytest.raises(BadInput) as refused:
         load_task(path)
+    assert str(refused.value) == (
+        f"{path} has no column 'text'; it has Review, Sentiment. It looks like {options} "
+        "(4 of 44 rows cannot be used; the labels Negative, negative look alike)."
+    )
+    with pytest.raises(BadInput, match=r"It looks like --text-column Review\.$"):
+        read_texts(path)
+    columns = {"text_column": "Review", "label_column": "Sentiment"}
+    assert sum(load_task(path, skip_bad_rows=True, **columns).dropped.values()) == 4
+    with pytest.raises(BadInput, match=r"^3 of 44 rows cannot be used") as refused:
+        load_task(path, **columns)
+    assert str(refused.value).endswith(
+        "leave them out with --skip-bad-rows --merge-labels (which leaves out 1 more row with a missing value such as "
+        "'NaN' for a label; the labels Negative, negative look alike)."
+    )
 
 
 def test_labels_that_look_alike_are_said_and_merged_only_when_asked(tmp_path):

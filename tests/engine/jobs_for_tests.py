@@ -191,12 +191,6 @@ def make_many(store: str, log: str, count: int) -> None:
             pass
 
 
-def name_many(store: str, writer: str, folder: str, count: int) -> None:
-    """Give many names, against others who do the same."""
-    for number in range(count):
-        engine.name_folder(Path(store), f"{writer}-{number}", folder)
-
-
 # For the tests themselves
 
 started: "list[subprocess.Popen[str]]" = []

@@ -203,7 +203,7 @@ def test_leaving_early_ends_the_jobs_and_not_the_cluster(tmp_path: Path, cluster
 def test_kill_9_takes_a_ray_of_our_own_along(tmp_path: Path) -> None:
     pids, forked = tmp_path / "pids", tmp_path / "forked"
     pids.mkdir()
-    call = f"endless({str(tmp_path / 'store')!r}, {str(pids)!r}, cluster='ray', forked={str(forked)!r})"
+    call = f"endless({str(tmp_path / 'store')!r}, {str(pids)!r}, cluster='ray', does='hold', forked={str(forked)!r})"
     parent = program(call, stdout=-1, stderr=-1)
     workers = pids_in(pids, 2, SLOW_S)
     assert eventually(forked.exists)
@@ -231,7 +231,7 @@ def test_kill_9_takes_a_ray_of_our_own_along(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_ray_of_our_own_even_the_second(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     pids.mkdir()
-    call = f"endless({str(tmp_path / 'store')!r}, {str(pids)!r}, cluster='ray')"
+    call = f"endless({str(tmp_path / 'store')!r}, {str(pids)!r}, cluster='ray', does='hold')"
     parent = program(call, stdout=-1, stderr=-1, start_new_session=True)
     workers = pids_in(pids, 2, SLOW_S)
     drivers = sessions_of(parent.pid)

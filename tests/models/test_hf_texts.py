@@ -195,9 +195,11 @@ def test_a_line_break_before_a_masked_word_stays() -> None:
 
 @given(st.lists(st.sampled_from(["a", "", "bc", "é"]), min_size=1, max_size=6), st.data())
 def test_a_deleted_word_takes_one_space_along(words: list[str], data: st.DataObject) -> None:
-    gone = data.draw(st.sets(st.integers(0, len(words) - 1)))
-    left = delete(Example("a", " ".join(words)), gone)
-    assert left.text == " ".join(word for place, word in enumerate(words) if place not in gone)
+    gone, hidden = (data.draw(st.sets(st.integers(0, len(words) - 1))) for _ in range(2))
+    left = delete(mask(Example("a", " ".join(words)), hidden), gone)
+    kept = [place for place in range(len(words)) if place not in gone]
+    assert left.text == " ".join(words[place] for place in kept)
+    assert [kept[number] for number in left.masked] == sorted(hidden - gone)
 
 
 @pytest.mark.parametrize("kind", KINDS)

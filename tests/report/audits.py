@@ -89,7 +89,7 @@ def nothing_run():
     audit = full(0, checks=())
     lines = tuple(not_run(line) for line in audit.card.every_line)
     lines = (*lines[:-1], lines[-1]._replace(reason="nobody marked a rationale in these texts."))
-    return replace(audit, card=replace(audit.card, every_line=lines), accuracy=NAN)
+    return replace(audit, card=replace(audit.card, every_line=lines), accuracy=NAN, commonest=None)
 
 
 def no_numbers():
@@ -113,10 +113,10 @@ def hostile():
     odd = audit.examples[0]._replace(
         id="<b>id</b>", words=words, text_pair="a <i>pair</i>", gold="<u>gold</u>", predicted="</li>", probability=NAN,
         scores={"attention": (0.5, None, NAN, 0.1, 0.2, 0.0, 0.0, 0.2), "leave_one_out": (None,) * 8},
-        rationale=(True,) + (False,) * 7,
+        rationale=(True,) + (False,) * 7, tau=None,
     )  # fmt: skip
     long = audit.examples[0]._replace(
-        id="long", words=("word",) * 3000, gold=None, scores={"attention": (1 / 3000,) * 3000}, rationale=None
+        id="long", words=("word",) * 3000, gold=None, scores={"attention": (1 / 3000,) * 3000}, rationale=None, tau=None
     )
     ids = ("é", 'a "quoted"\nid', "half an emoji \ud83d")
     results = {**audit.results, "permutation": replace(audit.results["permutation"], examples=ids)}

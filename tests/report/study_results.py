@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult, parse_key
 
 EPSILONS = ("0.05", "0.01", "0.001")
 HOSTILE = "<script>alert(1)</script>"
@@ -10,7 +10,17 @@ HOSTILE = "<script>alert(1)</script>"
 
 def row(quantity, value, of_class="", *, task="films", encoder="lstm", band="", paper=None, rerun=None, said=("", "")):
     spread = (value - 0.0125, value + 0.0125)
-    return Row(task, encoder, "tanh", quantity, of_class, band, value, *spread, 3, paper, rerun, *said, 0.01)
+    of = parse_key(quantity)
+    states = map(compared, said)
+    return Row(
+        task, encoder, "tanh", of.name, of.by, of_class, band, value, *spread, 3, paper, rerun, *said, 0.01, *states
+    )
+
+
+def compared(said):
+    """In a word what a statement says."""
+    words = {"inside": "inside", "outside": "outside", "not": "not comparable", "one": "one seed", "chosen": "chosen"}
+    return words[said.partition(" ")[0].strip(":")] if said else ""
 
 
 def model(task, encoder, labels, *, linear, texts=60):

@@ -11,6 +11,7 @@ import pytest
 from heatcheck.report import write_markdown, write_numbers
 from heatcheck.report.markdown import escaped
 from heatcheck.report.wording import interval, meaning, number, title
+from heatcheck.results import AUDIT, FORMAT, audit_facts, keep_audit
 
 
 @pytest.fixture(scope="module")
@@ -101,21 +102,38 @@ def test_json_has_everything_in_plain_numbers(tmp_path):
     facts = json.loads(write_numbers(audit, tmp_path / "report.json").read_text())
     assert (facts["subject"], facts["n"], facts["seed"], facts["labels"]) == (audit.subject, 6, 0, list(audit.labels))
     k = audit.results["erasure"].find("K", operator="deletion").value
-    assert facts["card"]["points at what matters"]["evidence"][0]["value"] == k
-    assert list(facts["card"]) == [line.name for line in audit.card.every_line]
+    assert facts["card"][1]["evidence"][0]["value"] == k
+    assert [line["name"] for line in facts["card"]] == [line.name for line in audit.card.lines]
+    assert [facts[name]["name"] for name in facts["apart"]] == [line.name for line in audit.card.apart]
     assert facts["meaning"]["lead"] == meaning(audit.card)[0]
-    assert list(facts["checks"]) == list(audit.results)
-    for name, of in facts["checks"].items():
-        result = audit.results[name]
-        assert [m["value"] for m in of["measurements"]] == [m.value for m in result.measurements]
-        assert list(of["per_example"]) == list(result.per_example)
-        assert (of["n"], of["excluded"], of["seed"]) == (len(result.examples), result.excluded, result.seed)
-    q = facts["checks"]["permutation"]["per_example"]["q"]
-    assert q[2] is None
+    assert list(facts["results"]) == list(audit.results)
+    for name, result in audit.results.items():
+        of = facts["results"][name]
+        assert [m["value"] for m in facts["measurements"][name]] == [m.value for m in result.measurements]
+        assert list(facts["per_example"][name]) == list(result.per_example)
+        assert (of["examples"], of["seed"]) == (list(result.examples), result.seed)
+        assert facts["excluded"][name] == result.excluded
+        assert facts["said"][name]["title"]
+    q = facts["per_example"]["permutation"]["q"]
+    assert q[2] == {"$number": "nan"}
     assert q[:2] == audit.results["permutation"].per_example["q"][:2].tolist()
     assert facts["examples"][0]["words"] == list(audit.examples[0].words)
     assert facts["examples"][0]["scores"]["attention"] == list(audit.examples[0].scores["attention"])
     assert facts["not_run"] == audit.not_run
+
+
+def test_every_json_of_an_audit_is_the_same_thing(tmp_path):
+    audit = audits.full(3)
+    keep_audit(audit, tmp_path)
+    kept = json.loads((tmp_path / AUDIT).read_text())
+    shown = json.loads(json.dumps(audit_facts(audit)))
+    assert {**kept, **shown} == kept, "audit.json has two digests more"
+    assert kept.keys() - shown.keys() == {"arrays", "facts"}
+    facts = json.loads(write_numbers(audit, tmp_path / "report.json").read_text())
+    assert all(facts[key] == value for key, value in shown.items() if key != "examples")
+    assert facts["format"] == FORMAT
+    for whole, short in zip(facts["examples"], shown["examples"], strict=True):
+        assert whole | short == whole, "and its scores"
 
 
 @pytest.mark.parametrize("odd", [audits.nothing_run, audits.no_numbers, audits.hostile])

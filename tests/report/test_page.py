@@ -10,11 +10,11 @@ from parsed import Page
 
 from heatcheck.auditing import LINES
 from heatcheck.auditing.lines.rule import Found
-from heatcheck.report import write_report
+from heatcheck.report import notebook, write_comparison, write_markdown, write_report
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.lexicon import SIGNS
 from heatcheck.report.wording import advice, interval, meaning, number
-from heatcheck.results import Card
+from heatcheck.results import Card, keep_audit, read_audit
 
 
 @pytest.fixture(scope="module")
@@ -378,3 +378,20 @@ def test_shades_read_in_greyscale_and_carry_their_words(page):
         for _, shade, ink in theme:
             light, dark = sorted((luminance(shade), luminance(ink)), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_a_kind_without_labels_is_shown_as_far_as_it_goes(tmp_path):
+    """Something that chooses no label has neither accuracy nor predictions; nothing is said in their place."""
+    audit = audits.full(2, checks=["erasure"])
+    bare = [one._replace(gold=None, predicted=None, probability=None) for one in audit.examples]
+    audit = replace(audit, kind="answers", labels=None, accuracy=None, commonest=None, examples=bare, units="tokens")
+    keep_audit(audit, tmp_path)
+    again = read_audit(tmp_path)
+    assert (again.kind, again.labels, again.accuracy, again.examples[0].predicted) == ("answers", None, None, None)
+    text = Page(write_report(again, tmp_path / "report.html")).text
+    markdown = write_markdown(again, tmp_path / "report.md").read_text()
+    compared = write_comparison({"one": again, "other": again}, tmp_path / "two.md").read_text()
+    for written in (text, markdown, compared, notebook.audit_html(again), repr(again)):
+        assert "None" not in written
+    assert "accuracy on these texts" not in text + markdown
+    assert "tokens" in markdown

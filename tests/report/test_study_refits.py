@@ -17,6 +17,7 @@ from heatcheck.report.figures.frontier import PUBLISHED
 from heatcheck.report.figures.study_refits import frontiers
 from heatcheck.report.study_numbers import of_tasks
 from heatcheck.report.study_wording import fitted
+from heatcheck.studies import read_published
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 QUIET = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
@@ -148,7 +149,9 @@ def test_the_published_point_needs_none_of_ours(found):
         return [row["jsd"] for row in points_of(drawn) if row["kind"] == PUBLISHED]
 
     assert published(replace(found, rows=rows, tasks=tasks)) == []
-    assert published(replace(found, name="wiegreffe2019", rows=rows, tasks=tasks)) == [0.514]
+    assert published(replace(found, published=tuple(read_published("wiegreffe2019")), rows=rows, tasks=tasks)) == [
+        0.514
+    ]
 
 
 def test_violins_and_dots_are_of_every_text(figures):

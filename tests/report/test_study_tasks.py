@@ -12,7 +12,8 @@ from heatcheck.report.figures import draw_study
 from heatcheck.report.study_numbers import in_short, not_met
 from heatcheck.report.study_tasks import KINDS
 from heatcheck.report.study_wording import fitted
-from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult, parse_key
+from heatcheck.studies import read_published
 
 TASKS = {"snli, merge": 2, "sst": 1, "snli, linear": 2}  # not in the order of the page
 
@@ -25,7 +26,9 @@ def made_up():
         def add(quantity, value, *, rerun=None, half=0.02, task=task):
             said = "not comparable (an LSTM in one direction): ours is lower by 0.10" if rerun else ""
             ends = (value - half, value + half)
-            rows.append(Row(task, "lstm", "tanh", quantity, "", "", value, *ends, 5, None, rerun, "", said))
+            of = parse_key(quantity)
+            made = Row(task, "lstm", "tanh", of.name, of.by, "", "", value, *ends, 5, None, rerun, "", said)
+            rows.append(made._replace(rerun_comparison="not comparable" if rerun else ""))
 
         beside = task != "snli, linear"
         for number, kind in enumerate(("own", *KINDS)):
@@ -53,8 +56,9 @@ def made_up():
     models = tuple(Model(task, "lstm", "tanh", ("a", "b"), 5, {}, ()) for task in TASKS)
     settings = {"tasks": ["snli", "sst"], "seeds": 5, "preset": "jw-release", "vectors": None, "hidden": None}
     return StudyResult(
-        "vashishth2019", "Across tasks", "A paper", tuple(rows), models, tasks, ("A note.",), {}, settings
-    )
+        "vashishth2019", "Across tasks", "A paper", tuple(rows), models, tasks, ("A note.",), {}, settings,
+        published=tuple(read_published("vashishth2019")),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +120,7 @@ def test_a_task_with_nothing_trained_has_what_was_put_in(found, tmp_path):
 
 def test_a_model_with_nothing_to_lose_has_no_share_of_it(found, tmp_path):
     """N of a model that is no better than the commonest label is noise over noise."""
-    room = found.rows[0]._replace(quantity="headroom:retrained", value=0.01, low=0.005, high=0.02)
+    room = found.rows[0]._replace(name="headroom", by={"against": "retrained"}, value=0.01, low=0.005, high=0.02)
     none = room._replace(task="snli, linear", value=-0.01, low=-0.03)
     some = StudyResult(**{**found.__dict__, "rows": (*found.rows, room, none)})
     said = in_short(some.rows)

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from heatcheck.auditing.audited_examples import beside_a_rival
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report import write_figures, write_report, write_tables
 from heatcheck.report.check_tables import tables_of
@@ -159,6 +160,6 @@ def test_the_browser_sorts_by_the_agreement_of_sizes():
         ),
     ]
     audit = audits.full(2)
-    object.__setattr__(audit, "examples", examples)
+    object.__setattr__(audit, "examples", beside_a_rival(examples)[0])
     rows = json.loads(browse(audit, 10_000).json)["examples"]
     assert [row["t"] for row in rows] == [1.0, -1.0]

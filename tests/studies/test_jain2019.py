@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
+from heatcheck.results import key
 from heatcheck.studies import STUDIES, compare, read_published
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.jain2019 import QUICK, Settings, quantities, run, shares_of_effect, with_valid_floors
@@ -75,10 +76,10 @@ def test_kept_floors_of_encoders_with_context_are_not_used():
 def test_k_is_a_share_of_means_and_needs_room():
     effects = {"attention": [0.3, 0.1], "random": [0.1, 0.1], "best rival": [0.4, 0.2]}
     values = {f"effect:{name}:deletion": np.array(of) for name, of in effects.items()}
-    found = dict(shares_of_effect(values, "deletion"))
+    found = {of.text: value for of, value in shares_of_effect(values, "deletion")}
     assert found == pytest.approx({"room:deletion": 0.2, "K:deletion": 0.5})
     values["effect:best rival:deletion"] = np.array([0.11, 0.11])
-    assert list(dict(shares_of_effect(values, "deletion"))) == ["room:deletion"]
+    assert [of.text for of, _ in shares_of_effect(values, "deletion")] == ["room:deletion"]
     assert not list(shares_of_effect(values, "masking"))
 
 
@@ -104,19 +105,19 @@ def test_heatmaps_and_values_for_the_page(quick):
 def test_the_table_of_published_numbers_is_the_reference(published_tables):
     reference = (published_tables / "jw_paper_table2.csv").read_text()
     ours = {
-        (row["task"], row["encoder"], row["class"]): row
-        for row in read_published("jain2019")
-        if row["quantity"] == "tau:attention|gradient"
+        (one.task, one.encoder, one.of_class): one
+        for one in read_published("jain2019")
+        if one.key == key("tau", pair=("attention", "gradient"))
     }
     checked = 0
     for row in csv.DictReader(reference.splitlines()):
         if row["dataset"] == "sst" and row["experiment"] == "attention_vs_gradient":
             mine = ours["sst", {"BiLSTM": "lstm", "Average": "average"}[row["encoder"]], row["class"]]
-            assert float(mine["paper"]) == pytest.approx(float(row["repo_paper_run_mean"]), abs=1e-4)
-            assert float(mine["rerun"]) == pytest.approx(float(row["repo_HEAD_rerun_mean"]), abs=1e-4)
+            assert mine.paper == pytest.approx(float(row["repo_paper_run_mean"]), abs=1e-4)
+            assert mine.rerun == pytest.approx(float(row["repo_HEAD_rerun_mean"]), abs=1e-4)
             checked += 1
     assert checked == 4
-    assert float(ours["snli", "lstm", "contradiction"]["paper"]) == pytest.approx(0.3601)  # their class 0
+    assert ours["snli", "lstm", "contradiction"].paper == pytest.approx(0.3601)  # their class 0
 
 
 def test_statements():
@@ -138,7 +139,7 @@ def test_saturated_and_missing_values_are_left_out_of_means_not_of_counts():
         "most": np.array([0.6, np.nan, 0.6]),
     }
     cell = {"score": 0.8, "accuracy": 0.8, "labels": ["no", "yes"], "method": "exact", "encoder": "lstm"}
-    found = quantities(cell, values)
+    found = {(of.text, *place): value for (of, *place), value in quantities(cell, values).items()}
     assert found["tau:attention|gradient", "", ""] == pytest.approx(0.3)
     assert found["significant:attention|gradient", "", ""] == 0.5
     assert found["permutation", "1", "0.75–1.00"] == pytest.approx(0.3)
@@ -176,5 +177,5 @@ def test_a_mistake_is_said_before_anything_runs(tmp_path, options, sentence):
 
 
 def test_every_task_says_how_it_differs():
-    published = {row["task"] for row in read_published("jain2019")}
+    published = {one.task for one in read_published("jain2019")}
     assert {DATA[task][0] for task in STUDIES["jain2019"].tasks} <= published

@@ -15,11 +15,12 @@ from heatcheck.report import write_study, write_study_figures
 from heatcheck.report.study_deception import deception_in_short, tables_of_deception
 from heatcheck.report.study_numbers import not_met
 from heatcheck.report.study_wording import fitted, models_in_order, quantity_name
-from heatcheck.results import CheckResult, Measurement
+from heatcheck.results import CheckResult, Measurement, key
 from heatcheck.stats import Interval, t_interval
 from heatcheck.studies import STUDIES, cells, read_published
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
+from heatcheck.studies.study import Published, Where, row_from
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.pruthi2020")  # the package's name of it is the Study
@@ -87,9 +88,9 @@ def test_published_numbers_stand_beside_ours(redrawn):
     found = {(row.encoder, row.quantity): row for row in redrawn[0].rows}
     met = 0
     for row in read_published("pruthi2020"):
-        if row["task"] == "sst_wiki" and not row["quantity"].endswith(":0.1"):
-            ours = found[row["encoder"], row["quantity"]]
-            assert (ours.paper, ours.rerun) == (float(row["paper"]), float(row["rerun"]))
+        if row.task == "sst_wiki" and row.key.by["trained"] != 0.1:
+            ours = found[row.encoder, row.key.text]
+            assert (ours.paper, ours.rerun) == (row.paper, row.rerun)
             assert ours.statement.startswith("not comparable (a smoke run): ours is")
             met += 1
     assert met == 10
@@ -249,8 +250,12 @@ def result(*measurements):
     return CheckResult("deception", "m", "retrained", measurements, ("a",), {}, {}, {}, 0)
 
 
+def by_text(numbers):
+    return {of.text: value for of, value in numbers}
+
+
 def test_what_is_taken_of_the_check():
-    found = dict(
+    found = by_text(
         study.of_check(
             result(
                 measured("prior", 0.5, 60),
@@ -295,19 +300,14 @@ def test_controls_are_means_over_seeds():
     cell = study.cells_of(study.Settings(), study.Kind("sst_wiki", "none"))[1]
     right = [0.5, 0.52, 0.47]
     made = [Measured(cell._replace(seed=seed), {}, share, {}, {}) for seed, share in enumerate(right)]
-    assert dict(study.of_controls(made)) == {"accuracy_at:removed": t_interval(np.array(right))}
+    assert by_text(study.of_controls(made)) == {"accuracy_at:removed": t_interval(np.array(right))}
     assert dict(study.of_controls([])) == {}
 
 
 def test_small_weights_are_not_said_to_be_equal():
-    row = study.row_from(
-        ("sst_wiki", "lstm", "linear", "mass_at:1", "", ""),
-        Interval(0.0002, 0.00015, 0.00025, 5),
-        0.00005,
-        {"paper": "0.0007", "rerun": "0.3"},
-        "",
-    )
-    finely = study._said_finely(row)
+    of = ("sst_wiki", "lstm", "linear", key("mass_at", trained=1.0), "", "")
+    found = (Where(*of), Interval(0.0002, 0.00015, 0.00025, 5), 0.00005, Published(*of, 0.0007, 0.3), "")
+    row, finely = row_from(*found), row_from(*found, finely=True)
     assert row.statement == "outside: ours is lower by 0.00"
     assert finely.statement == "outside: ours is lower by 0.0005"
     assert finely.rerun_statement == row.rerun_statement == "outside: ours is lower by 0.30"
@@ -318,16 +318,16 @@ def test_the_published_table():
     """A row each number that was read in a reproduction; what was remembered only is not there."""
     rows = read_published("pruthi2020")
     assert len(rows) == 2 * 2 * 7
-    assert {(row["task"], row["encoder"]) for row in rows} == {
+    assert {(row.task, row.encoder) for row in rows} == {
         (task, encoder) for task in study.TASKS for encoder in study.ENCODERS
     }
     for row in rows:
-        assert re.fullmatch(r"accuracy_at:(removed|0|0\.1|1)|mass_at:(0|0\.1|1)", row["quantity"])
-        assert all(0 <= float(row[run]) <= 1 for run in ("paper", "rerun") if row[run]), "shares, not percentages"
-        assert row["rerun"]
-    assert [(row["task"], row["quantity"]) for row in rows if not row["paper"]] == [
+        assert re.fullmatch(r"accuracy_at:(removed|0|0\.1|1)|mass_at:(0|0\.1|1)", row.key.text)
+        assert all(0 <= share <= 1 for share in (row.paper, row.rerun) if share is not None), "shares, not percentages"
+        assert row.rerun
+    assert [(row.task, row.key.text) for row in rows if row.paper is None] == [
         ("pronoun", "mass_at:0.1"),
         ("pronoun", "mass_at:1"),
     ]
-    (kept,) = (r for r in rows if (r["task"], r["encoder"], r["quantity"]) == ("sst_wiki", "lstm", "accuracy_at:1"))
-    assert (kept["paper"], kept["rerun"]) == ("0.610", "0.651")
+    (kept,) = (r for r in rows if (r.task, r.encoder, r.key.text) == ("sst_wiki", "lstm", "accuracy_at:1"))
+    assert (kept.paper, kept.rerun) == (0.610, 0.651)

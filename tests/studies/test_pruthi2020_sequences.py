@@ -97,12 +97,12 @@ def test_a_page_is_drawn(found, tmp_path):
 
 
 def test_the_published_numbers_are_of_its_tasks_and_rows():
-    known = {"0", "0.1", "1", "uniform", "none"}
+    known = {0.0, 0.1, 1.0, "uniform", "none"}
     for row in read_published("pruthi2020_sequences"):
-        kind, _, at = row["quantity"].partition(":")
-        assert row["task"] in STUDIES["pruthi2020_sequences"].tasks
+        kind, at = row.key.name, row.key.by["trained"]
+        assert row.task in STUDIES["pruthi2020_sequences"].tasks
         assert at in known
-        assert kind == "links_at" or (kind == "bleu_at") == (row["task"] == "multi30k")
+        assert kind == "links_at" or (kind == "bleu_at") == (row.task == "multi30k")
 
 
 def test_as_many_sequences_as_published_are_comparable():

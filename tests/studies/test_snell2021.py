@@ -11,6 +11,7 @@ import pytest
 from heatcheck import stats
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.report import write_study
+from heatcheck.results import read_study
 from heatcheck.studies import STUDIES, read_published
 from heatcheck.training.copying import Curves, by_elimination
 from smoke_runs import smoke_run
@@ -38,6 +39,7 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
     assert all(row["paper"] is None for row in said["rows"]), "six symbols are not what was published"
     assert said["notes"][0].startswith("This is a smoke run")
     assert (folder / "table.csv").is_file()
+    assert len(read_study(folder).rows) == len(said["rows"])
 
 
 def test_the_page_can_be_drawn_from_what_was_kept(smoke, tmp_path):
@@ -101,7 +103,7 @@ def test_every_number_by_hand(known):
     assert rows["copy_iid", "failed:200"].high == pytest.approx(0.168, abs=1e-3)
     assert rows["copy_iid", "half_by"].value == 80
     assert rows["copy_permutation", "copied:learned:200"].value == pytest.approx(0.595)
-    assert rows["copy_permutation", "copied:none:2000"][6:10] == (pytest.approx(0.2), 0.2, 0.2, 5)
+    assert rows["copy_permutation", "copied:none:2000"][7:11] == (pytest.approx(0.2), 0.2, 0.2, 5)
     assert rows["copy_permutation", "aligned:2000"].value == pytest.approx(0.75 * 0.9 + 0.25 * 0.1)
     task = study.COPY_TASKS["copy_permutation"]
     assert rows["copy_permutation", "elimination"].value == by_elimination(task)
@@ -185,5 +187,5 @@ def test_the_name_of_a_result_says_all_that_decides_it():
 
 
 def test_published_rows_are_of_tasks_that_there_are():
-    assert {row["task"] for row in read_published("snell2021")} == set(study.COPY_TASKS)
+    assert {one.task for one in read_published("snell2021")} == set(study.COPY_TASKS)
     assert STUDIES["snell2021"].settings() == study.Settings()

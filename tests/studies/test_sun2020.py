@@ -230,14 +230,14 @@ def test_extremes_fail_as_predicted():
 def test_the_published_table():
     """Each row of a model that the study has, and shares as shares."""
     rows = read_published("sun2020")
-    assert {(row["task"], row["encoder"]) for row in rows} == {
+    assert {(row.task, row.encoder) for row in rows} == {
         ("synthetic", "λ = 1"),
         ("synthetic", "λ = 10"),
         ("synthetic", "λ = 100"),
         ("sst", "λ = 10"),
     }
-    assert {row["encoder"] for row in rows} <= {study.name_of(scale) for scale in study.Settings().strengths}
-    named = [(row["task"], row["encoder"], row["quantity"]) for row in rows]
+    assert {row.encoder for row in rows} <= {study.name_of(scale) for scale in study.Settings().strengths}
+    named = [(row.task, row.encoder, row.key) for row in rows]
     assert len(set(named)) == len(named)
-    assert all(row["source"] and (row["paper"] or row["rerun"]) for row in rows)
-    assert [row["paper"] for row in rows if row["task"] == "sst"] == ["0.986", "0.800", "0.818"]
+    assert all(row.source and (row.paper or row.rerun) for row in rows)
+    assert [row.paper for row in rows if row.task == "sst"] == [0.986, 0.8, 0.818]

@@ -217,9 +217,9 @@ def test_what_was_trained_is_as_the_check_has_it():
 
 
 def test_numbers_of_the_reproduction_stand_beside_models_like_its_own():
-    published = {(row["task"], row["quantity"]): float(row["rerun"]) for row in read_published("vashishth2019")}
+    published = {(one.task, one.key.text): one.rerun for one in read_published("vashishth2019")}
     assert len(published) == 30
-    assert not any(row["paper"] for row in read_published("vashishth2019"))
+    assert all(one.paper is None for one in read_published("vashishth2019"))
     assert published["babi_1", "trained:uniform"] == 0.485
     assert published["snli", "trained:last"] == 0.759
     merge, linear = (study.Kind(f"snli, {how}", "snli", how) for how in ("merge", "linear"))

@@ -69,9 +69,10 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
 def test_published_numbers_stand_beside_ours(redrawn):
     rows = {row.quantity: row for row in redrawn[0].rows if not row.of_class}
     for row in read_published("wiegreffe2019"):
-        if row["task"] == "sst" and row["quantity"] in rows:
-            ours = rows[row["quantity"]]
-            assert ours.paper == float(row["paper"])
+        if row.task == "sst" and row.key.text in rows:
+            ours = rows[row.key.text]
+            assert ours.paper == row.paper
+            assert ours.comparison in ("not comparable", "chosen")
             assert ours.statement.startswith(("not comparable (a smoke run): ours is", "chosen among those tried"))
     assert sum(row.paper is not None for row in redrawn[0].rows) >= 6
     assert all(np.isfinite(row.value) for row in redrawn[0].rows)
@@ -301,13 +302,13 @@ def test_results_come_back_as_they_were(tmp_path):
 
 def test_the_table_of_published_numbers_says_that_it_is_from_memory():
     published = read_published("wiegreffe2019")
-    assert all("from memory" in row["source"] for row in published)
-    assert {DATA[task][0] for task in study.TASKS if task != "babi_1"} <= {row["task"] for row in published}
+    assert all("from memory" in row.source for row in published)
+    assert {DATA[task][0] for task in study.TASKS if task != "babi_1"} <= {row.task for row in published}
 
 
 def test_the_table_of_published_numbers_is_the_reference(published_tables):
     reference = (published_tables / "wp_paper_tables.csv").read_text()
-    ours = {(row["task"], row["quantity"]): float(row["paper"]) for row in read_published("wiegreffe2019")}
+    ours = {(row.task, row.key.text): row.paper for row in read_published("wiegreffe2019")}
     theirs = {(r["table"], r["dataset"], r["item"]): r["value"] for r in csv.DictReader(reference.splitlines())}
     for quantity, item in (
         ("f1:uniform", ("W&P Table 2", "sst", "W&P uniform attention")),

@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from heatcheck import __version__
+from heatcheck.auditing.audited_examples import audited_examples, commonest_label
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
 from heatcheck.auditing.lines import CardSettings, make_card
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.checks import CHECKS, Case
-from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.passes import FEW, to_explain
-from heatcheck.data import Corpus, Example, is_task, load_task
+from heatcheck.data import Corpus, Example, is_task, load_task, mending_options
 from heatcheck.engine import Facts, Outcome, expect, expect_if_given, expect_names, stream
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.explainers import check_ids, find_explainer
@@ -39,13 +38,13 @@ from heatcheck.models import (
     shown_names,
     with_labels,
 )
-from heatcheck.results import Audit, CheckResult, Looked
+from heatcheck.results import Audit, CheckResult
 from heatcheck.training import STORE, pick_device, predict
+from heatcheck.version import __version__
 
 EXAMPLES = 500
 STATISTICS = 0.3  # seconds a check takes beside what it runs: intervals, mostly
 TIMED, LONG = 5, 1.0  # a few passes are timed so often, or twice where they take so many seconds together
-SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in the report's heatmaps, whatever else was run
 
 
 class Planned(NamedTuple):
@@ -293,6 +292,8 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
             hint = (
                 f" To say what its outputs mean, in their order: --labels {','.join(corpus.labels)}, or another order."
             )
+        elif options := mending_options(corpus, labels):
+            hint = f" Add {options}."
         raise BadInput(
             f"{corpus.name} has the label {foreign[0]!r}, which {subject.id} does not know; "
             f"its labels are {', '.join(labels)}.{hint}"
@@ -312,14 +313,12 @@ def _gather(
         "python": platform.python_version(),
         "settings": {name: plain_settings(chosen) for name, chosen in plan.checks.items()},
         "card": plain_settings(plan.card),
-        "units": name_units(case.examples, plan.units),
     }
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark
     if plan.corpus.dropped:
         about["left out of the task"] = dict(plan.corpus.dropped)
-    if plan.rows.said:
-        about["training rows"] = plan.rows.said
+    examples, rival = audited_examples(case)
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,
@@ -331,38 +330,13 @@ def _gather(
         seed=case.seed,
         card=make_card(results, case.logit_scale, plan.card, not_run, cannot_refit=cannot_refit(case.subject)),
         results=results,
-        examples=_looked(case),
+        examples=examples,
         not_run=not_run,
         about=about,
         left_out=dict(plan.rows.left_out),
         not_fitted=not_fitted,
+        units=name_units(case.examples, plan.units),
+        training_rows=plan.rows.said or None,
+        commonest=commonest_label(examples),
+        rival=rival,
     )
-
-
-def _looked(case: Case) -> list[Looked]:
-    names = {**dict.fromkeys(SHOWN, STANDARDISED), **case.explained}
-    scores = {name: found for name, logits in names.items() for found in case.available([name], logits)[0].values()}
-    shown = []
-    for row, example in enumerate(case.examples):
-        of_words = {
-            name: tuple(
-                float(value) if ok else None
-                for value, ok in zip(found.values[row, : len(example.words)], found.valid[row], strict=False)
-            )
-            for name, found in scores.items()
-            if name != "random"
-        }
-        label = int(case.predicted[row])
-        shown.append(
-            Looked(
-                id=example.id,
-                words=example.words,
-                text_pair=example.text_pair,
-                gold=case.labels[example.label] if isinstance(example.label, int) else None,
-                predicted=case.labels[label],
-                probability=float(np.exp(case.log_probabilities[row, label])),
-                scores=of_words,
-                rationale=example.marks.get("rationale"),
-            )
-        )
-    return shown

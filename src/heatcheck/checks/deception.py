@@ -27,6 +27,12 @@ from heatcheck.results import CheckResult, Measurement
 
 HONEST, TWIN = {"fit": "honest"}, {"fit": "gauge twin"}
 PRIOR, SHARE = "prior", "share"
+# The values of texts by their names -> the measurement, and its facts.
+AT_DISTANCE: dict[str, tuple[str, Facts]] = {
+    f"{name}:{distance}": (name, {"distance": distance})
+    for name in ("neighbours", "neighbours_share")
+    for distance in DISTANCES
+}
 BASELINES = {
     "accuracy": PRIOR,
     "mass": SHARE,
@@ -246,14 +252,14 @@ def _of_texts(case: Case, settings: DeceptionSettings, found: Found) -> Iterator
     common = (found.gold == np.bincount(found.gold).argmax()).astype(float)
     yield from measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
     for name, values in shares(case.subject, found.texts).items():
-        plain, by = _split(name)
+        plain, by = AT_DISTANCE.get(name, (name, {}))
         yield from measured(case, plain, values, everyone, "none: of uniform weights", by, settings.draws)
 
 
 def _of_group(case: Case, settings: DeceptionSettings, group: Group, honest: Group) -> Iterator[Measurement]:
     names = [name for name in BASELINES if name in next(iter(group.fits.values())).values]
     for name in names:
-        plain, of = _split(name)
+        plain, of = AT_DISTANCE.get(name, (name, {}))
         each = np.stack([fit.values[name] for fit in group.fits.values()])
         yield Measurement(plain, *stats.two_way_interval(each), BASELINES[name], {**group.by, **of})
     lost = np.stack([fit.values["accuracy"] - fit.values["after_deletion"] for fit in group.fits.values()])
@@ -308,12 +314,6 @@ def _deceived(chosen: Group | None, honest: Group) -> Iterator[Measurement]:
 
 def _both(group: Group, honest: Group) -> list[int]:
     return [seed for seed in group.fits if seed in honest.fits]
-
-
-def _split(name: str) -> tuple[str, Facts]:
-    """`neighbours:2` is the measurement `neighbours` at distance 2."""
-    plain, _, distance = name.partition(":")
-    return plain, {"distance": int(distance)} if distance else {}
 
 
 def _named(group: Group) -> str:

@@ -116,7 +116,9 @@ def measure(case: Case, settings: EraserSettings) -> CheckResult:
         found = _lost(case, settings, texts, operator)
         for logits, lost in found.items():
             values = _values(settings, texts, lost, logits)
-            measurements += _measurements(case, settings, texts, values, {"operator": operator, "logits": logits})
+            rankings = [name for name in lost if name not in (EMPTY, HUMAN)]
+            by = {"operator": operator, "logits": logits}
+            measurements += _measurements(case, settings, texts, values, rankings, by)
             per_example |= {f"{name}:{operator}:{logits}": of_texts for name, of_texts in values.items()}
     share = texts.rationale_share
     return CheckResult(
@@ -242,13 +244,12 @@ def as_in_the_paper(
 
 
 def _measurements(
-    case: Case, settings: EraserSettings, texts: Texts, values: Values, by: dict[str, str]
+    case: Case, settings: EraserSettings, texts: Texts, values: Values, rankings: Sequence[str], by: dict[str, str]
 ) -> Iterator[Measurement]:
     """Of one operator on one scale of the logits."""
     published, everyone, draws = by["logits"] == PUBLISHED, np.ones(len(texts.rows), bool), settings.draws
     null = next(measured(case, NULL, values[NULL], everyone, "0: words add nothing to the answer", by, draws))
     yield null
-    rankings = [name.removeprefix("aopc_sufficiency:") for name in values if name.startswith("aopc_sufficiency:")]
     for side in SIDES:
         for ranking in rankings:
             of, code = {"ranking": ranking, **by}, values[f"aopc_{side}:{ranking}"]

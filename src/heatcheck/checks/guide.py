@@ -92,10 +92,11 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
     counted = count_texts(case)
     odds = counted.odds(settings.smoothing)
     base = case.own.predicted == gold
-    read = {name: guided(case, reading) for name, reading in odds.readings().items()}
+    tokens = tokens_of(case.subject, case.tested)
+    read = {name: guided(case, tokens, reading) for name, reading in odds.readings().items()}
     frozen = {kind: answers == gold for kind, answers in read["log-odds"].items()}
     best = best_readings(case, read)
-    half = at_half_the_counts(case, settings, counted, best["unweighted"].name)
+    half = at_half_the_counts(case, settings, counted, tokens, best["unweighted"].name)
     refitted, not_run = _refitted(case, settings) if case.fits is not None else ({}, {})
     right: dict[str, np.ndarray] = {f"right:log_odds:{kind}": found for kind, found in frozen.items()}
     right |= {f"right:{kind}": reading.right for kind, reading in best.items()}
@@ -182,7 +183,7 @@ def best_readings(case: Case, read: Mapping[str, Mapping[str, Answers]]) -> dict
 
 
 def at_half_the_counts(
-    case: Case, settings: GuideSettings, counted: Counted, reading: str
+    case: Case, settings: GuideSettings, counted: Counted, tokens: Sequence[Sequence[str]], reading: str
 ) -> Float[np.ndarray, " example"] | None:
     """How often a reading without weights is right if its words are counted in half of the texts; None for no word.
 
@@ -196,7 +197,7 @@ def at_half_the_counts(
         order = stream(case.seed, "guide halves", str(number)).permutation(len(counted.labels)).tolist()
         for half in (counted.part(order[::2]), counted.part(order[1::2])):
             if set(half.labels) == set(counted.labels):
-                answers = guided(case, half.odds(settings.smoothing).readings()[reading])["uniform"]
+                answers = guided(case, tokens, half.odds(settings.smoothing).readings()[reading])["uniform"]
                 found.append(answers == case.gold)
     return np.mean(found, axis=0) if found else None
 
@@ -218,13 +219,13 @@ def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
     return [found[index] for index in range(len(examples))]
 
 
-def guided(case: Case, odds: WordOdds) -> dict[str, Answers]:
-    """What the words of `case.tested` say under the subject's own weights and under uniform ones."""
+def guided(case: Case, tokens: Sequence[Sequence[str]], odds: WordOdds) -> dict[str, Answers]:
+    """What the words of `case.tested`, as `tokens`, say under the subject's own weights and under uniform ones."""
     answers: dict[str, list[int]] = {"own": [], "uniform": []}
-    rows = zip(case.tested, tokens_of(case.subject, case.tested), case.own.weights, case.own.allowed, strict=True)
-    for example, tokens, weights, allowed in rows:
-        answers["own"].append(odds.choose(tokens, weights[allowed], example.options))
-        answers["uniform"].append(odds.choose(tokens, np.full(len(tokens), 1 / len(tokens)), example.options))
+    rows = zip(case.tested, tokens, case.own.weights, case.own.allowed, strict=True)
+    for example, of_text, weights, allowed in rows:
+        answers["own"].append(odds.choose(of_text, weights[allowed], example.options))
+        answers["uniform"].append(odds.choose(of_text, np.full(len(of_text), 1 / len(of_text)), example.options))
     return {kind: np.array(found) for kind, found in answers.items()}
 
 

@@ -33,6 +33,7 @@ GRADIENT = "gradient_through"
 BATCH = 32
 
 OfWords = dict[str, Float[np.ndarray, "example layer word"]]
+Values = dict[tuple[str, str, int], Float[np.ndarray, " example"]]  # by target, method and layer; 0: no layer
 
 
 @dataclass(frozen=True)
@@ -71,20 +72,20 @@ def measure(case: Case, settings: LayersSettings) -> CheckResult:
         found: Float[np.ndarray, " example"] = stats.spearman(one, other, gradient.valid & kept[:, None]).correlation
         return found
 
-    values: dict[str, Float[np.ndarray, " example"]] = {}
+    values: Values = {}
     for target, wanted in targets.items():
         for method, of_layers in read.items():
             for layer in range(layers):
-                values[f"{target}:{method}:{layer + 1}"] = correlation(of_layers[:, layer], wanted)
-        values[f"{target}:random:0"] = correlation(_random(case, wanted.shape[1]), wanted)
-    values["blank_out:gradient:0"] = correlation(targets["gradient"], targets["blank_out"])
+                values[target, method, layer + 1] = correlation(of_layers[:, layer], wanted)
+        values[target, "random", 0] = correlation(_random(case, wanted.shape[1]), wanted)
+    values["blank_out", "gradient", 0] = correlation(targets["gradient"], targets["blank_out"])
     return CheckResult(
         check="layers",
         subject=case.subject.id,
         holds="re-encoded",
         measurements=tuple(_measurements(case, settings, values, kept)),
         examples=tuple(e.id for e, k in zip(case.examples, kept, strict=True) if k),
-        per_example={name: of_all[kept] for name, of_all in values.items()},
+        per_example={":".join(map(str, of)): of_all[kept] for of, of_all in values.items()},
         excluded=excluded,
         settings=asdict(settings),
         seed=case.seed,
@@ -142,12 +143,9 @@ def _random(case: Case, words: int) -> Float[np.ndarray, "example word"]:
     return np.stack([stream(case.seed, "layers", "random", e.id).random(words) for e in case.examples])
 
 
-def _measurements(
-    case: Case, settings: LayersSettings, values: dict[str, Float[np.ndarray, " example"]], kept: np.ndarray
-) -> Iterator[Measurement]:
-    for name, of_all in values.items():
-        target, method, layer = name.split(":")
-        by = {"target": target, "method": method, **({"layer": int(layer)} if layer != "0" else {})}
+def _measurements(case: Case, settings: LayersSettings, values: Values, kept: np.ndarray) -> Iterator[Measurement]:
+    for (target, method, layer), of_all in values.items():
+        by = {"target": target, "method": method, **({"layer": layer} if layer else {})}
         baseline = "none: this is the floor" if method == "random" else "random: an order of no meaning"
         yield from measured(case, "spearman", of_all, kept, baseline, by, settings.draws)
 

@@ -31,7 +31,7 @@ VARIANTS: dict[str, tuple[Followed, bool]] = {
 SPECIAL = ("weight on special tokens", "norm from special tokens")  # [CLS], [SEP], a second text
 BATCH = 16
 
-Values = dict[str, Float[np.ndarray, " example"]]
+Values = dict[tuple[str, int | str], Float[np.ndarray, " example"]]  # by quantity and layer, or "all"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def measure(case: Case, settings: MixingSettings) -> CheckResult:
         holds="states",
         measurements=tuple(_measurements(case, settings, values)),
         examples=tuple(example.id for example in case.examples),
-        per_example=values,
+        per_example={f"{name}:{layer}": of_texts for (name, layer), of_texts in values.items()},
         excluded={},
         settings=asdict(settings),
         seed=case.seed,
@@ -62,15 +62,14 @@ def measure(case: Case, settings: MixingSettings) -> CheckResult:
 
 
 def _values(case: Case) -> Values:
-    found: dict[str, np.ndarray] = {}
+    found: Values = {}
     each = layers_of(case.subject, "mixing")
     for indices in batches_by_length(case.examples, BATCH):
         batch = case.subject.encode([case.examples[i] for i in indices])
         for name, of_layers in _of_batch(each, batch).items():
             for layer, values in enumerate(of_layers.cpu().numpy()):
-                for key in (f"{name}:{layer + 1}", f"{name}:all"):
-                    kept = found.setdefault(key, np.zeros(len(case.examples)))
-                    kept[indices] += values if not key.endswith("all") else values / len(of_layers)
+                for at, share in ((layer + 1, values), ("all", values / len(of_layers))):
+                    found.setdefault((name, at), np.zeros(len(case.examples)))[indices] += share
     return found
 
 
@@ -96,9 +95,8 @@ def _of_batch(each: Callable[..., list[Tensor]], batch: Batch) -> dict[str, Floa
 
 def _measurements(case: Case, settings: MixingSettings, values: Values) -> Iterator[Measurement]:
     everyone = np.ones(len(case.examples), bool)
-    for name, of_all in values.items():
-        kind, layer = name.split(":")
-        by = {"variant": kind, "layer": layer if layer == "all" else int(layer)}
+    for (kind, layer), of_all in values.items():
+        by = {"variant": kind, "layer": layer}
         of_special = kind in SPECIAL
         baseline = (
             "the other of the two: weight and norm" if of_special else "1: nothing of itself; 0: nothing of others"

@@ -16,6 +16,7 @@ from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_try
+from heatcheck.checks.refitting import total_variation
 from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, require_short_cut, responses
@@ -53,14 +54,14 @@ def measure(case: Case, settings: PermutationSettings) -> CheckResult:
         raise BadInput("no example has two words whose weights could be shuffled.")
     logits = shuffled_logits(case, settings.repeats)  # [example draw label]
     own = case.own_logits[:, None]
-    change = _total_variation(logits, own)
-    standard = _total_variation(case.logit_scale * logits, case.logit_scale * own)
+    change = total_variation(softmax(logits, -1), softmax(own, -1))
+    standard = total_variation(softmax(case.logit_scale * logits, -1), softmax(case.logit_scale * own, -1))
     values = {
         "max_attention": case.max_attention,
         "delta": np.median(change, axis=1),
         "q": (standard <= settings.epsilon).mean(axis=1),
         "flips": (logits.argmax(-1) != own.argmax(-1)).mean(axis=1),
-        "evenness": _evenness(*case.weights),
+        "evenness": stats.evenness(*case.weights),
     }
     return CheckResult(
         check="permutation",
@@ -110,18 +111,6 @@ def shuffled_logits(case: Case, repeats: int) -> Float[np.ndarray, "example draw
 def bin_of(max_attention: Float[np.ndarray, " example"]) -> np.ndarray:
     """Which quarter of [0, 1] the largest weight lies in."""
     return np.asarray(np.minimum((4 * max_attention).astype(int), 3))
-
-
-def _total_variation(logits: np.ndarray, own: np.ndarray) -> Float[np.ndarray, "example draw"]:
-    return np.asarray(np.abs(softmax(logits, -1) - softmax(own, -1)).sum(-1) / 2)
-
-
-def _evenness(weights: np.ndarray, allowed: np.ndarray) -> Float[np.ndarray, " example"]:
-    """Entropy of the weights as a share of that of uniform ones."""
-    p = np.where(allowed, weights, 0.0)
-    entropy = -(p * np.log(np.where(p > 0, p, 1.0))).sum(1)
-    most = np.log(np.maximum(allowed.sum(1), 2))
-    return np.asarray(entropy / most)
 
 
 def _measurements(

@@ -99,7 +99,7 @@ def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
     for operator in (*settings.operators, *([BOTH] if len(settings.operators) > 1 else [])):
         parts = settings.operators if operator == BOTH else (operator,)
         values = _summaries([lost[part] for part in parts])
-        measurements += _measurements(case, settings, values, operator)
+        measurements += _measurements(case, settings, values, list(lost[parts[0]]), operator)
         per_example |= {f"{name}:{operator}": of_texts for name, of_texts in values.items()}
     return CheckResult(
         check="perturbation",
@@ -179,8 +179,9 @@ def _curves(
                 yield from measured(case, "lost", column, np.ones(len(column), bool), beside, by, settings.draws)
 
 
-def _measurements(case: Case, settings: PerturbationSettings, values: Values, operator: str) -> Iterator[Measurement]:
-    rankings = [name.removeprefix("area:") for name in values if name.startswith("area:")]
+def _measurements(
+    case: Case, settings: PerturbationSettings, values: Values, rankings: Sequence[str], operator: str
+) -> Iterator[Measurement]:
     everyone = np.ones(len(values[f"area:{RANDOM}"]), bool)
     for ranking in rankings:
         by: Facts = {"ranking": ranking, "operator": operator}

@@ -14,7 +14,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from heatcheck.checks.case import Case
-from heatcheck.data import Example
 from heatcheck.errors import NotSupported
 from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.training import Fits, Recorded, describe, record
@@ -65,11 +64,6 @@ def said(case: Case, recipes: Iterable[Recipe]) -> Said:
     return Said(tuple(found), not_run)
 
 
-def dev_examples(case: Case) -> tuple[Example, ...]:
-    """The dev split of what the subject was trained on, for choices that must not see `case.tested`."""
-    return fits_of(case).corpus["dev"].examples
-
-
 def imposing(recipe: Recipe, **impose: Any) -> Recipe:
     """The same training under imposed weights, such as `weights="uniform"`."""
     return replace(recipe, impose=impose)
@@ -116,8 +110,8 @@ def adversary_recipe(
 
 
 def total_variation(
-    p: Float[np.ndarray, "example label"], q: Float[np.ndarray, "example label"]
-) -> Float[np.ndarray, " example"]:
+    p: Float[np.ndarray, "*#batch label"], q: Float[np.ndarray, "*#batch label"]
+) -> Float[np.ndarray, "*batch"]:
     """Half the sum of the differences: for two labels |Δp|."""
     return np.asarray(np.abs(p - q).sum(-1) / 2)
 

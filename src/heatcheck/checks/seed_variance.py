@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
+from heatcheck.checks.gauge import jensen_shannon as between_weights
 from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.checks.refitting import honest_seeds, seed_recipes, tempered, total_variation
 from heatcheck.errors import BadInput, NotSupported
@@ -26,6 +26,12 @@ BASELINES = {
     "jsd": "0: the same weights from every seed; 0.693 nats: no weight in common",
     "tvd": "0: the same probabilities from every seed",
     "agreement": "1: the same decisions from every seed",
+}
+BETWEEN_ALL = {  # what is measured of pairs of seeds -> its measurement, and whose baseline it has
+    "jsd": ("jsd_pairs", "jsd"),
+    "tvd": ("tvd_pairs", "tvd"),
+    "tvd_tempered": ("tvd_pairs_tempered", "tvd"),
+    "agreement": ("agreement_pairs", "agreement"),
 }
 Values = Float[np.ndarray, " example"]
 Pairs = Float[np.ndarray, "draw draw example"]
@@ -85,8 +91,7 @@ def of_pairs(fits: Sequence[Recorded], apart: Callable[[Recorded, Recorded], Val
 
 def jensen_shannon(one: Recorded, other: Recorded) -> Values:
     """Between the weights, in nats."""
-    p, q = (torch.from_numpy(fit.weights).double() for fit in (one, other))
-    return np.asarray(stats.jensen_shannon_nats(p, q).numpy())
+    return between_weights(one.weights, other.weights)
 
 
 def between_answers(one: Recorded, other: Recorded) -> Values:
@@ -127,9 +132,8 @@ def _against_subject(case: Case, settings: SeedVarianceSettings, values: dict[st
 def _between_all(pairs: dict[str, Pairs]) -> Iterator[Measurement]:
     """Means over all pairs of seeds."""
     for name, of in pairs.items():
-        quantity, _, kind = name.partition("_")
-        full = "_".join(filter(None, [quantity, "pairs", kind]))
-        yield Measurement(full, *stats.pairs_interval(of), baseline=BASELINES[quantity], by={})
+        quantity, like = BETWEEN_ALL[name]
+        yield Measurement(quantity, *stats.pairs_interval(of), baseline=BASELINES[like], by={})
 
 
 def plan(case: Case, settings: SeedVarianceSettings) -> list[Recipe]:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import typer
 
-from heatcheck import __version__
 from heatcheck.cli.audit import audit
 from heatcheck.cli.calibrate import calibrate
 from heatcheck.cli.compare import compare
@@ -24,6 +23,7 @@ from heatcheck.cli.serve import serve
 from heatcheck.cli.tasks import tasks
 from heatcheck.cli.train import train
 from heatcheck.errors import HeatcheckError
+from heatcheck.version import __version__
 
 __all__ = ["COMMANDS", "app", "main"]
 

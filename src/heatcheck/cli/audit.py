@@ -42,7 +42,9 @@ def audit(
     ],
     data: Annotated[
         str | None,
-        typer.Option(help="A task's name or your own file.", show_default="what the model was trained on"),
+        typer.Option(
+            help="A task's name or your own file.", show_default="what the model was trained on, read the same way"
+        ),
     ] = None,
     checks: Annotated[
         str | None,
@@ -84,15 +86,16 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="LINE=STATE",
-            help="Exit with 1 if a line (necessary, points, hard, context, across) comes out so; may be given "
-            "several times.",
+            help="Exit with 1 if a line comes out so, such as points=no; may be given several times. "
+            "`heatcheck checks` lists the lines with the checks that decide them.",
         ),
     ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LINE=STATE",
-            help="Exit with 1 unless a line comes out so, undecided and not run included; may be given several times.",
+            help="Exit with 1 unless a line comes out so, undecided and not run included; may be given several times. "
+            "The lines are those of --fail-if: run the checks that decide them.",
         ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run and what it would cost, and stop.")] = False,
@@ -119,7 +122,11 @@ def audit(
 ) -> None:
     """Can this model's heatmap be read as an explanation? Runs the checks, prints the card, writes the report.
 
-    heatcheck audit models/mine --data reviews.csv
+    heatcheck audit models/mine
+
+    heatcheck audit models/mine --data others.csv
+
+    heatcheck audit models/mine --checks erasure --require points=yes --out ci --overwrite
 
     heatcheck audit models/mine --checks erasure --set erasure.sizes=1,2 --examples 200
 
@@ -145,10 +152,11 @@ def audit(
             raise BadInput(f"{name} is about fitting the model again: add --refit.")
     unwanted, required = conditions(fail_if), conditions(require, "--require")
 
-    from heatcheck.auditing import made_up, plan_audit
+    from heatcheck.auditing import decided_by, made_up, plan_audit
     from heatcheck.cli import show
     from heatcheck.data import Reading
     from heatcheck.models import load, shown_names
+    from heatcheck.results import audit_facts
     from heatcheck.training import pick_device
 
     options: dict[str, Any] = {
@@ -172,8 +180,8 @@ def audit(
     loaded = [(load(name, device=place, labels=named), name) for name in model]
     shown = shown_names(model, [subject for subject, _ in loaded])
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
-    sources = [data or data_of(subject, name) for subject, name in loaded]
-    read, options["train"] = read_own(sources, train, reading, data_dir=data_dir)
+    read = [data_of(subject, name, data, reading, train=train) for subject, name in loaded]
+    options["train"] = read_train(train, read, reading)
     # All are planned before any runs, so that a complaint about the last comes before the work on the first.
     plans = [
         plan_audit(subject, corpus, name=name, **options)
@@ -187,9 +195,10 @@ def audit(
         if remark := made_up(planned.case.fits):
             typer.echo(f"heatcheck: {remark}", err=True)
         audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json)
-        folder = write(audit_made, out, formats=chosen, tables=tables, figures=figures, made_with=decisive(planned))
+        folder = write(audit_made, out, formats=chosen, tables=tables, figures=figures, made_with=decided_by(planned))
         audits.append(audit_made)
-        found.append({"folder": str(folder), "report": made(folder), **show.audit_facts(audit_made, outcomes)})
+        found.append({"folder": str(folder), "report": made(folder), **audit_facts(audit_made)})
+        found[-1]["fits"] = show.fits_facts(outcomes)
         if not json:
             show.card(audit_made)
             typer.echo(f"report: {made(folder)}" if made(folder) else f"tables: {folder}")
@@ -227,53 +236,54 @@ def run(
     return found, watch.outcomes
 
 
-def decisive(planned: "Plan") -> dict[str, Any]:
-    """What decides an audit beside the facts it keeps: whether it had other fits, and what it was trained on."""
-    trained_on = planned.case.trained_on
-    found: dict[str, Any] = {
-        "refit": planned.case.fits is not None,
-        "trained on": None if trained_on is None else trained_on.reference,
-    }
-    if planned.case.subject.id.startswith("hf:"):
-        found["labels"] = planned.case.labels  # which the user may have named
-    if planned.units != "words":
-        found["units"] = planned.units
-    return found
-
-
 def made(folder: Path) -> str | None:
     """The path of the report: the page, where that was asked for and there was something to draw it with."""
     there = [folder / name for name in REPORTS.values() if (folder / name).is_file()]
     return str(there[0]) if there else None
 
 
-def data_of(subject: "Subject", model: str) -> str:
-    """The task a subject was made for, by name."""
-    from heatcheck.data import is_task
+def data_of(
+    subject: "Subject",
+    model: str,
+    data: str | None = None,
+    reading: "Reading | None" = None,
+    *,
+    train: str | None = None,
+) -> Any:
+    """What to audit on: the name of a task, a file, or one that had to be read in a way of its own.
 
-    if subject.id.startswith("hf:"):
+    Where no data is named, what the model was trained on. The model's own file is read as it was for training.
+    """
+    from heatcheck.data import AS_IT_IS, is_task, load_task
+    from heatcheck.training import own_corpus, read_as_remembered
+
+    reading = reading or AS_IT_IS
+    if data is None and subject.id.startswith("hf:"):
         raise BadInput(f"{model} does not say what it was trained on: name the data with --data.")
-    task = subject.recipe.task.partition("@")[0] if subject.recipe else subject.id.rpartition("@")[2]
-    if not is_task(task):
-        raise BadInput(f"{model} was trained on {task!r}, which is not a task's name: give the file with --data.")
-    return task
+    task = subject.recipe.task if subject.recipe else subject.id.rpartition("@")[2]
+    name = data or task.partition("@")[0]
+    if is_task(name):
+        return name
+    if data is None:
+        return own_corpus(task, Path(model), reading)
+    if reading != AS_IT_IS:
+        return load_task(data, trainable=data == train, **reading._asdict())
+    if (corpus := read_as_remembered(data, task, Path(model))) is None:
+        return data
+    if corpus.source is not None:
+        typer.echo(f"heatcheck: {data} is read as it was for training: {corpus.source.reading.options}", err=True)
+    return corpus
 
 
-def read_own(
-    sources: Sequence[str], train: str | None, reading: "Reading", *, data_dir: Path | None
-) -> tuple[list[Any], Any]:
-    """The data, and what was named as trained on, read as the user says; tasks stay names."""
-    from heatcheck.data import Reading, is_task, load_task
+def read_train(train: str | None, read: Sequence[Any], reading: "Reading") -> Any:
+    """What was named as trained on, read as the user says; a task stays a name."""
+    from heatcheck.data import AS_IT_IS, is_task, load_task
 
-    if reading == Reading():
-        return list(sources), train
-    own = {source for source in (*sources, train) if source is not None and not is_task(source)}
-    if not own:
-        load_task(sources[0], **reading._asdict())  # says that there is no file
-    found = {
-        source: load_task(source, data_dir=data_dir, trainable=source == train, **reading._asdict()) for source in own
-    }
-    return [found.get(source, source) for source in sources], None if train is None else found.get(train, train)
+    if reading != AS_IT_IS and train is not None and not is_task(train):
+        return load_task(train, **reading._asdict())
+    if reading != AS_IT_IS and all(isinstance(one, str) and is_task(one) for one in read):
+        load_task(read[0], **reading._asdict())  # says that there is no file
+    return train
 
 
 def write(
@@ -289,33 +299,15 @@ def write(
 
     Without a name, the folder is named by what decides the audit.
     """
-    import shutil
+    from heatcheck.auditing import save_audit
 
-    from heatcheck.engine import content_id, whole_folder
-    from heatcheck.results import AUDIT, keep_audit
-    from heatcheck.training import STORE
-
-    decides = [
-        found.about["model id"],
-        found.task,
-        found.split,
-        found.n,
-        found.seed,
-        found.about["settings"],
-        found.about["card"],
-        made_with or {},
-    ]
-    if found.left_out:
-        decides.append(found.left_out)
-    folder = out or STORE / "audits" / content_id({"audit": decides})
-    if folder.is_dir() and (out is None or (folder / AUDIT).is_file()):
-        shutil.rmtree(folder)  # the same audit, made again; or one that the user said to replace
     beside = [tables] if tables else [] if {"csv", "parquet"} & set(formats) else ["csv"]
-    with whole_folder(folder, resume=False) as scratch:
-        keep_audit(found, scratch)
+
+    def draw(folder: Path) -> None:
         try:
-            write_formats(found, scratch, formats=formats, tables=beside, figures=figures)
+            write_formats(found, folder, formats=formats, tables=beside, figures=figures)
         except MissingPackage as error:  # a machine for computing may have nothing to draw with
             typer.echo(f"heatcheck: no report, only tables: {error}", err=True)
-            write_formats(found, scratch, formats=[one for one in formats if one != "html"], tables=beside)
-    return folder
+            write_formats(found, folder, formats=[one for one in formats if one != "html"], tables=beside)
+
+    return save_audit(found, out, made_with=made_with, beside=draw)

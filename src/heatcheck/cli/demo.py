@@ -28,6 +28,7 @@ def demo(json: AsJson = False) -> None:
     from heatcheck.auditing import plan_audit
     from heatcheck.cli import show
     from heatcheck.models import load
+    from heatcheck.results import audit_facts
     from heatcheck.training import train
 
     def look(subject: Any, task: str, examples: int) -> Any:
@@ -47,8 +48,8 @@ def demo(json: AsJson = False) -> None:
     controls = {name: look(load(f"known:{name}@{CONTROL_TASK}"), CONTROL_TASK, 300) for name in CONTROLS}
     report = folder / "report.html"
     if json:
-        of_controls = {name: show.audit_facts(control) for name, control in controls.items()}
-        show.as_json({**show.fit_facts(fit), "report": str(report), **show.audit_facts(found), "controls": of_controls})
+        of_controls = {name: audit_facts(control) for name, control in controls.items()}
+        show.as_json({**show.fit_facts(fit), "report": str(report), **audit_facts(found), "controls": of_controls})
         return
     show.controls({name: (control, CONTROLS[name]) for name, control in controls.items()})
     typer.echo(f"\nreport: {report}")

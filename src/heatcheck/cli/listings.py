@@ -16,9 +16,10 @@ def fits_again(check: "Check") -> str:
 
 
 def checks(json: AsJson = False) -> None:
-    """List the checks: the question each asks, what it holds fixed, its baseline, its paper and its settings."""
+    """List the checks: the question each asks, the line it decides, what it holds fixed, its baseline, its settings."""
     from dataclasses import fields
 
+    from heatcheck.auditing.lines import lines_decided_by
     from heatcheck.checks import CHECKS, Check
     from heatcheck.cli import show
 
@@ -27,9 +28,16 @@ def checks(json: AsJson = False) -> None:
 
     if json:
         keys = ("name", "question", "holds", "baseline", "paper", "default")
-        facts = [{**{key: getattr(c, key) for key in keys}, "fits_again": fits_again(c)} for c in CHECKS.values()]
+        facts = [
+            {**{key: getattr(c, key) for key in keys}, "fits_again": fits_again(c), "decides": lines_decided_by(c.name)}
+            for c in CHECKS.values()
+        ]
         show.as_json([{**one, "settings": settings(CHECKS[one["name"]])} for one in facts])
         return
+
+    def decides(check: Check) -> str:
+        lines = lines_decided_by(check.name)
+        return f"\ndecides the line {', '.join(lines)}" if lines else ""
 
     def when(check: Check) -> str:
         unasked = "run on transformers, else only" if check.default_on else "run only"
@@ -43,7 +51,7 @@ def checks(json: AsJson = False) -> None:
     rows = [
         [
             check.name,
-            f"{check.question}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}"
+            f"{check.question}{decides(check)}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}"
             f"{when(check)}{again[fits_again(check)]}\n"
             + ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items()),
         ]

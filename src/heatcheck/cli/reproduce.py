@@ -182,7 +182,9 @@ def _strengths(text: str | None) -> tuple[float, ...] | None:
 def write(found: "StudyResult", folder: Path, *, figures: Sequence[str] = ()) -> list[Path]:
     """The page, the tidy table and the figures; a machine for computing may have nothing to draw with."""
     from heatcheck.report import write_study, write_study_figures, write_study_table
+    from heatcheck.results import keep_study
 
+    keep_study(found, folder)
     written = [write_study_table(found, folder / "table.csv")]
     try:
         written.insert(0, write_study(found, folder / "study.html"))

@@ -23,7 +23,9 @@ LABELS = 20  # shown with their counts
 
 def as_json(facts: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(_plain(facts), indent=2, ensure_ascii=False))
+    from heatcheck.engine import nulled
+
+    typer.echo(json.dumps(nulled(facts), indent=2, ensure_ascii=False))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -54,8 +56,8 @@ def doubts(corpus: "Corpus") -> None:
 def fit_facts(fit: "Fit") -> dict[str, Any]:
     """What a program wants to know of a fit."""
     scores = {"test": fit.test.facts(), "logistic_regression": fit.logistic_regression}
-    left_out = {"left_out": dict(fit.left_out)}
-    return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, **scores, **left_out}
+    rest = {"left_out": dict(fit.left_out), "epochs": fit.epochs, "kept_epoch": fit.kept_epoch}
+    return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, **scores, **rest}
 
 
 def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
@@ -78,6 +80,10 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
     table(columns, rows, f"{test.n:,} test examples")
     if "not_fitted" in bag:
         typer.echo(f"No bag of words beside it: {str(bag['not_fitted']).rstrip('.')}.")
+    if remark := _weak_scores(fit):
+        typer.echo(f"heatcheck: {remark}", err=True)
+    if fit.kept_epoch is not None:
+        typer.echo(f"Epochs: {fit.epochs} ran, and epoch {fit.kept_epoch} was kept.")
     recipe = fit.subject.recipe
     if recipe and recipe.training["select_split"] == "test":
         typer.echo("The kept epoch is the best on test, as was published: these scores are optimistic.")
@@ -87,45 +93,33 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
 
 
-def audit_facts(audit: "Audit", outcomes: Sequence["Outcome"] = ()) -> dict[str, Any]:
-    """What a program wants to know of an audit: the card, every measurement, and how each fit ended."""
-    return {
-        "subject": audit.subject,
-        "task": audit.task,
-        "split": audit.split,
-        "n": audit.n,
-        "available": audit.available,
-        "left_out": dict(audit.left_out),
-        "training_rows": audit.about.get("training rows"),
-        "accuracy": audit.accuracy,
-        "units": audit.about.get("units", "words"),
-        "logit_scale": audit.card.logit_scale,
-        "card": [line_facts(line) for line in audit.card.lines],
-        **{line.short: line_facts(line) for line in audit.card.apart},
-        "measurements": {name: [m._asdict() for m in found.measurements] for name, found in audit.results.items()},
-        "excluded": {name: dict(found.excluded) for name, found in audit.results.items()},
-        "not_run": audit.missing,
-        "fits": [
-            {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
-            for one in outcomes
-        ],
-    }
+def _weak_scores(fit: "Fit") -> str:
+    """A warning where there is little to explain: no better than the majority class, or worse than a bag of words."""
+    test, bag = fit.test, fit.logistic_regression.get("accuracy")
+    found = []
+    if not test.low > test.majority:
+        found.append(f"is not significantly above the majority class ({test.majority:.3f})")
+    if bag is not None and test.accuracy < bag:
+        found.append(f"is below a bag of words ({bag:.3f})")
+    return f"the test accuracy, {test.accuracy:.3f}, {' and '.join(found)}." if found else ""
 
 
-def line_facts(line: "Line") -> dict[str, Any]:
-    """A line of the card with its evidence."""
-    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
+def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
+    """How each fit ended."""
+    return [
+        {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
+        for one in outcomes
+    ]
 
 
 def card(audit: "Audit") -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
-    units = audit.about.get("units", "words")
-    scored = "" if units == "words" else f"; scores are of {units}"
+    scored = "" if audit.units == "words" else f"; scores are of {audit.units}"
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}", style="dim")
-    if said := audit.about.get("training rows"):
-        console.print(said)
+    if audit.training_rows:
+        console.print(audit.training_rows)
     console.print("")
     console.print(_lines(audit.card.lines))
     for line in audit.card.apart:
@@ -178,7 +172,8 @@ def _lines(lines: Sequence["Line"]) -> "Table":
         if line.state == "not run":
             if line.evidence:
                 grid.add_row("", Text(line.sentence))
-            told = [f"what would run it: {line.reason}", *in_words(line.evidence)]
+            reason = line.reason if line.undecided == "cannot be run" else f"what would run it: {line.reason}"
+            told = [reason, *in_words(line.evidence)]
         else:
             for text in filter(None, (line.sentence, line.reason)):
                 grid.add_row("", Text(text))
@@ -214,19 +209,10 @@ def _agreement(audit: "Audit") -> None:
 
 def across(audits: Sequence["Audit"]) -> None:
     """What several models of one kind (seeds) have in common: Student t intervals over them."""
-    import numpy as np
+    from heatcheck.auditing import over_models
 
-    from heatcheck.stats import t_interval
-
-    wanted: dict[str, list[float]] = {}
-    for audit in audits:
-        for found in audit.results.values():
-            for m in found.measurements:
-                if (name := _across_models(m)) is not None:
-                    wanted.setdefault(name, []).append(m.value)
     rows = []
-    for name, values in wanted.items():
-        mean = t_interval(np.array(values))
+    for name, (mean, values) in over_models(audits, _across_models).items():
         each = ", ".join(f"{value:.2f}" for value in values)
         rows.append([name, f"{mean.value:.2f}", f"[{mean.low:.2f}, {mean.high:.2f}]", each])
     typer.echo("")
@@ -336,7 +322,7 @@ def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:
 
 
 def visible(word: str) -> str:
-    """A word whose characters without a width are written out: nobody would see them, and rich trips over some.
+    r"""A word whose characters without a width are written out: nobody would see them, and rich trips over some.
 
     >>> visible("so\u200dgood")
     'so\\u200dgood'
@@ -348,12 +334,3 @@ def _console() -> "Console":
     from rich.console import Console
 
     return Console(markup=False, highlight=False)  # 'heatcheck[data]' is not markup
-
-
-def _plain(facts: Any) -> Any:
-    """Plain JSON: no number instead of nan or infinity."""
-    if isinstance(facts, Mapping):
-        return {str(key): _plain(value) for key, value in facts.items()}
-    if isinstance(facts, list | tuple):
-        return [_plain(value) for value in facts]
-    return None if isinstance(facts, float) and not abs(facts) < float("inf") else facts

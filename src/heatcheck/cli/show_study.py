@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from heatcheck.engine import Outcome
     from heatcheck.results import StudyResult
 
+COMPARED = {
+    "inside": "inside the seed interval",
+    "outside": "outside",
+    "not comparable": "not comparable",
+    "one seed": "one seed only",
+    "in exact interval": "in our exact interval",
+    "not in exact interval": "not in our exact interval",
+    "chosen": "chosen among those tried",
+}
 SHOWN = {
     "score": "F1 or accuracy",
     "tau:attention|gradient": "τ(attention, gradient)",
@@ -114,7 +123,7 @@ def study_facts(found: "StudyResult") -> dict[str, Any]:
     """What a program wants to know of a study."""
     return {
         "study": found.name,
-        "rows": [row._asdict() for row in found.rows],
+        "rows": [row.facts() for row in found.rows],
         "tasks": dict(found.tasks),
         "failed": dict(found.failed),
         "settings": dict(found.settings),
@@ -156,7 +165,7 @@ def study(found: "StudyResult") -> None:
     title = f"{found.paper}: ours is {over}"
     whose = f"the {'paper' if of_paper else rerun.word}'s number"
     show.table(["model", "quantity, class", "ours", "paper", rerun.word, whose], rows, title)
-    said = Counter(statement.partition(":")[0].partition(" (")[0] for statement in compared.values())
+    said = Counter(COMPARED[row.comparison if of_paper else row.rerun_comparison] for row in beside)
     if said:
         here = sum(id(row) in compared for row in shown)
         typer.echo(f"{here} of the numbers that were published; {said.total() - here} more are in the table.")

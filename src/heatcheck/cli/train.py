@@ -73,6 +73,8 @@ def train(
 
     heatcheck train reviews --loss log_odds_regularised --set loss.strength=2
 
+    To list every KEY of --set: heatcheck train TASK --set help=
+
     A run that was killed goes on where it was when the same command is given again.
     """
     changes: dict[str, str] = pairs(setting)

@@ -14,7 +14,7 @@ from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
 from heatcheck.data.files import read_file, read_frame, read_lists, read_texts
 from heatcheck.data.imdb import imdb_full, imdb_ratings, imdb_small
 from heatcheck.data.impermissible import pronoun, pronoun_neutral, sst_wiki, wiki_only
-from heatcheck.data.labels import doubtful_labels, label_counts
+from heatcheck.data.labels import doubtful_labels, label_counts, mending_options
 from heatcheck.data.mimic import mimic_anemia, mimic_diabetes
 from heatcheck.data.movie_reviews import imdb, rotten_tomatoes
 from heatcheck.data.news import ag_news, ag_news_topics, newsgroups
@@ -28,7 +28,7 @@ from heatcheck.data.planted import (
     planted_twins,
 )
 from heatcheck.data.preparation import PREPARATIONS, Preparation, prepare
-from heatcheck.data.reading import Reading
+from heatcheck.data.reading import AS_IT_IS, Reading, Source
 from heatcheck.data.reviews import reviews
 from heatcheck.data.seen import Seen, seen_in
 from heatcheck.data.sentences import sentence_of
@@ -53,6 +53,7 @@ from heatcheck.engine import expect_if_given
 from heatcheck.errors import BadInput, UnknownName
 
 __all__ = [
+    "AS_IT_IS",
     "PREPARATIONS",
     "SPLITS",
     "TASKS",
@@ -63,6 +64,7 @@ __all__ = [
     "Preparation",
     "Reading",
     "Seen",
+    "Source",
     "Split",
     "Task",
     "Vectors",
@@ -75,6 +77,7 @@ __all__ = [
     "is_task",
     "label_counts",
     "load_task",
+    "mending_options",
     "name_parts",
     "prepare",
     "read_file",

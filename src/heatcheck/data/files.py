@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatcheck.data.example import SPLITS, Corpus, Example, Split, check_corpus
-from heatcheck.data.labels import looks_missing
-from heatcheck.data.reading import AS_IT_IS, Reading, absent, check_columns, find_columns, merged_names
+from heatcheck.data.reading import (
+    AS_IT_IS,
+    NoColumn,
+    Reading,
+    Source,
+    absent,
+    check_columns,
+    find_columns,
+    look_alike,
+    looks_missing,
+    merged_names,
+)
 from heatcheck.data.rows import BadRow, Row, read_records
 from heatcheck.data.splitting import split_by_hash
 from heatcheck.errors import BadInput
@@ -34,7 +44,9 @@ def read_file(path: Path | str, *, trainable: bool = True, reading: Reading = AS
     One to audit on need not be `trainable`: it may have one class only, or no train split.
     """
     path = Path(path)
-    return corpus_of(path.name, list(read_records(path, reading)), str(path), trainable=trainable, reading=reading)
+    rows = list(read_records(path, reading))
+    corpus = corpus_of(path.name, rows, str(path), trainable=trainable, reading=reading)
+    return replace(corpus, source=Source(path.resolve(), reading))
 
 
 def read_frame(frame: Any, name: str = "frame", *, trainable: bool = True, reading: Reading = AS_IT_IS) -> Corpus:
@@ -74,7 +86,10 @@ def corpus_of(
     if not rows:
         raise BadInput(f"{source} is empty: it needs the columns text and label, and one row an example.")
     whole = [row for row in rows if not row.broken]
-    columns = find_columns([row.values for row in whole], source, reading) if whole else {}
+    try:
+        columns = find_columns([row.values for row in whole], source, reading) if whole else {}
+    except NoColumn as error:
+        raise _with_all_options(error, name, rows, source, trainable=trainable) from None
     read = [_read_row(row, columns, max_words, reading) for row in rows]
     some_have_a_split = any(not isinstance(one, BadRow) and one.split is not None for one in read)
     read = [_with_split(one, needed=some_have_a_split) for one in read]
@@ -83,7 +98,9 @@ def corpus_of(
     bad = [one for one in read if isinstance(one, BadRow)]
     good = [one for one in read if not isinstance(one, BadRow)]
     if bad and not (reading.skip_bad_rows and good):
-        raise BadInput(_complaint(bad, len(rows), can_be_left_out=bool(good)))
+        labelled = [] if reading.skip_bad_rows else [one.label for one in good]
+        options = _options_that_mend(labelled)
+        raise BadInput(_complaint(bad, len(rows), can_be_left_out=bool(good), options=options))
     labels = _sorted_labels({one.label for one in good if _decides(one, trainable)})
     number = {label: place for place, label in enumerate(labels)}
     examples = [replace(one.example, label=number[one.label]) for one in good]
@@ -191,17 +208,50 @@ def _with_own_ids(read: "Sequence[_Read | BadRow]") -> "list[_Read | BadRow]":
     return found
 
 
-def _complaint(bad: Sequence[BadRow], rows: int, *, can_be_left_out: bool) -> str:
+def _complaint(bad: Sequence[BadRow], rows: int, *, can_be_left_out: bool, options: str = "--skip-bad-rows") -> str:
     """All that is wrong, in short: the first few rows, and how many there are."""
     first = str(bad[0]).rstrip(".")
     if len(bad) == 1 and rows > 1:
-        return f"{first}. Mend it, or leave it out with --skip-bad-rows."
+        return f"{first}. Mend it, or leave it out with {options}."
     others = [f"{one.row.where.rpartition(', ')[2]}: {one.what}" for one in bad[1:SHOWN]]
     more = [f"and {len(bad) - SHOWN} more"] if len(bad) > SHOWN else []
     listed = "; ".join([first, *others, *more])
     if not can_be_left_out:
         return f"none of the {rows} rows can be used. {listed}." if rows > 1 else f"{listed}."
-    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Mend them, or leave them out with --skip-bad-rows."
+    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Mend them, or leave them out with {options}."
+
+
+def _options_that_mend(labels: Sequence[str]) -> str:
+    """To be pasted where some rows are bad, given the labels of the others; and what else the options do."""
+    missing, alike = [label for label in labels if looks_missing(label)], look_alike(sorted(labels))
+    why = []
+    if missing:
+        rows = "1 more row" if len(missing) == 1 else f"{len(missing)} more rows"
+        why.append(f"which leaves out {rows} with a missing value such as {missing[0]!r} for a label")
+    if alike:
+        why.append(f"the labels {', '.join(alike[0])} look alike")
+    options = Reading(skip_bad_rows=True, merge_labels=bool(alike)).options
+    return f"{options} ({'; '.join(why)})" if why else options
+
+
+def _with_all_options(error: NoColumn, name: str, rows: Sequence[Row], source: str, *, trainable: bool) -> BadInput:
+    """The complaint with every option that the file needs, so that it is made once."""
+    if error.guess is None:
+        return error
+    trial = error.guess._replace(skip_bad_rows=True)
+    try:
+        corpus = corpus_of(name, rows, source, trainable=trainable, reading=trial)
+    except BadInput:
+        return error
+    dropped, alike = sum(corpus.dropped.values()), look_alike(corpus.labels)
+    why = []
+    if dropped:
+        why.append(f"{dropped} of {len(rows)} rows cannot be used")
+    if alike:
+        why.append(f"the labels {', '.join(alike[0])} look alike")
+    options = trial._replace(skip_bad_rows=bool(dropped), merge_labels=bool(alike)).options
+    because = f" ({'; '.join(why)})" if why else ""
+    return BadInput(f"{error.what} It looks like {options}{because}.")
 
 
 def _example(row: Row, max_words: int) -> Example:

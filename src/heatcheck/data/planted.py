@@ -45,6 +45,8 @@ SIZES = {"train": 2000, "dev": 500, "test": 1000}
 
 _ZIPF = 1 / np.arange(1, len(FILLERS) + 1)
 _ZIPF /= _ZIPF.sum()
+_UP_TO = _ZIPF.cumsum()
+_UP_TO /= _UP_TO[-1]
 
 Writer: TypeAlias = Callable[[np.random.Generator, str], Example]
 Lengths: TypeAlias = tuple[int, int]  # fewest and most filler words of a text
@@ -60,11 +62,16 @@ class WritesAtLength(Protocol):
 
 def _filler(generator: np.random.Generator, lengths: Lengths) -> list[str]:
     low, high = lengths
-    return [FILLERS[i] for i in generator.choice(len(FILLERS), size=generator.integers(low, high + 1), p=_ZIPF)]
+    # The draws of `generator.choice(..., p=_ZIPF)`, which adds up and checks the same probabilities at each call.
+    drawn = generator.random(generator.integers(low, high + 1))
+    return [FILLERS[i] for i in _UP_TO.searchsorted(drawn, side="right").tolist()]
 
 
 def _opinion(generator: np.random.Generator, label: int, lexicon: tuple[tuple[str, ...], ...] = OPINIONS) -> str:
-    return str(generator.choice(lexicon[label]))
+    words = lexicon[label]
+    return words[
+        int(generator.integers(len(words)))
+    ]  # as `generator.choice` draws, which makes an array of words first
 
 
 def _insert(generator: np.random.Generator, words: list[str], pieces: list[list[str]]) -> tuple[list[str], list[int]]:

@@ -1,13 +1,17 @@
 """How a user's own file is read: which columns are meant, what happens to bad rows, which labels are one."""
 
+import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatcheck.errors import BadInput
 
 READ = ("text", "label", "text_pair", "rationale", "split", "id")
 LISTED = 20  # columns in a complaint
+# As spreadsheets and data frames write a hole. "None" is not among them: it is often a class.
+MISSING = ("nan", "na", "n/a", "#n/a", "<na>", "null")
 
 
 class Reading(NamedTuple):
@@ -18,8 +22,35 @@ class Reading(NamedTuple):
     skip_bad_rows: bool = False
     merge_labels: bool = False
 
+    @property
+    def options(self) -> str:
+        """As the command line takes it, to be pasted.
+
+        >>> Reading("Review text", skip_bad_rows=True).options
+        "--text-column 'Review text' --skip-bad-rows"
+        """
+        named = {"--text-column": self.text_column, "--label-column": self.label_column}
+        asked = {"--skip-bad-rows": self.skip_bad_rows, "--merge-labels": self.merge_labels}
+        words = [word for option, name in named.items() if name is not None for word in (option, name)]
+        return shlex.join([*words, *(option for option, wanted in asked.items() if wanted)])
+
 
 AS_IT_IS = Reading()
+
+
+class Source(NamedTuple):
+    """A user's file, and how it was read."""
+
+    file: Path  # absolute
+    reading: Reading
+
+
+class NoColumn(BadInput):
+    """A column that is needed is not in the file; `guess` says which ones look like the text and its label."""
+
+    def __init__(self, what: str, guess: Reading | None) -> None:
+        super().__init__(f"{what}{'' if guess is None else f' It looks like {guess.options}.'}")
+        self.what, self.guess = what, guess
 
 
 def check_columns(columns: Sequence[str], source: str, reading: Reading) -> None:
@@ -50,8 +81,13 @@ def find_columns(
             found[role] = column
         elif role in needed or named.get(role):
             shown = ", ".join(columns[:LISTED]) + (", …" if len(columns) > LISTED else "")
-            hint = _guess(records, columns) if named == dict.fromkeys(named) else ""
-            raise BadInput(f"{source} has no column {wanted!r}; it has {shown}.{hint}")
+            lacks = f"{source} has no column {wanted!r}; it has {shown}."
+            if named != dict.fromkeys(named):
+                raise BadInput(lacks)
+            guess = _guess(records, columns)
+            if guess is None:
+                raise BadInput(f"{lacks} Name them with --text-column and --label-column.")
+            raise NoColumn(lacks, guess if "label" in needed else guess._replace(label_column=None))
     return found
 
 
@@ -64,19 +100,16 @@ def _in_any_case(wanted: str, columns: Sequence[str], source: str) -> str | None
     return alike[0] if alike else None
 
 
-def _guess(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Options for what looks like a text and its label: the column of most words, and that of fewest values."""
+def _guess(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Reading | None:
+    """What looks like a text and its label: the column of most words, and that of fewest values."""
     values = {name: [str(r[name]) for r in records if not absent(r.get(name))] for name in columns}
     words = {name: sum(len(value.split()) for value in of) / len(of) for name, of in values.items() if of}
     text = max(words, key=lambda name: words[name], default=None)
     kinds = {name: len(set(of)) for name, of in values.items() if of and name != text}
     label = min(kinds, key=lambda name: kinds[name], default=None)
     if text is None or label is None or words[text] < 2 or not 2 <= kinds[label] <= len(records) / 2:
-        return " Name them with --text-column and --label-column."
-    options = f"--text-column {_quoted(text)} --label-column {_quoted(label)}"
-    holes = sum(absent(r.get(text)) or absent(r.get(label)) for r in records)
-    lacking = f"; {holes} row{'s lack' if holes > 1 else ' lacks'} one of them: --skip-bad-rows leaves these out"
-    return f" It looks like {options}{lacking if holes else ''}."
+        return None
+    return Reading(text, label)
 
 
 def absent(value: Any) -> bool:
@@ -87,10 +120,6 @@ def absent(value: Any) -> bool:
         return bool(value != value)  # nan, and the frames' own marks of a hole
     except (TypeError, ValueError):  # pandas.NA says neither; an array says both
         return type(value).__name__ == "NAType"
-
-
-def _quoted(name: str) -> str:
-    return f"'{name}'" if " " in name else name
 
 
 def merged_names(names: Sequence[str]) -> list[str]:
@@ -113,3 +142,23 @@ def folded(label: str) -> str:
     'very good'
     """
     return " ".join(label.casefold().split())
+
+
+def looks_missing(label: str) -> bool:
+    """
+    >>> looks_missing("NaN"), looks_missing("none")
+    (True, False)
+    """
+    return folded(label) in MISSING
+
+
+def look_alike(labels: Iterable[str]) -> list[list[str]]:
+    """Groups of labels that differ in case and spaces only.
+
+    >>> look_alike(["bad", "good", "Good"])
+    [['good', 'Good']]
+    """
+    alike: dict[str, list[str]] = {}
+    for name in dict.fromkeys(labels):
+        alike.setdefault(folded(name), []).append(name)
+    return [names for names in alike.values() if len(names) > 1]

@@ -19,6 +19,16 @@ def _words(word: str) -> list[str]:
 
 
 _SPACES = str.maketrans("\t\n\r\f\v", "     ")
+_BREAKS = re.compile(r"[\t\n\r\f\v]")
+
+
+def spaces_alone(text: str) -> bool:
+    """Whether nothing but a space stands between any two words, so that `text.split(" ")` are the words.
+
+    >>> spaces_alone("not so bad"), spaces_alone("not so\\nbad")
+    (True, False)
+    """
+    return _BREAKS.search(text) is None
 
 
 def split_words(text: str) -> list[str]:

@@ -7,9 +7,8 @@ by what decides its content; `stream` gives every example its own randomness. It
 from heatcheck.engine.deadline import check_time, within
 from heatcheck.engine.folder import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 from heatcheck.engine.given import expect, expect_if_given, expect_names
-from heatcheck.engine.identity import Facts, content_id, plain, seed_of, stream
+from heatcheck.engine.identity import Facts, content_id, nulled, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
-from heatcheck.engine.names import find_folder, name_folder
 
 __all__ = [
     "Facts",
@@ -21,9 +20,8 @@ __all__ = [
     "expect",
     "expect_if_given",
     "expect_names",
-    "find_folder",
     "map",
-    "name_folder",
+    "nulled",
     "plain",
     "read_json",
     "seed_of",

@@ -24,7 +24,7 @@ class FolderExists(BadInput):
 
 
 @contextmanager
-def whole_folder(target: Path, *, resume: bool = True) -> Iterator[Path]:
+def whole_folder(target: Path, *, resume: bool = True, replace: bool = False) -> Iterator[Path]:
     """A private folder to write in, which becomes `target` when the block ends well.
 
     An exception removes it. An interruption (kill -9, ctrl-C, exit) leaves it as `.NAME.part` beside the
@@ -32,7 +32,8 @@ def whole_folder(target: Path, *, resume: bool = True) -> Iterator[Path]:
     pass `resume=False` where the target's name does not decide its content, lest it finds another's.
 
     Of two processes that make the same folder the second waits for the first, and then gets FolderExists
-    without having entered the block (or goes on from what the first left, if that did not end well).
+    without having entered the block (or goes on from what the first left, if that did not end well). With `replace`
+    a folder that is there gives way, and only when the new one is whole.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "fit"
@@ -46,12 +47,12 @@ def whole_folder(target: Path, *, resume: bool = True) -> Iterator[Path]:
     target = target.absolute()  # the block may change the working directory
     scratch = target.parent / f".{target.name}.part"
     with _in_a_sentence(target):
-        lock = _claim(target, scratch)
+        lock = _claim(target, scratch, replace=replace)
     try:
         _sweep(scratch, everything=not resume)
         yield scratch
         try:
-            scratch.rename(target)
+            _put_in_place(scratch, target, replace=replace)
         except OSError:
             # Only where locks do not work, or somebody else's program made the target.
             if _occupied(target):
@@ -137,10 +138,10 @@ def lock_folder(folder: Path) -> int:
     return lock
 
 
-def _claim(target: Path, scratch: Path) -> int:
+def _claim(target: Path, scratch: Path, *, replace: bool) -> int:
     """Make and lock the scratch folder."""
     while True:
-        if _occupied(target):
+        if _occupied(target) and not replace:
             raise FolderExists(target)
         with suppress(FileExistsError):  # not exist_ok: it looks a second time, when a rival may have renamed it
             scratch.mkdir(parents=True)
@@ -151,10 +152,25 @@ def _claim(target: Path, scratch: Path) -> int:
         # While we waited the folder may have been renamed to the target, or removed after a failure: then
         # our lock is on something that no longer has this name.
         if _is_still(scratch, lock):
-            if not _occupied(target):
+            if replace or not _occupied(target):
                 return lock
             shutil.rmtree(scratch)  # made anew, a moment after the target appeared
         os.close(lock)
+
+
+def _put_in_place(scratch: Path, target: Path, *, replace: bool) -> None:
+    """Give the scratch folder its name; what had it before goes last, or comes back if that fails."""
+    if not (replace and target.is_dir()):
+        scratch.rename(target)
+        return
+    old = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
+    target.rename(old)
+    try:
+        scratch.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _is_still(folder: Path, descriptor: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from heatcheck.errors import BadInput
 
@@ -38,6 +39,19 @@ def plain(value: object, where: str = "") -> Any:
     raise BadInput(f"{place} is of type {type(value).__name__}: use text, numbers, booleans, None, lists and mappings")
 
 
+def nulled(value: Any) -> Any:
+    """The same as strict JSON for those who only read it: what is no finite number is null, and keys are text.
+
+    >>> nulled({"low": float("-inf"), 1: (0.5, float("nan"))})
+    {'low': None, '1': [0.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): nulled(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [nulled(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def content_id(facts: Facts, *, length: int = 12) -> str:
     """The first hexadecimal digits of the SHA-256 of the facts: the same in every process, for ever.
 
@@ -62,7 +76,19 @@ def stream(seed: int, *purpose: str | int) -> np.random.Generator:
     [4, 1, 0, 3, 2]
     """
     # Philox is a counter-based cipher: streams with different keys are independent by design.
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(_digest([seed, *purpose])[:16], "big")))
+    key: Any = _Key(_digest([seed, *purpose])[:16])  # numpy takes any ISeedSequence, and its types know of one alone
+    return np.random.Generator(np.random.Philox(key))
+
+
+class _Key(ISeedSequence):
+    """A key for Philox as it is: given as `key=`, numpy asks the system for entropy first, for as long as all else."""
+
+    def __init__(self, digest: bytes) -> None:
+        self._digest = digest
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Any:  # noqa: ARG002
+        """Its two words, the lower one first: the digest is a number written from the highest digit on."""
+        return np.frombuffer(self._digest, dtype=">u8")[::-1].astype(np.uint64)
 
 
 def seed_of(seed: int, *purpose: str | int) -> int:
@@ -74,6 +100,9 @@ def seed_of(seed: int, *purpose: str | int) -> int:
     return int.from_bytes(_digest([seed, *purpose])[:8], "big")
 
 
+# Made once: `json.dumps` makes an encoder at each call, and there is a stream for each example of each draw.
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def _digest(value: object) -> bytes:
-    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).digest()
+    return hashlib.sha256(_COMPACT.encode(plain(value)).encode()).digest()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from heatcheck.data import Example
+from heatcheck.data.tokens import spaces_alone
 
 
 def delete(example: Example, places: Collection[int]) -> Example:
@@ -14,6 +15,8 @@ def delete(example: Example, places: Collection[int]) -> Example:
     >>> delete(Example("a", "Good?\\nNot so"), {1}).text
     'Good?\\nso'
     """
+    if example.spans is None and spaces_alone(example.text):
+        return _delete_between_spaces(example, places)
     stand = example.places
     texts, moved = [], []
     for which, text in enumerate(example.texts):
@@ -30,6 +33,14 @@ def delete(example: Example, places: Collection[int]) -> Example:
         spans=None if example.spans is None else tuple(moved),
         masked=tuple(number for number, place in enumerate(kept) if place in example.masked),
     )
+
+
+def _delete_between_spaces(example: Example, places: Collection[int]) -> Example:
+    """The same, where nothing but spaces stands between words: checks do this a hundred thousand times an audit."""
+    words = example.text.split(" ")
+    kept = [place for place in range(len(words)) if place not in places]
+    masked = tuple(number for number, place in enumerate(kept) if place in example.masked) if example.masked else ()
+    return replace(example, text=" ".join([words[place] for place in kept]), marks={}, masked=masked)
 
 
 def _without(text: str, words: Sequence[tuple[int, int, bool]]) -> tuple[str, list[tuple[int, int]]]:

@@ -6,6 +6,7 @@ vocabulary.json       its words
 log_odds.safetensors  what a bag-of-words model of the same texts says of each word; older folders have none
 seen.safetensors      fingerprints of the texts it was trained on, never a text; older folders have none
 training.jsonl        one line an epoch, written by the training loop
+data.json             the user's file it was trained on, and how that was read (training/own_file.py)
 
 A model that writes one text from another has no table of log-odds, but two vocabularies:
 

@@ -7,7 +7,7 @@ decided by construction; each class proves its own case in a line or two.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -144,40 +144,19 @@ class KnownAnswer:
 
     # Subject --------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def vocabulary(self) -> Vocabulary:
-        fused = [f"{key}:{value}" for key in KEYS for value in VALUES]
-        words = {MARKER, COMMA, STOP, *FILLERS, *KEYS, *fused}
-        for lexicon in (OPINIONS, TWINS_ATTENDED, TWINS_SUMMARISED):
-            words.update(word for side in lexicon for word in side)
-        return Vocabulary((*SPECIAL, *sorted(words)), rule="spaces", lowercase=False)
+        return _vocabulary()
 
-    @cached_property
+    @property
     def table(self) -> Float[Tensor, "word feature"]:
         """Features of each word, in float64: what is said of a control must not hang on rounding."""
-        rows = torch.zeros(len(self.vocabulary), OF_FILLER.stop, dtype=torch.float64)
-        number = {word: place for place, word in enumerate(self.vocabulary.tokens)}
-        for sign, label in ((-1, 0), (1, 1)):
-            for word in OPINIONS[label] + TWINS_ATTENDED[label]:
-                rows[number[word], 0] = sign
-            for word in TWINS_SUMMARISED[label]:
-                rows[number[word], 1] = sign
-        for name, word in (("marker", MARKER), ("comma", COMMA), ("stop", STOP)):
-            rows[number[word], PLAIN.index(name)] = 1
-        for k, key in enumerate(KEYS):
-            rows[number[key], OF_KEYS.start + k] = 1
-            for v, value in enumerate(VALUES):
-                rows[number[f"{key}:{value}"], [OF_KEYS.start + k, OF_VALUES.start + v]] = 1
-        for word in FILLERS if self.filler else ():
-            drawn = stream(self.seed, "filler", word).uniform(-1, 1, len(VALUES))
-            rows[number[word], OF_FILLER] = self.filler * torch.from_numpy(drawn)
-        return rows
+        return _table(self.filler, self.seed)
 
-    @cached_property
+    @property
     def noise(self) -> Float[Tensor, " word"]:
         """A fixed score for each word type, for weights that are never exactly tied."""
-        drawn = [float(stream(self.seed, "jitter", word).uniform(-1, 1)) for word in self.vocabulary.tokens]
-        return self.jitter * torch.tensor(drawn, dtype=torch.float64)
+        return self.jitter * _jitter(self.seed)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
         labels = [example.label for example in examples]
@@ -213,6 +192,46 @@ class KnownAnswer:
         question = self.table[batch.inputs["question"]] if "question" in batch.inputs else None
         text = View(features, question, batch.scored)
         return text, (self.scores(text) + self.noise[tokens])[:, None, None, :]
+
+
+# One of each for all subjects that ask for the same: an audit makes dozens of them, and reads the same texts with each.
+
+
+@cache
+def _vocabulary() -> Vocabulary:
+    fused = [f"{key}:{value}" for key in KEYS for value in VALUES]
+    words = {MARKER, COMMA, STOP, *FILLERS, *KEYS, *fused}
+    for lexicon in (OPINIONS, TWINS_ATTENDED, TWINS_SUMMARISED):
+        words.update(word for side in lexicon for word in side)
+    return Vocabulary((*SPECIAL, *sorted(words)), rule="spaces", lowercase=False)
+
+
+@lru_cache(maxsize=64)
+def _table(filler: float, seed: int) -> Float[Tensor, "word feature"]:
+    tokens = _vocabulary().tokens
+    rows = torch.zeros(len(tokens), OF_FILLER.stop, dtype=torch.float64)
+    number = {word: place for place, word in enumerate(tokens)}
+    for sign, label in ((-1, 0), (1, 1)):
+        for word in OPINIONS[label] + TWINS_ATTENDED[label]:
+            rows[number[word], 0] = sign
+        for word in TWINS_SUMMARISED[label]:
+            rows[number[word], 1] = sign
+    for name, word in (("marker", MARKER), ("comma", COMMA), ("stop", STOP)):
+        rows[number[word], PLAIN.index(name)] = 1
+    for k, key in enumerate(KEYS):
+        rows[number[key], OF_KEYS.start + k] = 1
+        for v, value in enumerate(VALUES):
+            rows[number[f"{key}:{value}"], [OF_KEYS.start + k, OF_VALUES.start + v]] = 1
+    for word in FILLERS if filler else ():
+        drawn = stream(seed, "filler", word).uniform(-1, 1, len(VALUES))
+        rows[number[word], OF_FILLER] = filler * torch.from_numpy(drawn)
+    return rows
+
+
+@lru_cache(maxsize=64)
+def _jitter(seed: int) -> Float[Tensor, " word"]:
+    drawn = [float(stream(seed, "jitter", word).uniform(-1, 1)) for word in _vocabulary().tokens]
+    return torch.tensor(drawn, dtype=torch.float64)
 
 
 class Reader(KnownAnswer):

@@ -1,40 +1,43 @@
-"""What was audited, in a few facts for the head of a report."""
+"""What was audited, in a few facts for the head and the foot of a report."""
 
-from collections import Counter
-
-from heatcheck.report.wording import number
+from heatcheck.report.wording import number, said, spaced
 from heatcheck.results import Audit
+
+_ELSEWHERE = {"baselines", "papers", "questions", "settings"}  # said beside each check
+_LAST = ("other fits", "left out of the task")
 
 
 def audited(audit: Audit) -> list[tuple[str, str, str]]:
     """Name, value, and what makes the value readable."""
+    facts = [*at_the_head(audit), ("seed", str(audit.seed), "")]
+    return facts if audit.units == "words" else [*facts, ("scores are of", audit.units, "")]
+
+
+def at_the_head(audit: Audit) -> list[tuple[str, str, str]]:
+    """The first of these: the model, what it was audited on, and how often it is right."""
     task, _, fingerprint = audit.task.partition("@")
-    prior = commonest(audit)
     facts = [
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
         ("texts", f"{audit.n:,} of {audit.available:,}", which_texts(audit)),
-        (
-            "accuracy on these texts",
-            number(audit.accuracy),
-            f"always “{prior[0]}” gives {number(prior[1])}" if prior else "",
-        ),
-        ("seed", str(audit.seed), ""),
     ]
-    units = audit.about.get("units", "words")  # audits of an older heatcheck do not say
-    return facts if units == "words" else [*facts, ("scores are of", units, "")]
+    if audit.accuracy is not None:
+        facts.append(("accuracy on these texts", number(audit.accuracy), by_the_commonest(audit)))
+    return facts
 
 
 def which_texts(audit: Audit) -> str:
     """The split, and what is to be said of rows that the model was trained on."""
-    said = audit.about.get("training rows")
-    return f"split “{audit.split}”" + (f". {said}" if said else "")
+    return f"split “{audit.split}”" + (f". {audit.training_rows}" if audit.training_rows else "")
 
 
-def commonest(audit: Audit) -> tuple[str, float] | None:
-    """The commonest label of the audited texts and its share; None where not all of them are labelled or kept."""
-    golds = Counter(looked.gold for looked in audit.examples)
-    if not audit.n or len(audit.examples) != audit.n or None in golds:
-        return None
-    label, count = golds.most_common(1)[0]
-    return str(label), count / audit.n
+def by_the_commonest(audit: Audit) -> str:
+    """What somebody gets who always says the commonest label; nothing where not all texts are labelled."""
+    return f"always “{audit.commonest[0]}” gives {number(audit.commonest[1])}" if audit.commonest else ""
+
+
+def about(audit: Audit) -> list[tuple[str, str]]:
+    """Versions and settings, in words."""
+    last = {key: audit.about[key] for key in _LAST if key in audit.about}
+    first = {key: value for key, value in audit.about.items() if key not in _ELSEWHERE and key not in last}
+    return [(spaced(str(key)), said(value)) for key, value in {**first, "units": audit.units, **last}.items()]

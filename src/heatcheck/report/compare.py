@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heatcheck.engine import write_whole
+from heatcheck.engine import nulled, write_whole
 from heatcheck.errors import UnknownName
-from heatcheck.report.audited import commonest
+from heatcheck.report.audited import by_the_commonest
 from heatcheck.report.compared import Comparison, Paired, compare
 from heatcheck.report.figures.compare import draw_comparison
 from heatcheck.report.html import render
@@ -100,7 +100,7 @@ def comparison_facts(found: Comparison) -> dict[str, Any]:
                 "seed": audit.seed,
                 "n": audit.n,
                 "accuracy": audit.accuracy,
-                "prior": prior[1] if (prior := commonest(audit)) else None,
+                "prior": audit.commonest[1] if audit.commonest else None,
                 "card": {
                     line.name: {
                         "state": line.state,
@@ -167,10 +167,8 @@ def _facts(found: Comparison) -> list[dict[str, Any]]:
     """What was audited: value and note of each model."""
     audits = list(found.audits.values())
     texts = [(f"{a.n:,} of {a.available:,}", f"{a.task.partition('@')[0]}, split “{a.split}”") for a in audits]
-    priors = [commonest(audit) for audit in audits]
     right = [
-        (number(audit.accuracy), f"always “{prior[0]}” gives {number(prior[1])}" if prior else "")
-        for audit, prior in zip(audits, priors, strict=True)
+        (NOTHING if audit.accuracy is None else number(audit.accuracy), by_the_commonest(audit)) for audit in audits
     ]
     return [{"what": "texts", "cells": texts}, {"what": "accuracy on these texts", "cells": right}]
 
@@ -220,8 +218,4 @@ def _columns(found: Comparison) -> Columns:
     for one in found.paired:
         row = {"part": "paired", "name": f"{one.check}: {one.name}", "model": one.model, "minus": found.names[0]}
         rows.append({**row, "statistic": one.what, **one.difference._asdict(), "baseline": "0: no difference"})
-    return {key: [_finite(row.get(key)) for row in rows] for key in keys}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {key: [nulled(row.get(key)) for row in rows] for key in keys}

@@ -4,17 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-from jaxtyping import Float
-
-from heatcheck.engine import stream
+from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
 from heatcheck.report.wording import explainer_name, in_order, said, spaced, title
-from heatcheck.results import Audit
-from heatcheck.stats import Interval, bootstrap_interval
+from heatcheck.results import Audit, find_key
+from heatcheck.results.comparison import ACCURACY, PUT_IN, differences, differing_settings, is_compared, unlike
+from heatcheck.stats import Interval
 
 MOST = 6  # more colours and columns than these nobody can tell apart
-ACCURACY = ("audit", "right")
 
 # Of the same text: check, first part of the value's name -> what it is, its other parts in its place.
 _PAIRED = {
@@ -29,8 +26,6 @@ _PAIRED = {
     ("seed_variance", "jsd"): "JSD from the weights of other seeds",
     ("plausibility", "auprc"): "AUPRC with people’s marks: {}",
 }
-_PUT_IN = {"swapped:own": "its own", "swapped:uniform": "uniform", "uniform": "uniform", "permuted": "shuffled"}
-_OF_ATTENTION = {"agreement", "erasure", "perturbation", "plausibility"}  # rivals by themselves are not compared
 
 
 class Differing(NamedTuple):
@@ -124,11 +119,11 @@ def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
         ("task", [audit.task for audit in audits], True),
         ("split", [audit.split for audit in audits], True),
         ("seed", [audit.seed for audit in audits], True),
-        ("labels", [list(audit.labels) for audit in audits], True),
+        ("labels", [list(audit.labels or ()) for audit in audits], True),
         ("number of texts", [audit.n for audit in audits], True),
     ]
     for what, values, matters in rows:
-        if _unlike(values):
+        if unlike(values):
             yield Differing(what, tuple(map(_shown, values)), matters)
     if same_data and len(set(ids)) > 1:
         common = len(frozenset.intersection(*ids))
@@ -141,23 +136,15 @@ def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
         yield from _settings(check, chosen)
     for what in ("heatcheck", "torch"):
         values = [of.get(what) for of in about]
-        if _unlike(values):
+        if unlike(values):
             yield Differing(f"version of {what}", tuple(map(_shown, values)), False)
 
 
 def _settings(of: str, chosen: Sequence[Mapping[str, Any] | None]) -> Iterator[Differing]:
     """Settings of a check that differ between those audits that ran it."""
-    known = [one for one in chosen if one is not None]
-    for key in dict.fromkeys(key for one in known for key in one):
-        if _unlike([one.get(key) for one in known]):
-            values = ("not run" if one is None else _shown(one.get(key)) for one in chosen)
-            yield Differing(f"{of}.{key}", tuple(values), True)
-
-
-def _unlike(values: Sequence[Any]) -> bool:
-    # A file has lists where settings had tuples.
-    plain = [list(value) if isinstance(value, tuple) else value for value in values]
-    return any(value != plain[0] for value in plain)
+    for key in differing_settings([one for one in chosen if one is not None]):
+        values = ("not run" if one is None else _shown(one.get(key)) for one in chosen)
+        yield Differing(f"{of}.{key}", tuple(values), True)
 
 
 def _shown(value: Any) -> str:
@@ -181,60 +168,18 @@ def _lacking(audits: Sequence[Audit]) -> Iterator[Lacking]:
 
 
 def _all_paired(audits: Mapping[str, Audit], draws: int) -> tuple[list[Paired], list[str]]:
-    """Each but the first minus the first, where both looked at the same texts in the same way."""
-    (first, reference), *others = audits.items()
-    found, refused = [], []
-    for model, audit in others:
-        if (audit.task, audit.split, audit.labels) != (reference.task, reference.split, reference.labels):
-            refused.append(f"{model}: its data is not that of {first}.")
-            continue
-        unlike = [
-            check
-            for check in reference.results
-            if check in audit.results and any(_settings(check, [_chosen(one, check) for one in (reference, audit)]))
-        ]
-        refused += [f"{model}: {title(check)} was run with other settings than for {first}." for check in unlike]
-        values, of_first = _per_text(audit, unlike), _per_text(reference, unlike)
-        for key in of_first:
-            if key in values and (one := _pair(key, model, of_first[key], values[key], draws)):
-                found.append(one)
-    order = {key: at for at, key in enumerate(_per_text(reference, ()))}
-    return sorted(found, key=lambda one: order[one.check, one.name]), refused
-
-
-def _chosen(audit: Audit, check: str) -> Mapping[str, Any]:
-    chosen: Mapping[str, Any] = audit.about.get("settings", {}).get(check, {})
-    return chosen
-
-
-def _pair(
-    key: tuple[str, str], model: str, reference: Mapping[str, float], values: Mapping[str, float], draws: int
-) -> Paired | None:
-    common = [example for example in reference if example in values]
-    apart = np.array([values[example] - reference[example] for example in common], dtype=np.float64)
-    known = np.isfinite(apart)
-    what = said_of(*key)
-    if not known.any() or what is None:
-        return None
-    generator = stream(0, "comparison", model, *key)
-    found = bootstrap_interval(apart, generator=generator, draws=draws, valid=known)
-    return Paired(*key, what, model, found, len(common))
-
-
-def _per_text(audit: Audit, unlike: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
-    """What was measured of each text and can be compared, by id."""
-    right = {looked.id: float(looked.predicted == looked.gold) for looked in audit.examples if looked.gold is not None}
-    found = {ACCURACY: right}
-    for check in in_order(audit.results):
-        result = audit.results[check]
-        for name, values in result.per_example.items():
-            if check not in unlike and said_of(check, name) is not None:
-                found[check, name] = _by_id(result.examples, values)
-    return found
-
-
-def _by_id(examples: Sequence[str], values: Float[np.ndarray, " example"]) -> dict[str, float]:
-    return dict(zip(examples, values.astype(np.float64).tolist(), strict=True))
+    """Each but the first minus the first, in the order of a page, and sentences about what cannot be paired."""
+    found, refused = differences(audits, draws=draws)
+    first, places = next(iter(audits)), in_order(dict.fromkeys(one.check for one in found if one.check != ACCURACY[0]))
+    worded = [(one, words) for one in found if (words := said_of(one.check, one.name)) is not None]
+    worded.sort(key=lambda both: [ACCURACY[0], *places].index(both[0].check))
+    paired = [Paired(one.check, one.name, words, *one[2:]) for one, words in worded]
+    return paired, [
+        f"{one.model}: {title(one.check)} was run with other settings than for {first}."
+        if one.check
+        else f"{one.model}: its data is not that of {first}."
+        for one in refused
+    ]
 
 
 def said_of(check: str, name: str) -> str | None:
@@ -245,15 +190,14 @@ def said_of(check: str, name: str) -> str | None:
     """
     if (check, name) == ACCURACY:
         return "accuracy"
-    kind, _, rest = name.partition(":")
-    words = _PAIRED.get((check, kind))
-    if words is None or (check in _OF_ATTENTION and not rest.startswith("attention")):
+    of = find_key(name)
+    if of is None or not is_compared(check, name):
         return None
-    if check == "agreement" and rest.endswith("|random"):
-        return None  # chance differs from chance by chance
+    words = _PAIRED[check, of.name]
+    by: Facts = of.by
     if check == "necessity":
-        return words.format(_PUT_IN[rest]) if rest in _PUT_IN else None
-    parts = rest.replace("|", " and ").split(":")
-    if check == "counterfactual" and len(parts) == 2:
-        parts = [f"{parts[0]} logits", f"ε = {parts[1]}"]
+        return words.format(PUT_IN[by.get("fit"), by["weights"]])
+    told = {"pair": "{0[0]} and {0[1]}", "logits": "{} logits", "epsilon": "ε = {:g}"}
+    axes = ("pair", "ranking", "operator", "logits", "epsilon")
+    parts = [told.get(axis, "{}").format(by[axis]) for axis in axes if axis in by]
     return words.format(spaced(", ".join(parts)))

@@ -5,28 +5,32 @@ from collections.abc import Mapping, Sequence
 from heatcheck.engine import Facts
 from heatcheck.report.table import Table
 from heatcheck.report.wording import counted, spaced
-from heatcheck.results import CheckResult, Measurement
+from heatcheck.results import CheckResult, Key, Measurement, key
 from heatcheck.results.written import NOTHING, with_seen_ends
 from heatcheck.results.written import fine as fine  # studies take it from here
 
-_Kinds = Mapping[str, Mapping[str, Measurement]]  # kind of model -> name of a measurement, with its distance -> it
+_Kinds = Mapping[str, Mapping[Key, Measurement]]  # kind of model -> name of a measurement, with its distance -> it
 
 _SCORED = {
-    "accuracy": "accuracy",
-    "mass": "weight there",
-    "after_deletion": "accuracy without those words",
-    "deletion_loss": "lost by deleting them",
+    key("accuracy"): "accuracy",
+    key("mass"): "weight there",
+    key("after_deletion"): "accuracy without those words",
+    key("deletion_loss"): "lost by deleting them",
 }
-_PAIRED = {"accuracy_lost": "accuracy lost", "mass_removed": "weight taken off", "agreement": "same decision"}
+_PAIRED = {
+    key("accuracy_lost"): "accuracy lost",
+    key("mass_removed"): "weight taken off",
+    key("agreement"): "same decision",
+}
 NEAR = {
-    **{f"neighbours:{distance}": f"weight at distance {distance}" for distance in (1, 2, 3)},
-    "contribution": "their share of what words add",
+    **{key("neighbours", distance=distance): f"weight at distance {distance}" for distance in (1, 2, 3)},
+    key("contribution"): "their share of what words add",
 }
 TRACES = {
-    "norm_embedding": "share of the embeddings’ length",
-    "norm_state": "share of the states’ length",
-    "rest_states": "read from other states",
-    "rest_embeddings": "read from other embeddings",
+    key("norm_embedding"): "share of the embeddings’ length",
+    key("norm_state"): "share of the states’ length",
+    key("rest_states"): "read from other states",
+    key("rest_embeddings"): "read from other embeddings",
 }
 
 
@@ -41,25 +45,26 @@ def kind_of(by: Facts) -> str:
 
 def deception_tables(result: CheckResult) -> list[Table]:
     """Accuracy beside weight for each kind of model, then the traces."""
-    kinds: dict[str, dict[str, Measurement]] = {}
+    kinds: dict[str, dict[Key, Measurement]] = {}
     for m in result.measurements:
         if "fit" in m.by and "seed" not in m.by:
-            name = f"{m.name}:{m.by['distance']}" if "distance" in m.by else m.name
-            kinds.setdefault(kind_of(m.by), {})[name] = m
-    alone = {m.name: m for m in result.measurements if not m.by}
-    alone |= {f"neighbours:{m.by['distance']}": m for m in result.measurements if m.name == "neighbours_share"}
+            distance = {"distance": m.by["distance"]} if "distance" in m.by else {}
+            kinds.setdefault(kind_of(m.by), {})[key(m.name, **distance)] = m
+    alone = {key(m.name): m for m in result.measurements if not m.by}
+    alone |= {
+        key("neighbours", distance=m.by["distance"]): m for m in result.measurements if m.name == "neighbours_share"
+    }
     mark = spaced(str(result.facts.get("mark", "")))
-    prior, share = alone.get("prior"), alone.get("share")
-    near = {name: alone.get(name) for name in NEAR} | {"contribution": share}
-    traces = dict.fromkeys(("norm_embedding", "norm_state"), share) | dict.fromkeys(
-        ("rest_states", "rest_embeddings"), prior
-    )
+    prior, share = alone.get(key("prior")), alone.get(key("share"))
+    near = {column: alone.get(column) for column in NEAR} | {key("contribution"): share}
+    traces = dict.fromkeys(map(key, ("norm_embedding", "norm_state")), share)
+    traces |= dict.fromkeys(map(key, ("rest_states", "rest_embeddings")), prior)
     return [
         _table(
             f"Accuracy, and the weight on the words marked {mark}",
             kinds,
             _SCORED,
-            [("commonest label", {"accuracy": prior}), ("uniform weights", {"mass": share})],
+            [("commonest label", {key("accuracy"): prior}), ("uniform weights", {key("mass"): share})],
         ),
         _table(f"Beside the honest model of the same seed; {_deceives(result)}", kinds, _PAIRED, []),
         _table("Where the weight went, and what the marked words add", kinds, NEAR, [("uniform weights", near)]),
@@ -85,8 +90,8 @@ def _deceives(result: CheckResult) -> str:
 def _table(
     caption: str,
     kinds: _Kinds,
-    columns: Mapping[str, str],
-    beside: Sequence[tuple[str, Mapping[str, Measurement | None]]],
+    columns: Mapping[Key, str],
+    beside: Sequence[tuple[str, Mapping[Key, Measurement | None]]],
 ) -> Table:
     """A row a kind of model that has any of these numbers, then what they are read against."""
     used = [name for name in columns if any(name in found for found in kinds.values())]
@@ -112,4 +117,4 @@ def with_ends(name: str, value: float, low: float, high: float) -> str:
     >>> with_ends("mass", 0.002, 0.0012, 0.0029), with_ends("agreement", 1.0, 1.0, 1.0)
     ('0.002 [0.0012, 0.0029]', '1.000')
     """
-    return with_seen_ends(name.partition(":")[0], value, low, high, "deception")
+    return with_seen_ends(name, value, low, high, "deception")

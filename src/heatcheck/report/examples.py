@@ -5,16 +5,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from jaxtyping import Float
-
 from heatcheck.report.searched import is_beside, searched
 from heatcheck.report.wording import explainer_name
-from heatcheck.results import Audit, Looked
-from heatcheck.stats import kendall_tau
+from heatcheck.results import Audit, AuditedExample
 
 SHOWN_FIRST = ("attention", "counterfactual", "leave_one_out", "gradient")
-NO_RIVALS = ("attention", "counterfactual", "random")  # attention itself, what is made from it, and chance
 
 # How texts can be ordered by what the checks found of each: key in the page's data -> what the list of orders says.
 ORDERS = {
@@ -40,22 +35,22 @@ class Browser(NamedTuple):
 def browse(audit: Audit, room: int) -> Browser:
     """As many examples as fit in `room` bytes; one that is too large is passed over."""
     explainers = explainer_order({name for looked in audit.examples for name in looked.scores})
-    rival = rival_of(explainers)
-    agreement = _agreement(audit.examples, rival) if rival else np.full(len(audit.examples), np.nan)
     found = _found_of_texts(audit)
     kept, size = [], 0
-    for looked, tau in zip(audit.examples, agreement.tolist(), strict=True):
-        row = json_for_script(_row(looked, explainers, tau) | found.get(looked.id, {}))
+    for looked in audit.examples:
+        row = json_for_script(_row(looked, explainers) | found.get(looked.id, {}))
         cost = len(row.encode("utf-8", "replace")) + 1
         if size + cost <= room:
             kept.append(row)
             size += cost
     shown = tuple(name for name in SHOWN_FIRST if name in explainers) or explainers[:3]
-    head = json_for_script({"explainers": explainers, "names": list(map(explainer_name, explainers)), "rival": rival})
+    head = json_for_script(
+        {"explainers": explainers, "names": list(map(explainer_name, explainers)), "rival": audit.rival}
+    )
     data = f'{head[:-1]},"examples":[{",".join(kept)}]}}'
     known = {key for of_text in found.values() for key in of_text}
     orders = {key: words for key, words in ORDERS.items() if key in known}
-    return Browser(data, explainers, shown, rival, orders, len(kept), len(audit.examples))
+    return Browser(data, explainers, shown, audit.rival, orders, len(kept), len(audit.examples))
 
 
 def explainer_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -66,14 +61,6 @@ def explainer_order(names: Iterable[str]) -> tuple[str, ...]:
             key=lambda name: (SHOWN_FIRST.index(name) if name in SHOWN_FIRST else 9, name == "random", name),
         )
     )
-
-
-def rival_of(explainers: Sequence[str]) -> str | None:
-    """What attention is compared with in the browser: leave-one-out where there is one."""
-    rivals = [name for name in explainers if name not in NO_RIVALS]
-    if "attention" not in explainers or not rivals:
-        return None
-    return "leave_one_out" if "leave_one_out" in rivals else rivals[0]
 
 
 def json_for_script(value: object) -> str:
@@ -88,13 +75,12 @@ def json_for_script(value: object) -> str:
     return text
 
 
-def _row(looked: Looked, explainers: Sequence[str], tau: float) -> dict[str, Any]:
+def _row(looked: AuditedExample, explainers: Sequence[str]) -> dict[str, Any]:
     """One example with one-letter keys: there are thousands, and every byte is paid for in each."""
     row: dict[str, Any] = {
         "i": looked.id,
         "w": looked.words,
-        "p": looked.predicted,
-        "q": _three_digits(looked.probability),
+        **({} if looked.predicted is None else {"p": looked.predicted, "q": _three_digits(looked.probability)}),
         "s": [[_three_digits(score) for score in looked.scores.get(name, ())] for name in explainers],
     }
     if looked.gold is not None:
@@ -103,8 +89,8 @@ def _row(looked: Looked, explainers: Sequence[str], tau: float) -> dict[str, Any
         row["b"] = looked.text_pair
     if looked.rationale is not None:
         row["r"] = [place for place, inside in enumerate(looked.rationale) if inside]
-    if math.isfinite(tau):
-        row["t"] = round(tau, 3)
+    if looked.tau is not None:
+        row["t"] = round(looked.tau, 3)
     return row
 
 
@@ -132,15 +118,3 @@ def _three_digits(value: float | None) -> float | int | None:
         return None
     rounded = float(f"{value:.3g}")
     return int(rounded) if rounded.is_integer() else rounded  # 0 instead of 0.0: most scores of most words are
-
-
-def _agreement(examples: Sequence[Looked], rival: str) -> Float[np.ndarray, " example"]:
-    """Kendall τ between the sizes of attention's and the rival's scores, NaN where there is none."""
-    longest = max((len(looked.words) for looked in examples), default=0)
-    sizes = np.full((2, len(examples), longest), np.nan)
-    for side, name in enumerate(("attention", rival)):
-        for row, looked in enumerate(examples):
-            scores = np.array(looked.scores.get(name, ()), dtype=np.float64)  # None becomes NaN
-            sizes[side, row, : len(scores)] = np.abs(scores)
-    valid = np.isfinite(sizes).all(axis=0)
-    return kendall_tau(np.where(valid, sizes[0], 0.0), np.where(valid, sizes[1], 0.0), valid).correlation

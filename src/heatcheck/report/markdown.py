@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from heatcheck.engine import write_whole
-from heatcheck.report.audited import audited
+from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, meaning, said, spaced
+from heatcheck.report.wording import NOTHING, meaning, spaced
 from heatcheck.results import Audit
 
-_ELSEWHERE = {"settings", "training rows"}  # said beside each check, and at the top
 _IDS = 20  # of texts left out: the tables have all
 
 
@@ -164,7 +163,7 @@ def _section(section: Section) -> list[str]:
 
 def _about(audit: Audit) -> str:
     facts = [("model", audit.subject), ("task", f"{audit.task}, split {audit.split}")]
-    facts += [("labels", ", ".join(audit.labels))]
-    facts += [(spaced(str(key)), said(value)) for key, value in audit.about.items() if key not in _ELSEWHERE]
+    facts += [("labels", ", ".join(audit.labels))] if audit.labels else []
+    facts += about(audit)
     facts += [(f"not run: {spaced(name)}", why) for name, why in audit.missing.items()]
     return listed(f"{escaped(key)}: {escaped(value)}" for key, value in facts)

@@ -98,17 +98,14 @@ def _style() -> str:
 def audit_html(audit: Audit) -> str:
     """The card of an audit, what it means for the heatmaps, and which checks are behind it."""
     task = audit.task.partition("@")[0]
-    about = (
-        f"{audit.n:,} of {audit.available:,} texts of {task} (split {audit.split}), "
-        f"accuracy {number(audit.accuracy)}, seed {audit.seed}"
-    )
-    training_rows = str(audit.about.get("training rows", ""))
+    right = "" if audit.accuracy is None else f"accuracy {number(audit.accuracy)}, "
+    about = f"{audit.n:,} of {audit.available:,} texts of {task} (split {audit.split}), {right}seed {audit.seed}"
     behind = ", ".join(f"results[{check!r}]" for check in audit.results)
     not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.missing.items())
     return _boxed(
         _p(audit.subject, "title"),
         _p(about, "soft"),
-        _p(training_rows, "soft") if training_rows else "",
+        _p(audit.training_rows, "soft") if audit.training_rows else "",
         _card(audit.card),
         _p(f"The numbers behind it: {behind}." if behind else "No check was run.", "soft"),
         _p(f"Not run: {not_run}", "soft") if not_run else "",

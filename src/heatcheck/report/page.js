@@ -69,11 +69,11 @@
   const { explainers, names, rival, examples } = read("example-data");
   const STEP = 30;
   const LONG = 150; // words; the rest of a text is opened on request
-  const wrong = (example) => example.g !== undefined && example.g !== example.p;
+  const wrong = (example) => example.g !== undefined && example.p !== undefined && example.g !== example.p;
   const number = (value) => String(value).replace("-", "\u2212");
   const address = (example) => "#text-" + encodeURIComponent(example.i);
   examples.forEach((example) => {
-    example.text = [example.i, example.p, example.g ?? "", example.b ?? "", ...example.w].join(" ").toLowerCase();
+    example.text = [example.i, example.p ?? "", example.g ?? "", example.b ?? "", ...example.w].join(" ").toLowerCase();
   });
 
   const difference = (example) => {
@@ -142,11 +142,13 @@
 
   const head = (example) => {
     const node = make("p", "head");
-    node.append(make("span", "", "predicted "));
-    node.lastChild.append(make("b", "", example.p));
+    if (example.p !== undefined) {
+      node.append(make("span", "", "predicted "));
+      node.lastChild.append(make("b", "", example.p));
+    }
     const rest = [];
-    if (example.q !== null) rest.push(example.q.toFixed(2));
-    if (example.g !== undefined && !wrong(example)) rest.push("as labelled");
+    if ((example.q ?? null) !== null) rest.push(example.q.toFixed(2));
+    if (example.g !== undefined && example.p !== undefined && !wrong(example)) rest.push("as labelled");
     node.append(" " + rest.join(" \u00b7 "));
     if (wrong(example)) node.append(" ", make("span", "miss", "\u2715 misclassified: labelled " + example.g));
     return node;

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from heatcheck.report.lexicon import BY
-from heatcheck.results import CheckResult
+from heatcheck.results import CheckResult, find_key, value_text
 
 
 class Place(NamedTuple):
@@ -27,8 +27,8 @@ class Place(NamedTuple):
 
 def searched(result: CheckResult) -> list[Place]:
     """Every place, in the order of the check: the first is the one that heatmaps and published figures are about."""
-    names = [name.split(":") for name in result.per_example]
-    return [Place(*parts[1:]) for parts in names if parts[0] == "jsd" and len(parts) == 3]
+    found = [of for of in map(find_key, result.per_example) if of is not None and of.name == "jsd"]
+    return [Place(str(of.by["logits"]), value_text(of.by["epsilon"])) for of in found if "logits" in of.by]
 
 
 def first_of_each_scale(result: CheckResult) -> list[Place]:

@@ -24,7 +24,7 @@ def tables_of_copy(found: StudyResult) -> dict[str, list[Table]]:
     tasks = [task for task in SEQUENCES if (task, "elimination") in rows]
     told: dict[str, list[Table]] = {}
     if tasks:
-        ends = sorted({int(q.split(":")[1]) for _, q in rows if q.startswith("failed:")})
+        ends = sorted({int(row.by["steps"]) for row in found.rows if row.name == "failed"})
         told["time_to_learn"] = [
             Table(
                 "Runs that do not copy yet (at no evaluation more than .95 right), with the exact 95% interval",
@@ -85,11 +85,10 @@ def copy_in_short(rows: Iterable[Row]) -> str:
     """Who failed, and whether they would have learned later; nothing where no run copied anything."""
     failed: dict[str, list[Row]] = {}
     for row in rows:
-        if row.quantity.startswith("failed:") and row.task in SEQUENCES:
+        if row.name == "failed" and row.task in SEQUENCES:
             failed.setdefault(row.task, []).append(row)
     parts = [
-        f"{SEQUENCES[task]}: "
-        + ", then ".join(f"{_cell(row)} after {int(row.quantity.split(':')[1]):,} steps" for row in of_task)
+        f"{SEQUENCES[task]}: " + ", then ".join(f"{_cell(row)} after {row.by['steps']:,} steps" for row in of_task)
         for task, of_task in failed.items()
     ]
     return f"Share of runs that do not copy yet. {'; '.join(parts).capitalize()}." if parts else ""

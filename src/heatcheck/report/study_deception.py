@@ -3,26 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.deception_tables import NEAR, TRACES, fine, with_ends
-from heatcheck.report.study_wording import RERUNS, beside_theirs, model_name
+from heatcheck.report.study_wording import ENCODERS, RERUNS, beside_theirs
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, number
-from heatcheck.results import Model, Row, StudyResult
+from heatcheck.report.wording import NOTHING, number, spaced
+from heatcheck.results import Key, Model, Row, StudyResult, key, value_text
 
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, encoder and quantity
 _KINDS = {"removed": "words removed", "0": "honest", "twin": "gauge twin"}
 _TWIN, _AGAINST = "twin", "read against"
 _PAIRED = {
-    "accuracy_lost": "accuracy lost",
-    "mass_removed": "weight taken off",
-    "agreement": "same decision",
-    "after_deletion": "accuracy without those words",
+    key("accuracy_lost"): "accuracy lost",
+    key("mass_removed"): "weight taken off",
+    key("agreement"): "same decision",
+    key("after_deletion"): "accuracy without those words",
 }
 # What the numbers of a table are read against, where that is of the texts and not of other models.
 _BESIDE = {
-    "after_deletion": "commonest",
-    **{f"neighbours:{distance}": f"neighbours_share:{distance}" for distance in (1, 2, 3)},
-    **dict.fromkeys(("contribution", "norm_embedding", "norm_state"), "share"),
-    **dict.fromkeys(("rest_states", "rest_embeddings"), "commonest"),
+    **{key("neighbours", distance=distance): f"neighbours_share:{distance}" for distance in (1, 2, 3)},
+    **dict.fromkeys(map(key, ("contribution", "norm_embedding", "norm_state")), "share"),
+    **dict.fromkeys(map(key, ("after_deletion", "rest_states", "rest_embeddings")), "commonest"),
 }
 
 
@@ -67,41 +66,40 @@ def _of_table_3(model: Model, rows: _Rows) -> Iterable[tuple[str, ...]]:
     yield (name, _AGAINST, beside[0], NOTHING, NOTHING, beside[1], NOTHING, NOTHING, NOTHING)
 
 
-def _by_strength(caption: str, models: Sequence[Model], rows: _Rows, columns: Mapping[str, str]) -> Table:
+def _by_strength(caption: str, models: Sequence[Model], rows: _Rows, columns: Mapping[Key, str]) -> Table:
     """A line each model and λ that has any of these numbers, then what they are read against."""
-    lines: list[tuple[str, str, dict[str, Row]]] = []
+    lines: list[tuple[str, str, dict[Key, Row]]] = []
     for model in models:
         here = []
         for strength in (*strengths_of(model, rows), _TWIN):
-            wanted = {name: _row(rows, model, name, strength) for name in columns}
-            found = {name: row for name, row in wanted.items() if row is not None}
+            wanted = {column: _row(rows, model, column, strength) for column in columns}
+            found = {column: row for column, row in wanted.items() if row is not None}
             here += [(_name(model), said(strength), found)] if found else []
-        beside = {name: rows.get((model.task, model.encoder, quantity)) for name, quantity in _BESIDE.items()}
-        known = {name: row for name, row in beside.items() if row is not None and name in columns}
+        beside = {column: rows.get((model.task, model.encoder, quantity)) for column, quantity in _BESIDE.items()}
+        known = {column: row for column, row in beside.items() if row is not None and column in columns}
         lines += [*here, (_name(model), _AGAINST, known)] if here and known else here
-    used = [name for name in columns if any(name in found for _, what, found in lines if what != _AGAINST)]
+    used = [column for column in columns if any(column in found for _, what, found in lines if what != _AGAINST)]
     body = [
         (name, what, *(_cell(column, found[column]) if column in found else NOTHING for column in used))
         for name, what, found in lines
     ]
-    return Table(caption, ("task and model", "trained", *(columns[name] for name in used)), body, dense=True)
+    return Table(caption, ("task and model", "trained", *(columns[column] for column in used)), body, dense=True)
 
 
-def _row(rows: _Rows, model: Model, name: str, strength: str) -> Row | None:
-    """`neighbours:2` at λ = 0.1 is the quantity `neighbours:0.1:2`."""
-    plain, _, distance = name.partition(":")
-    return rows.get((model.task, model.encoder, f"{plain}:{strength}{f':{distance}' if distance else ''}"))
+def _row(rows: _Rows, model: Model, column: Key, strength: str) -> Row | None:
+    """What a column shows of the models that were trained so."""
+    return rows.get((model.task, model.encoder, key(column.name, trained=strength, **column.by).text))
 
 
-def _cell(name: str, row: Row) -> str:
-    return with_ends(name, row.value, row.low, row.high)
+def _cell(column: Key, row: Row) -> str:
+    return with_ends(column.name, row.value, row.low, row.high)
 
 
 def strengths_of(model: Model, rows: _Rows) -> list[str]:
     """The λ of a model, the honest 0 first."""
-    names = [q for task, encoder, q in rows if (task, encoder) == (model.task, model.encoder)]
-    found = [name.removeprefix("mass_at:") for name in names if name.startswith("mass_at:")]
-    return sorted((strength for strength in found if strength != _TWIN), key=float)
+    place = (model.task, model.encoder)
+    found = [row.by["trained"] for row in rows.values() if row.name == "mass_at" and (row.task, row.encoder) == place]
+    return [value_text(strength) for strength in sorted(of for of in found if of != _TWIN)]
 
 
 def said(strength: str) -> str:
@@ -113,7 +111,7 @@ def said(strength: str) -> str:
 
 
 def _name(model: Model) -> str:
-    return f"{model.task}, {model_name(model.encoder, model.attention).partition(',')[0]}"
+    return f"{model.task}, {ENCODERS.get(model.encoder, spaced(model.encoder))}"
 
 
 def deception_in_short(rows: Iterable[Row]) -> str:

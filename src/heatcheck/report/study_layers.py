@@ -3,14 +3,32 @@
 from collections.abc import Mapping
 
 from heatcheck.report.wording import spaced
-from heatcheck.studies.chefer2021 import EXPLAINERS
 
 Columns = tuple[tuple[str, Mapping[str, str]], ...]
 
 DEEPEST = 12  # layers that a table has columns for
 _WAYS = {"raw": "raw weights", "rollout": "rollout", "flow": "flow"}
 _TARGETS = {"blank_out": "blanking out", "gradient": "gradients"}
-_RANKINGS = (*EXPLAINERS, "random")
+RANKINGS = (
+    "attention",
+    "effective_attention",
+    "rollout",
+    "flow",
+    "gradient_rollout",
+    "norms",
+    "norm_rollout",
+    "globenc",
+    "alti",
+    "decompx",
+    "contribution_weights",
+    "gradient",
+    "gradient_x_input",
+    "integrated_gradients",
+    "leave_one_out",
+    "shapley_sampling",
+    "lime",
+    "random",
+)
 _SIGNED = (
     "decompx",
     "contribution_weights",
@@ -55,7 +73,7 @@ MIXING: Columns = (
 PERTURBATION: Columns = tuple(
     (
         f"{caption}, words removed by {operator}",
-        {f"{quantity}:{name}:{operator}": spaced(name) for name in _RANKINGS}
+        {f"{quantity}:{name}:{operator}": spaced(name) for name in RANKINGS}
         if not signed
         else {f"{quantity}:{name} (signed):{operator}": spaced(name) for name in _SIGNED},
     )

@@ -23,7 +23,6 @@ from heatcheck.report.study_wording import (
     ours,
     quantity_name,
     score_name,
-    state_of,
     theirs,
     two_digits,
     with_half,
@@ -31,69 +30,70 @@ from heatcheck.report.study_wording import (
 from heatcheck.report.study_writing import writing_in_short
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING, number
-from heatcheck.results import Model, Row, StudyResult
-from heatcheck.stats import further_half_width
-from heatcheck.studies import STUDIES, read_published
+from heatcheck.results import Comparison, Key, Model, Row, StudyResult, key
 
-EPSILONS = ("0.05", "0.01", "0.001")
+EPSILONS = (0.05, 0.01, 0.001)
 
-# Quantities of a summary: words -> what the names of its rows begin with.
+# Quantities of a summary: words -> the quantity, and the facts that its rows have.
 KINDS = {
-    "F1 or accuracy": "score",
-    "τ(attention, gradient)": "tau:attention|gradient",
-    "τ(attention, leave one out)": "tau:attention|leave_one_out",
-    "share of texts with a significant τ": "significant:",
-    "median change, weights shuffled": "permutation",
-    "JSD that the search finds": "searched:",
-    "F1, attention learned or not": "f1:",
-    "accuracy, attention learned or not": "trained:",
-    "F1 of a guide": "guide_f1:",
-    "accuracy, honest and trained to deceive": "accuracy_at:",
-    "weight on the marked words": "mass_at:",
-    "accuracy of words written freely": "written_at:",
-    "weight on linked words": "links_at:",
-    "BLEU-4": "bleu_at:",
-    "best adversary": "best:",
-    "accuracy at a scale λ": "right:",
-    "loss": "loss",
-    "AUC of scores, polar against neutral words": "auc:",
-    "weight on polar words": "mass:",
-    "mean attention score of a group of words": "mean_a:",
+    "F1 or accuracy": key("score"),
+    "τ(attention, gradient)": key("tau", pair=("attention", "gradient")),
+    "τ(attention, leave one out)": key("tau", pair=("attention", "leave_one_out")),
+    "share of texts with a significant τ": key("significant"),
+    "median change, weights shuffled": key("permutation"),
+    "JSD that the search finds": key("searched"),
+    "F1, attention learned or not": key("f1"),
+    "accuracy, attention learned or not": key("trained"),
+    "F1 of a guide": key("guide_f1"),
+    "accuracy, honest and trained to deceive": key("accuracy_at"),
+    "weight on the marked words": key("mass_at"),
+    "accuracy of words written freely": key("written_at"),
+    "weight on linked words": key("links_at"),
+    "BLEU-4": key("bleu_at"),
+    "best adversary": key("best"),
+    "accuracy at a scale λ": key("right"),
+    "loss": key("loss"),
+    "AUC of scores, polar against neutral words": key("auc"),
+    "weight on polar words": key("mass"),
+    "mean attention score of a group of words": key("mean_a"),
 }
 
 # The lines of a task's table: words and quantity; no quantity: a title.
-LINES: tuple[tuple[str, str], ...] = (
-    ("score", "score"),
-    ("Order of the words, Kendall τ", ""),
-    ("attention, gradient", "tau:attention|gradient"),
-    ("– its mechanical floor", "floor:attention|gradient"),
-    ("attention, leave one out", "tau:attention|leave_one_out"),
-    ("– its mechanical floor", "floor:attention|leave_one_out"),
-    ("gradient, leave one out", "tau:gradient|leave_one_out"),
-    ("attention, gradient at uniform weights", "tau:attention|gradient_uniform"),
-    ("Attended words removed: 0 random words, 1 the best other ranking's words", ""),
-    ("K, words deleted", "K:deletion"),
-    ("K, words masked", "K:masking"),
-    ("Weights shuffled", ""),
-    ("share of shuffles that keep the answer (q)", "q"),
-    ("median change of the output", "permutation"),
-    ("Other weights, same answer: JSD in nats", ""),
+LINES: tuple[tuple[str, Key | None], ...] = (
+    ("score", key("score")),
+    ("Order of the words, Kendall τ", None),
+    ("attention, gradient", key("tau", pair=("attention", "gradient"))),
+    ("– its mechanical floor", key("floor", pair=("attention", "gradient"))),
+    ("attention, leave one out", key("tau", pair=("attention", "leave_one_out"))),
+    ("– its mechanical floor", key("floor", pair=("attention", "leave_one_out"))),
+    ("gradient, leave one out", key("tau", pair=("gradient", "leave_one_out"))),
+    ("attention, gradient at uniform weights", key("tau", pair=("attention", "gradient_uniform"))),
+    ("Attended words removed: 0 random words, 1 the best other ranking's words", None),
+    ("K, words deleted", key("K", operator="deletion")),
+    ("K, words masked", key("K", operator="masking")),
+    ("Weights shuffled", None),
+    ("share of shuffles that keep the answer (q)", key("q")),
+    ("median change of the output", key("permutation")),
+    ("Other weights, same answer: JSD in nats", None),
     *(
         line
         for e in EPSILONS
         for line in (
-            (f"largest, ε = {e}", f"jsd:{e}"),
-            ("– null: relevances shuffled", f"null:{e}"),
-            ("– found by the published search", f"searched:{e}"),
-            ("– missed by it", f"gap:{e}"),
+            (f"largest, ε = {e}", key("jsd", epsilon=e)),
+            ("– null: relevances shuffled", key("null", epsilon=e)),
+            ("– found by the published search", key("searched", epsilon=e)),
+            ("– missed by it", key("missed", epsilon=e)),
         )
     ),
-    ("floor that any linear read-out reaches", "floor"),
-    ("share of the possible (U), standardised logits", "U"),
+    ("floor that any linear read-out reaches", key("floor")),
+    ("share of the possible (U), standardised logits", key("U")),
 )
 
 
-Rows: TypeAlias = Mapping[tuple[str, str, str, str, str, str], Row]  # by task, model, quantity, class and bin
+Rows: TypeAlias = Mapping[tuple[str, str, str, Key, str, str], Row]  # by task, model, quantity, class and bin
+
+
+_Compared: TypeAlias = tuple[Row, float | None, Comparison]  # with the published number that is meant
 
 
 class Published(NamedTuple):
@@ -140,7 +140,7 @@ class OfTask(NamedTuple):
 
 def of_tasks(found: StudyResult) -> list[OfTask]:
     """Every task with its published numbers and its models."""
-    rows = {(r.task, r.encoder, r.attention, r.quantity, r.of_class, r.bin): r for r in found.rows}
+    rows = {(r.task, r.encoder, r.attention, r.key, r.of_class, r.bin): r for r in found.rows}
     told = []
     for task, about in found.tasks.items():
         models = [model for model in models_in_order(found) if model.task == task]
@@ -164,8 +164,8 @@ def of_tasks(found: StudyResult) -> list[OfTask]:
 def summaries(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> list[Table]:
     """How many published numbers are where, one table for the paper and one for those of another run."""
     rows = list(rows)
-    paper = [(r, r.paper, r.statement) for r in rows if r.paper is not None and state_of(r.statement)]
-    rerun = [(r, r.rerun, r.rerun_statement) for r in rows if r.rerun is not None and state_of(r.rerun_statement)]
+    paper = [(r, r.paper, r.comparison) for r in rows if r.paper is not None and r.comparison in STATES]
+    rerun = [(r, r.rerun, r.rerun_comparison) for r in rows if r.rerun is not None and r.rerun_comparison in STATES]
     return [_summary("The paper's numbers", paper), _summary(f"{rerun_by.whose[0].upper()}{rerun_by.whose[1:]}", rerun)]
 
 
@@ -176,10 +176,10 @@ def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
     told = [in_words(rows) for in_words in said]
     found = [part for part in told if part]
     # What was chosen and not found, such as a λ, is compared with nothing.
-    states = Counter(state_of(row.statement) for row in rows if row.paper is not None and state_of(row.statement))
+    states = Counter(row.comparison for row in rows if row.paper is not None and row.comparison in STATES)
     whose = "the paper"
     if not states:
-        states = Counter(state for row in rows if row.rerun is not None and (state := state_of(row.rerun_statement)))
+        states = Counter(r.rerun_comparison for r in rows if r.rerun is not None and r.rerun_comparison in STATES)
         whose = rerun_by.whose
     if not states:
         unmet = [] if any(row.paper is not None for row in rows) else ["No published number is about these models."]
@@ -191,14 +191,12 @@ def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
 
 def not_met(found: StudyResult) -> list[str]:
     """Published numbers that none of our models answers, by task."""
-    if found.name not in STUDIES:
-        return []
     published = {task: str(about["published"]) for task, about in found.tasks.items() if "published" in about}
     beside = [row for row in found.rows if row.paper is not None or row.rerun is not None]
     met = Counter(published[row.task] for row in beside if row.task in published)
     ours = set(published.values())
     told = []
-    for task, count in Counter(row["task"] for row in read_published(found.name)).items():
+    for task, count in Counter(one.task for one in found.published).items():
         missing = count - met[task]
         if missing > 0:
             why = (
@@ -219,32 +217,43 @@ _METHODS = {
     "Its floor and its null hold for linear read-outs only and are left out, as is the mechanical floor of "
     "leave-one-out.",
 }
-_SAID = {
-    STATES[0]: "lie inside the interval of one further seed of ours",
-    STATES[1]: "lie outside",
-    STATES[2]: "are not comparable (another model, or less or other data)",
-    STATES[3]: "stand beside a single seed",
+_SAID: dict[Comparison, str] = {
+    "inside": "lie inside the interval of one further seed of ours",
+    "outside": "lie outside",
+    "not comparable": "are not comparable (another model, or less or other data)",
+    "one seed": "stand beside a single seed",
 }
+_CLASSES: dict[Comparison, str] = {
+    "inside": "inside",
+    "outside": "outside",
+    "not comparable": "not",
+    "one seed": "one",
+}  # of the page's style
 
 
-def _summary(caption: str, published: Sequence[tuple[Row, float | None, str]]) -> Table:
-    def line(name: str, of: Sequence[tuple[Row, float | None, str]]) -> tuple[str, ...]:
-        states = Counter(state_of(statement) for _, _, statement in of)
+def _summary(caption: str, published: Sequence[_Compared]) -> Table:
+    def line(name: str, of: Sequence[_Compared]) -> tuple[str, ...]:
+        states = Counter(comparison for _, _, comparison in of)
         apart = [abs(row.value - value) for row, value, _ in of if value is not None]
         runs = [abs(row.paper - row.rerun) for row, _, _ in of if row.paper is not None and row.rerun is not None]
-        half = [further_half_width(row.spread, row.seeds) for row, _, _ in of if row.seeds > 1]
-        half = [width for width in half if np.isfinite(width)]
+        half = [row.further for row, _, _ in of if np.isfinite(row.further)]
         middles = (number(float(np.median(values))) if values else NOTHING for values in (half, apart, runs))
         return (name, str(len(of)), *(str(states[state]) for state in used), *middles)[: len(columns)]
 
-    seen = {state_of(statement) for _, _, statement in published}
-    used = [state for state in STATES if state in seen or state != STATES[3]]
-    kinds = {words: [one for one in published if one[0].quantity.startswith(prefix)] for words, prefix in KINDS.items()}
-    columns: tuple[str, ...] = ("quantity", "numbers", *used, "half interval", "ours from theirs", "paper from rerun")
+    seen = {comparison for _, _, comparison in published}
+    used = [state for state in STATES if state in seen or state != "one seed"]
+    kinds = {words: [one for one in published if _is_of(one[0], kind)] for words, kind in KINDS.items()}
+    heads = (STATES[state] for state in used)
+    columns: tuple[str, ...] = ("quantity", "numbers", *heads, "half interval", "ours from theirs", "paper from rerun")
     if all(row.paper is None or row.rerun is None for row, _, _ in published):
         columns = columns[:-1]
     rows = [line(words, of) for words, of in kinds.items() if of]
     return Table(caption, columns, [*rows, line("all", published)] if published else [])
+
+
+def _is_of(row: Row, kind: Key) -> bool:
+    """Whether a row is of this quantity, and has its facts among others."""
+    return row.name == kind.name and kind.by.items() <= row.by.items()
 
 
 def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
@@ -255,7 +264,7 @@ def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
         and (row.paper is not None or row.rerun is not None)
     ]
     kinds = list(KINDS.values())
-    of_model.sort(key=lambda row: next((at for at, kind in enumerate(kinds) if row.quantity.startswith(kind)), 99))
+    of_model.sort(key=lambda row: next((at for at, kind in enumerate(kinds) if _is_of(row, kind)), 99))
     exact = method_of(model) == "exact"
     return OfModel(
         model_name(model.encoder, model.attention),
@@ -266,12 +275,12 @@ def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
                 class_name(row.of_class, model.labels) or "all",
                 ours(row) + ("" if row.seeds == model.seeds else f" ({row.seeds})"),
                 _floor(row, rows, exact=exact),
-                theirs(row.quantity, row.paper),
-                theirs(row.quantity, row.rerun),
-                in_brief(row.statement, row.value, row.paper),
-                in_brief(row.rerun_statement, row.value, row.rerun),
-                state_of(row.statement).split(" ")[0],
-                state_of(row.rerun_statement).split(" ")[0],
+                theirs(row, row.paper),
+                theirs(row, row.rerun),
+                in_brief(row.comparison, row.statement, row.value, row.paper),
+                in_brief(row.rerun_comparison, row.rerun_statement, row.value, row.rerun),
+                _CLASSES.get(row.comparison, ""),
+                _CLASSES.get(row.rerun_comparison, ""),
             )
             for row in of_model
         ],
@@ -280,32 +289,33 @@ def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
 
 def _floor(row: Row, rows: Rows, *, exact: bool) -> str:
     """What the number is read against: the mechanical floor of a τ, the model-free floor of a JSD."""
-    kind, _, of = row.quantity.partition(":")
-    name = {"tau": f"floor:{of}", "searched": "floor"}.get(kind, "")
-    floor = rows.get((row.task, row.encoder, row.attention, name, row.of_class, row.bin))
-    return NOTHING if floor is None or (name == "floor" and not exact) else number(floor.value)
+    if row.name not in ("tau", "searched"):
+        return NOTHING
+    mechanical = row.name == "tau"
+    of = key("floor", pair=row.by["pair"]) if mechanical else key("floor")
+    floor = rows.get((row.task, row.encoder, row.attention, of, row.of_class, row.bin))
+    return NOTHING if floor is None or not (mechanical or exact) else number(floor.value)
 
 
 def _lines(models: Sequence[Model], rows: Rows) -> list[Line]:
     found = []
     for what, quantity in LINES:
-        cells = tuple(_cell(model, quantity, rows) for model in models)
-        if not quantity or any(cell != NOTHING for cell in cells):
-            words = score_name(models[0].labels) if quantity == "score" else what
-            found.append(Line(words, cells if quantity else ()))
+        cells = () if quantity is None else tuple(_cell(model, quantity, rows) for model in models)
+        if quantity is None or any(cell != NOTHING for cell in cells):
+            words = score_name(models[0].labels) if quantity == key("score") else what
+            found.append(Line(words, cells))
     # A title over nothing says nothing.
     return [line for line, after in zip(found, [*found[1:], Line("", ())], strict=True) if line.cells or after.cells]
 
 
-def _cell(model: Model, quantity: str, rows: Rows) -> str:
-    def row(name: str) -> Row | None:
-        return rows.get((model.task, model.encoder, model.attention, name, "", ""))
+def _cell(model: Model, quantity: Key, rows: Rows) -> str:
+    def row(of: Key) -> Row | None:
+        return rows.get((model.task, model.encoder, model.attention, of, "", ""))
 
-    kind, _, epsilon = quantity.partition(":")
-    if kind == "gap":
-        best, searched = row(f"jsd:{epsilon}"), row(f"searched:{epsilon}")
+    if quantity.name == "missed":
+        best, searched = row(key("jsd", **quantity.by)), row(key("searched", **quantity.by))
         # Of means over the same texts: an interval of the difference would need the seeds.
         return NOTHING if best is None or searched is None else two_digits(best.value - searched.value)
     one = row(quantity)
-    known = quantity != "floor" or method_of(model) == "exact"  # of two labels: it holds nowhere else
+    known = quantity != key("floor") or method_of(model) == "exact"  # of two labels: it holds nowhere else
     return with_half(one) if one and known else NOTHING

@@ -46,14 +46,6 @@ SCALES: tuple[tuple[str, Mapping[str, str]], ...] = (
 )
 
 
-def scale_of(model: str) -> float:
-    """
-    >>> scale_of("λ = 0.1")
-    0.1
-    """
-    return float(model.removeprefix("λ = "))
-
-
 def scales_in_short(rows: Iterable[Row]) -> str:
     """The AUC of attention scores at every λ of each task, in a sentence each; nothing where there is none."""
     found: dict[str, list[Row]] = {}
@@ -62,7 +54,7 @@ def scales_in_short(rows: Iterable[Row]) -> str:
             found.setdefault(row.task, []).append(row)
     told = []
     for task, of_task in found.items():
-        of_task.sort(key=lambda row: scale_of(row.encoder))
+        of_task.sort(key=lambda row: float(row.by["scale"]))
         numbers = "; ".join(f"{row.encoder}: {with_half(row)}" for row in of_task)
         best = max(of_task, key=lambda row: row.value)
         told.append(

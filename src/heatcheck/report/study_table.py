@@ -6,16 +6,18 @@ import math
 from pathlib import Path
 
 from heatcheck.engine import write_whole
-from heatcheck.results import Row, StudyResult
+from heatcheck.results import StudyResult
+from heatcheck.results.study import COLUMNS
 
 
 def write_study_table(found: StudyResult, path: Path | str) -> Path:
     """One row a number: ours over seeds, the paper's, the authors' rerun, and the statement about each."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow("class" if name == "of_class" else name for name in Row._fields)
+    rows.writerow("class" if name == "of_class" else name for name in COLUMNS)
     for row in found.rows:
-        rows.writerow("" if isinstance(cell, float) and not math.isfinite(cell) else _cell(cell) for cell in row)
+        cells = row.facts().values()
+        rows.writerow("" if isinstance(cell, float) and not math.isfinite(cell) else _cell(cell) for cell in cells)
     write_whole(Path(path), text.getvalue())
     return Path(path)
 

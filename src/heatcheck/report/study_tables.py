@@ -134,7 +134,7 @@ def _table(
             row = cells.get(quantity)
             line.append(NOTHING if row is None else ours(row))
             if quantity in beside:
-                line.append(NOTHING if row is None else theirs(row.quantity, row.paper))
+                line.append(NOTHING if row is None else theirs(row, row.paper))
         body.append((*line, str(max(row.seeds for row in cells.values()))))
     return Table(caption, ("task", *heads, "seeds"), body, dense=True)
 

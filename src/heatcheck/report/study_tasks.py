@@ -62,7 +62,7 @@ def tasks_in_short(rows: Iterable[Row]) -> str:
     """N of every task, in a sentence; nothing where no model was trained with other weights on several tasks."""
     rows = list(rows)
     found = [row for row in rows if row.quantity == "N:retrained"]
-    if not found or not any(row.quantity.startswith("trained:") for row in rows):
+    if not found or not any(row.name == "trained" for row in rows):
         return ""
     needed = [f"{row.task} {with_half(row)}" for row in found if has_room(rows, row.task)]
     moot = [row.task for row in found if not has_room(rows, row.task)]

@@ -1,7 +1,7 @@
 """Plain words for a study: its models, its quantities, and what is said of a published number."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,13 +9,12 @@ import numpy as np
 from heatcheck.report.deception_tables import fine
 from heatcheck.report.lexicon import WEIGHTS
 from heatcheck.report.wording import MINUS, NOTHING, number, spaced
-from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results import Comparison, Model, Row, StudyResult, find_quantity, key, value_text
+from heatcheck.results.key import BESIDE
+from heatcheck.results.study_quantities import STUDY
 
-ENCODERS = {
-    "none": "embedding",
-    "average": "average",
-    "cnn": "CNN",
-    "lstm": "BiLSTM",
+# Named for their shape; all of one study have the same attention.
+SHAPED = {
     "flan gru": "FLAN rnn",
     "flan conv": "FLAN conv",
     "flan none": "FLAN noenc",
@@ -23,30 +22,23 @@ ENCODERS = {
     "han conv": "HAN conv",
     "han none": "HAN noenc",
 }
+ENCODERS = {
+    "none": "embedding",
+    "average": "average",
+    "cnn": "CNN",
+    "lstm": "BiLSTM",
+    **SHAPED,
+}
 ATTENTIONS = {"tanh": "tanh", "dot": "dot", "linear": "linear"}
 
-# What a statement about a published number begins with, in the order of a summary.
-STATES = ("inside the seed interval", "outside", "not comparable", "one seed only")
-
-_PREFIXES = {
-    "tau": "τ({})",
-    "significant": "significant τ({})",
-    "searched": "JSD found, ε = {}",
-    "f1": "F1, {}",
-    "trained": "accuracy, trained with {}",
-    "guide_f1": "F1 of a guide, {}",
-    "accuracy_at": "accuracy, {}",
-    "mass_at": "weight on the marked words, {}",
-    "written_at": "accuracy of words written freely, {}",
-    "links_at": "weight on linked words, {}",
-    "bleu_at": "BLEU-4, {}",
-    "bleu_put_in": "BLEU-4, {} weights put in",
-    "bleu_trained": "BLEU-4, trained with {}",
-    "misaligned_at": "alignment error rate, {}",
-    "misaligned_by_hand_at": "alignment error rate against links made by hand, {}",
-    "written_uniform_at": "accuracy of words written freely with uniform weights put in, {}",
-    "failed": "runs that do not copy after {} steps",
+# Where a published number lies, and how a summary says it, in its order.
+STATES: dict[Comparison, str] = {
+    "inside": "inside the seed interval",
+    "outside": "outside",
+    "not comparable": "not comparable",
+    "one seed": "one seed only",
 }
+
 AT = {
     "removed": "trained without the marked words",
     "0": "honest",
@@ -55,14 +47,10 @@ AT = {
     "none": "no attention",
     "diagonal": "the diagonal",
 }
+_BARE = ("bleu_put_in",)  # its words say “weights” themselves
 PLACES = {"first": "on the start mark", "last": "on the end mark"}
-_SMALL = ("mass_at:", "links_at:")  # numbers that may be far below a hundredth
-_AT_SCALE = {
-    "right": "accuracy on {}",
-    "auc": "AUC of the attention score, {} words",
-    "mass": "weight on {} words",
-    "mean_a": "mean attention score, {} words",
-}
+_RETRAINED = "accuracy of models with other weights"  # beside the accuracy of a study's own models
+_BEST_STRENGTH = key("best", of="lambda")
 _BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "tvd_tempered": "TVD after one temperature", "jsd": "JSD"}
 
 
@@ -81,35 +69,35 @@ RERUNS = {
     "vashishth2019": Rerun("reproduction", "the reproduction by Bouwman et al. 2021"),
 }
 
-# What to know about the published numbers, where some begin so; "": always.
+# What to know about the published numbers, where there are some of these quantities; none: always.
 ABOUT_PUBLISHED = (
     (
-        "",
+        (),
         "Ours is the mean over seeds with its 95% t interval, which may pass 0 or 1 when seeds are few; a number after "
         "it says how many seeds have a text there, if not all.",
     ),
-    ("significant:", "“Significant τ” is the share of texts with p ≤ 0.05."),
+    (("significant",), "“Significant τ” is the share of texts with p ≤ 0.05."),
     (
-        "permutation",
+        ("permutation",),
         "“Change if shuffled” is the median change of the output over texts whose largest weight is in that quarter.",
     ),
     (
-        "",
+        (),
         "The statements say whether the published number is inside the interval of one further seed, and how far ours "
         "is from it.",
     ),
     (
-        "tau:",
+        ("tau",),
         "The floor of a τ is mechanical: what is left when the relevances stand at other words. Only a model in which "
         "each word acts through its own state alone has one.",
     ),
     (
-        "searched:",
+        ("searched",),
         "The floor of a JSD is what any model with a linear read-out reaches on these heatmaps. A published JSD is "
         "what a search found, so it stands beside what the same search finds in our models.",
     ),
     (
-        "best:",
+        ("best",),
         "The best adversary is one fit, chosen as published: the best F1 on test among those with a mean JSD above "
         "0.4. Its λ is in the published unit, half of ours, and nothing is said of it: it is a choice, not a finding.",
     ),
@@ -118,67 +106,67 @@ ABOUT_PUBLISHED = (
 # The same where the numbers are shares of runs.
 ABOUT_SHARES = (
     (
-        "failed:",
+        ("failed",),
         "Ours is a share of runs with its exact 95% interval (Clopper & Pearson); the statement says whether the "
         "published share lies in it. The published one is a sentence (about half, always), not a count.",
     ),
 )
 
-# What was done, where there are numbers that begin so.
+# What was done, where there are numbers of these quantities.
 DONE = (
     (
-        ("tau:", "searched:", "permutation"),
+        ("tau", "searched", "permutation"),
         "Each model was trained on its task and then audited on a sample of its test texts, the same for all its "
         "seeds: attention against gradients and leave-one-out, shuffled weights, and the most different weights that "
         "leave the answer as it is.",
     ),
     (
-        "sign_share:",
+        ("sign_share",),
         "Each model was trained on its task; then, in a sample of its test texts, its weights were taken away, one by "
         "one, by each ranking, until the decision flipped, with everything under the last attention held fixed.",
     ),
     (
-        "put_in:",
+        ("put_in",),
         "Each model was trained with its own weights, and other weights were put in their place at test time; then it "
         "was trained again, with the same seeds, under each kind of these weights from the start.",
     ),
     (
-        "mass_at:",
+        ("mass_at",),
         "Each model was trained honestly, and with the same seeds once more for each λ with a punishment for weight on "
         "the marked words; its controls were trained on the same texts without those words. Of each honest embedding "
         "model a twin was made, without training, that decides alike and keeps its weight off those words.",
     ),
     (
-        "links_at:",
+        ("links_at",),
         "Each model was trained honestly, with the same seeds once more for each λ with a punishment for weight on the "
         "words that the data links to each word to be written, and under uniform weights and none. Then it wrote "
         "freely.",
     ),
     (
-        "failed:",
+        ("failed",),
         "Runs that differ in their seed alone were trained side by side on fresh sequences and evaluated at every "
         "tenth step: with learned weights, with uniform ones, and without any context from the attention.",
     ),
     (
-        "alone:",
+        ("alone",),
         "Single heads were tried on one and the same body of weights, and eight of them put there together.",
     ),
     (
-        ("f1:", "accuracy:"),
+        ("f1", _RETRAINED),
         "One model of each task, the base, was trained and then trained again, with other seeds, with uniform weights "
         "and with all the weight on the last state.",
     ),
     (
-        ("J_seed", "best:"),
+        ("J_seed", "best"),
         "Adversaries were trained to give the base’s answers with other weights, one for each λ.",
     ),
     (
-        "auc:",
+        ("auc",),
         "Models of word vectors alone, with attention scores a = e·V/λ and polarity scores s = e·W, were trained at "
         "each λ with the same seeds; then every word’s scores were held against whether the word goes with a label.",
     ),
     (
-        ("guide_f1:", "log_odds_guide:"),
+        ("guide_f1", "log_odds_guide"),
         "The weights of the base and of an adversary were given to models without context.",
     ),
 )
@@ -189,8 +177,8 @@ def model_name(encoder: str, attention: str) -> str:
     >>> model_name("lstm", "tanh"), model_name("han gru", "tanh")
     ('BiLSTM, tanh', 'HAN rnn')
     """
-    if encoder.startswith(("flan ", "han ")):  # named for their shape; all of one study have the same attention
-        return ENCODERS.get(encoder, encoder)
+    if encoder in SHAPED:
+        return SHAPED[encoder]
     if not attention:  # a transformer, by its name
         return encoder
     return f"{ENCODERS.get(encoder, spaced(encoder))}, {ATTENTIONS.get(attention, spaced(attention))}"
@@ -213,38 +201,58 @@ def models_in_order(found: StudyResult) -> list[Model]:
 def fitted(model: Model, rows: Iterable[Row]) -> int:
     """How many models of a kind were trained: its seeds, and what was trained beside them."""
     of_model = [r for r in rows if (r.task, r.encoder, r.attention) == (model.task, model.encoder, model.attention)]
-    trained = ("accuracy:", "guide_accuracy:", "trained:", "accuracy_at:", "written_at:")
-    again = sum(r.seeds for r in of_model if r.quantity.startswith(trained) and not r.quantity.endswith(":twin"))
+    trained = ("accuracy", "guide_accuracy", "trained", "accuracy_at", "written_at")
+    again = sum(r.seeds for r in of_model if r.name in trained and r.by and r.by.get("trained") != "twin")
     return (again or model.seeds) + len([point for point in model.points if point["model"] == "adversary"])
 
 
 def quantity_name(row: Row, labels: Sequence[str]) -> str:
     """What a row is a number of.
 
-    >>> row = Row("sst", "lstm", "tanh", "permutation", "1", "0.00–0.25", 0.1, 0.0, 0.2, 3, None, None, "", "")
-    >>> quantity_name(row, ("negative", "positive"))
+    >>> numbers = (0.1, 0.0, 0.2, 3, None, None, "", "")
+    >>> quantity_name(Row("sst", "lstm", "tanh", "permutation", {}, "1", "0.00–0.25", *numbers), ("bad", "good"))
     'change if shuffled, largest 0.00–0.25'
-    >>> quantity_name(row._replace(quantity="tau:attention|leave_one_out", of_class="", bin=""), ())
+    >>> pair = {"pair": ("attention", "leave_one_out")}
+    >>> quantity_name(Row("sst", "lstm", "tanh", "tau", pair, "", "", *numbers), ())
     'τ(attention, leave one out)'
     """
-    kind, _, of = row.quantity.partition(":")
-    if kind == "best" and of in _BEST:
-        return f"best adversary, {_BEST[of]}"
-    if kind == "beside_at":
-        return f"weight {PLACES.get(row.bin, f'{row.bin} from linked words')}, {AT.get(of, f'λ = {of}')}"
-    if kind.endswith("_at") and kind in _PREFIXES:
-        return _PREFIXES[kind].format(AT.get(of, f"λ = {of}"))
-    if row.quantity == "auc:polarity":
-        return "AUC of |polarity|, polar words"
-    if kind in _AT_SCALE:
-        return _AT_SCALE[kind].format(of)
-    if kind in ("f1", "guide_f1", "trained", "bleu_trained"):
-        return _PREFIXES[kind].format(WEIGHTS.get(of, of))
-    if kind in _PREFIXES and of:
-        return _PREFIXES[kind].format(spaced(of).replace("|", ", "))
-    if row.quantity == "permutation":
+    if row.name == "score":
+        return score_name(labels)
+    if row.name == "permutation":
         return f"change if shuffled{f', largest {row.bin}' if row.bin else ''}"
-    return score_name(labels) if row.quantity == "score" else spaced(row.quantity)
+    if row.name == "beside_at":
+        place = PLACES.get(row.bin, f"{row.bin} from linked words")
+        return f"weight {place}, {trained_in_words(row.by['trained'])}"
+    if row.name == "auc" and row.by["words"] == "polarity":
+        return "AUC of |polarity|, polar words"
+    known = find_quantity(row.name, STUDY)
+    # Where no place is left for what tells its kinds apart, the text of the table says it.
+    if known is None or "{}" not in known.words or not row.by:
+        return spaced(row.quantity)
+    return known.words.format(_told(row))
+
+
+def _told(row: Row) -> str:
+    """The one fact that a plain name leaves a place for, in words."""
+    axis, value = next((axis, value) for axis, value in row.by.items() if axis not in BESIDE)
+    if axis == "trained":
+        return trained_in_words(value)
+    if axis == "of":
+        return _BEST.get(str(value), str(value))
+    if axis == "weights" and row.name not in _BARE:
+        return WEIGHTS.get(str(value), str(value))
+    if axis in ("words", "split"):
+        return str(value)
+    return ", ".join(map(spaced, value)) if axis == "pair" else spaced(value_text(value))
+
+
+def trained_in_words(at: object) -> str:
+    """How a model was trained: at a λ, or in one of the other ways.
+
+    >>> trained_in_words(0.0), trained_in_words(0.1), trained_in_words("none")
+    ('honest', 'λ = 0.1', 'no attention')
+    """
+    return AT.get(value_text(at), f"λ = {value_text(at)}")
 
 
 def score_name(labels: Sequence[str]) -> str:
@@ -265,41 +273,38 @@ def class_name(of_class: str, labels: Sequence[str]) -> str:
     return labels[int(of_class)] if of_class.isdigit() and int(of_class) < len(labels) else of_class
 
 
-def state_of(statement: str) -> str:
-    """What a statement says before it gives reasons and sizes.
-
-    >>> state_of("not comparable (less data): ours is lower by 0.20"), state_of("")
-    ('not comparable', '')
-    """
-    return next((state for state in STATES if statement.startswith(state)), "")
-
-
-def in_brief(statement: str, ours: float, published: float | None) -> str:
+def in_brief(comparison: Comparison, statement: str, ours: float, published: float | None) -> str:
     """A statement and how far ours is from the published number; reasons are said once, above the table.
 
-    >>> in_brief("not comparable (less data): ours is lower by 0.20", 0.4, 0.6)
+    >>> in_brief("not comparable", "not comparable (less data): ours is lower by 0.20", 0.4, 0.6)
     'not comparable, −0.20'
-    >>> in_brief("inside the seed interval", 0.4, 0.38), in_brief("", 0.4, None)
+    >>> in_brief("inside", "inside the seed interval", 0.4, 0.38), in_brief("", "", 0.4, None)
     ('inside, +0.02', '–')
     """
     if published is None:
         return NOTHING
-    state = state_of(statement).removesuffix(" the seed interval")
-    if not state:
+    if comparison not in STATES:
         return statement or NOTHING
-    gap = two_digits(ours - published)
-    return f"{state}, {gap if gap.startswith(MINUS) or gap == '0.00' else f'+{gap}'}"
+    state = comparison if comparison == "inside" else STATES[comparison]
+    gap = round(ours - published, 2)
+    return f"{state}, {'+' if gap > 0 else ''}{two_digits(ours - published)}"
 
 
 def with_interval(row: Row) -> str:
     """
-    >>> with_interval(Row("sst", "lstm", "tanh", "score", "", "", 0.8, 0.78, 0.82, 3, None, None, "", ""))
+    >>> with_interval(Row("sst", "lstm", "tanh", "score", {}, "", "", 0.8, 0.78, 0.82, 3, None, None, "", ""))
     '0.800 [0.780, 0.820]'
     """
-    shown = _fine if row.quantity.startswith("delta_js:") else fine if row.quantity.startswith(_SMALL) else number
+    shown = _shown(row)
     if not (math.isfinite(row.low) and math.isfinite(row.high)):
         return shown(row.value)
     return f"{shown(row.value)} [{shown(row.low)}, {shown(row.high)}]"
+
+
+def _shown(row: Row) -> Callable[[float], str]:
+    """How the values of its quantity are written."""
+    known = find_quantity(row.name, STUDY)
+    return number if known is None else {"fine": fine, ".4f": _fine}.get(known.format, number)
 
 
 def _fine(value: float) -> str:
@@ -314,36 +319,38 @@ def _fine(value: float) -> str:
 
 def ours(row: Row) -> str:
     """
-    >>> best = Row("sst", "lstm", "tanh", "best:lambda", "", "", 0.000525, -math.inf, math.inf, 1, None, None, "", "")
-    >>> ours(best), ours(best._replace(quantity="best:f1", value=0.82))
+    >>> numbers = (0.000525, -math.inf, math.inf, 1, None, None, "", "")
+    >>> best = Row("sst", "lstm", "tanh", "best", {"of": "lambda"}, "", "", *numbers)
+    >>> ours(best), ours(best._replace(by={"of": "f1"}, value=0.82))
     ('0.000525', '0.820')
     """
-    return theirs(row.quantity, row.value) if row.quantity == "best:lambda" else with_interval(row)
+    return theirs(row, row.value) if row.key == _BEST_STRENGTH else with_interval(row)
 
 
-def theirs(quantity: str, value: float | None) -> str:
-    """A published number, or that there is none; a λ has few digits before its first."""
+def theirs(row: Row, value: float | None) -> str:
+    """A published number of what a row is of, or that there is none; a λ has few digits before its first."""
     if value is None:
         return NOTHING
-    return f"{value:g}" if quantity == "best:lambda" else (fine if quantity.startswith(_SMALL) else number)(value)
+    return f"{value:g}" if row.key == _BEST_STRENGTH else _shown(row)(value)
 
 
 def beside_theirs(row: Row | None) -> tuple[str, str, str]:
     """Ours with its interval, the paper's number and the reproduction's."""
     if row is None:
         return (NOTHING, NOTHING, NOTHING)
-    return (with_interval(row), theirs(row.quantity, row.paper), theirs(row.quantity, row.rerun))
+    return (with_interval(row), theirs(row, row.paper), theirs(row, row.rerun))
 
 
-def said_of(rows: Iterable[Row], sentences: Iterable[tuple[str | tuple[str, ...], str]]) -> str:
+def said_of(rows: Iterable[Row], sentences: Iterable[tuple[tuple[str, ...], str]]) -> str:
     """The sentences that are about some of these rows."""
-    quantities = {row.quantity for row in rows}
-    return " ".join(words for starts, words in sentences if any(q.startswith(starts) for q in quantities))
+    rows = list(rows)
+    names = {_RETRAINED if row.name == "accuracy" and row.by else row.name for row in rows}
+    return " ".join(words for about, words in sentences if rows and (not about or names & {*about}))
 
 
 def with_half(row: Row) -> str:
     """
-    >>> with_half(Row("sst", "lstm", "tanh", "score", "", "", -0.8, -0.82, -0.78, 3, None, None, "", ""))
+    >>> with_half(Row("sst", "lstm", "tanh", "score", {}, "", "", -0.8, -0.82, -0.78, 3, None, None, "", ""))
     '−0.80 ± 0.02'
     """
     value = two_digits(row.value)

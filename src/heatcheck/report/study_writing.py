@@ -6,7 +6,7 @@ from heatcheck.report.deception_tables import fine
 from heatcheck.report.study_wording import AT, PLACES, RERUNS, beside_theirs, two_digits, with_interval
 from heatcheck.report.table import Table
 from heatcheck.report.wording import NOTHING
-from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult, value_text
 
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, quantity and place
 _FIRST = ("0", "uniform", "none")
@@ -84,9 +84,7 @@ def _cell(rows: _Rows, task: str, quantity: str, place: str) -> str:
 
 def kinds_of(task: str, rows: _Rows) -> list[str]:
     """How the models of a task were trained: honest, under uniform weights and none, then by λ."""
-    found = {
-        quantity.removeprefix("written_at:") for of, quantity, _ in rows if of == task and "written_at:" in quantity
-    }
+    found = {value_text(row.by["trained"]) for row in rows.values() if (row.task, row.name) == (task, "written_at")}
     return [at for at in _FIRST if at in found] + sorted(found - set(_FIRST), key=float)
 
 

@@ -3,19 +3,17 @@
 import csv
 import io
 import json
-import math
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from heatcheck.engine import write_whole
+from heatcheck.engine import nulled, write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.sections import sections
 from heatcheck.report.wording import meaning
-from heatcheck.results import Audit, Line
+from heatcheck.results import Audit, audit_facts
 
 Columns: TypeAlias = dict[str, list[Any]]
 
@@ -35,52 +33,18 @@ def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]
 
 
 def write_numbers(audit: Audit, path: Path | str) -> Path:
-    """Write everything that the report says as one JSON file of plain words and numbers; no number is null."""
+    """Write an audit as one JSON file: all that is kept of it, the values of each text, and what the report says."""
     path = Path(path)
     lead, advice = meaning(audit.card)
-    facts = {
-        "subject": audit.subject,
-        "task": audit.task,
-        "split": audit.split,
-        "labels": audit.labels,
-        "accuracy": audit.accuracy,
-        "n": audit.n,
-        "available": audit.available,
-        "left_out": audit.left_out,
-        "seed": audit.seed,
-        "meaning": {"lead": lead, "advice": advice},
-        "card": {line.name: _line(line) for line in audit.card.every_line},
-        "logit_scale": audit.card.logit_scale,
-        "checks": {
-            check: {
-                "title": section.title,
-                "question": section.question,
-                "held_fixed": section.held,
-                "paper": section.paper,
-                "settings": audit.results[check].settings,
-                "facts": audit.results[check].facts,
-                "not_run": audit.results[check].not_run,
-                "seed": audit.results[check].seed,
-                "n": len(audit.results[check].examples),
-                "measurements": [m._asdict() for m in audit.results[check].measurements],
-                "examples": audit.results[check].examples,
-                "per_example": {name: v.tolist() for name, v in audit.results[check].per_example.items()},
-                "excluded": audit.results[check].excluded,
-            }
-            for section in sections(audit, [])
-            for check in (section.check,)
-        },
-        "not_run": audit.missing,
-        "about": audit.about,
-        "examples": [looked._asdict() for looked in audit.examples],
-    }
+    said = {one.check: {"title": one.title, "held_fixed": one.held} for one in sections(audit, [])}
+    facts = {**audit_facts(audit, arrays=True), "meaning": {"lead": lead, "advice": advice}, "said": said}
     write_whole(path, plain_json(facts))
     return path
 
 
 def plain_json(facts: Any) -> bytes:
     """Compact JSON in which what is no number is null."""
-    return _utf8(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
+    return _utf8(json.dumps(nulled(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
 
 
 def as_csv(columns: Columns) -> bytes:
@@ -92,23 +56,13 @@ def as_csv(columns: Columns) -> bytes:
     return _utf8(text.getvalue())
 
 
-def _plain(facts: Any) -> Any:
-    if isinstance(facts, Mapping):
-        return {str(key): _plain(value) for key, value in facts.items()}
-    return [_plain(value) for value in facts] if isinstance(facts, list | tuple) else _cell(facts)
-
-
-def _line(line: Line) -> dict[str, Any]:
-    return {**line._asdict(), "evidence": [m._asdict() for m in line.evidence]}
-
-
 def _measurements(audit: Audit) -> Columns:
     columns: Columns = {key: [] for key in ("check", "name", "by", "value", "low", "high", "n", "baseline")}
     for check, result in audit.results.items():
         for found in result.measurements:
             row = found._asdict() | {"check": check, "by": json.dumps(found.by, ensure_ascii=False)}
             for key, cells in columns.items():
-                cells.append(_cell(row[key]))
+                cells.append(nulled(row[key]))
     return columns
 
 
@@ -119,7 +73,7 @@ def _per_example(audit: Audit) -> Columns:
             columns["check"] += [check] * len(result.examples)
             columns["id"] += result.examples
             columns["quantity"] += [name] * len(result.examples)
-            columns["value"] += [_cell(value) for value in values.tolist()]
+            columns["value"] += [nulled(value) for value in values.tolist()]
     return columns
 
 
@@ -133,12 +87,8 @@ def _card(audit: Audit) -> Columns:
         statistic = line.evidence[0] if line.evidence else None
         columns["statistic"].append(statistic.name if statistic else None)
         for key in numbers:
-            columns[key].append(_cell(getattr(statistic, key)) if statistic else None)
+            columns[key].append(nulled(getattr(statistic, key)) if statistic else None)
     return columns
-
-
-def _cell(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _as_json(columns: Columns) -> bytes:

@@ -2,43 +2,58 @@
 
 import heatcheck.results.quantities  # noqa: F401  (fills QUANTITIES)
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
-from heatcheck.results.audit import Audit, Looked
-from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, keep_audit, read_audit
+from heatcheck.results.audit import Audit, AuditedExample
+from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, audit_facts, keep_audit, read_audit
 from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
+from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
 from heatcheck.results.line import Group, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantity import QUANTITIES, Quantity, find_quantity, register
-from heatcheck.results.study import Model, Row, StudyResult
+from heatcheck.results.study import Comparison, Model, Published, Row, StudyResult
+from heatcheck.results.study_files import STUDY, STUDY_ARRAYS, keep_study, read_study
 
 __all__ = [
     "ARRAYS",
     "AUDIT",
     "FORMAT",
     "QUANTITIES",
+    "STUDY",
+    "STUDY_ARRAYS",
     "Audit",
+    "AuditedExample",
     "Card",
     "CheckResult",
+    "Comparison",
     "Group",
     "Holds",
+    "Key",
     "Line",
-    "Looked",
     "Measurement",
     "Model",
+    "Published",
     "Quantity",
     "Row",
     "State",
     "StudyResult",
     "Undecided",
+    "audit_facts",
+    "find_key",
     "find_quantity",
     "keep_audit",
     "keep_results",
+    "keep_study",
     "kept_facts",
+    "key",
+    "key_text",
+    "parse_key",
     "read_audit",
     "read_results",
+    "read_study",
     "register",
     "results_from",
     "tagged",
     "untagged",
+    "value_text",
 ]

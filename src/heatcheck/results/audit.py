@@ -9,17 +9,22 @@ from heatcheck.results.card import Card
 from heatcheck.results.check_result import CheckResult
 
 
-class Looked(NamedTuple):
-    """One audited example as a report shows it: its words, what was predicted, and the scores of each explainer."""
+class AuditedExample(NamedTuple):
+    """One audited example as a report shows it: what it consists of, what was answered, and each explainer's scores.
+
+    What scores are of is called what the audit's `units` say. A kind of model that chooses no label has no `gold`,
+    `predicted` and `probability`.
+    """
 
     id: str
     words: tuple[str, ...]
     text_pair: str | None
     gold: str | None
-    predicted: str
-    probability: float  # of the predicted label
+    predicted: str | None
+    probability: float | None  # of the predicted label
     scores: Mapping[str, tuple[float | None, ...]]  # explainer -> one a word; None where a word has none
     rationale: tuple[bool, ...] | None
+    tau: float | None = None  # Kendall τ of attention's sizes with those of the audit's `rival`
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,18 +34,23 @@ class Audit:
     subject: str
     task: str  # name@fingerprint
     split: str
-    labels: tuple[str, ...]
-    accuracy: float
+    labels: tuple[str, ...] | None  # None for a kind of model that chooses none
+    accuracy: float | None
     n: int  # examples audited
     available: int  # examples in the split, without those that are left out
     seed: int
     card: Card
     results: Mapping[str, CheckResult]
-    examples: Sequence[Looked]
+    examples: Sequence[AuditedExample]
     not_run: Mapping[str, str]  # check or explainer -> why; parts of a check that was run are in its result
     about: Facts  # versions, settings, date
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
     not_fitted: Mapping[str, str] = field(default_factory=dict)  # name of another fit -> why it could not be made
+    kind: str = "classifier"  # of thing that was audited
+    units: str = "words"  # what scores are of
+    training_rows: str | None = None  # what is to be said of rows that the model was trained on
+    commonest: tuple[str, float] | None = None  # label of the examples and its share, where all are labelled
+    rival: str | None = None  # the explainer that attention is compared with, text by text
 
     @property
     def missing(self) -> dict[str, str]:
@@ -52,9 +62,10 @@ class Audit:
 
     def __repr__(self) -> str:
         """The card in short, and where the rest is: every number would be thousands of lines."""
+        right = "" if self.accuracy is None else f", accuracy {self.accuracy:.3f}"
         return (
-            f"Audit of {self.subject}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split}), "
-            f"accuracy {self.accuracy:.3f}\n{self.card!r}\n"
+            f"Audit of {self.subject}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split})"
+            f"{right}\n{self.card!r}\n"
             f"results: {', '.join(self.results) or 'none'}\n"
             "More: .card[LINE].sentence, .results[CHECK].measurements, heatcheck.write_report(audit, 'report.html')"
         )

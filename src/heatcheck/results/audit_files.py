@@ -1,10 +1,7 @@
 """An audit as two files, so that it can be drawn again and compared where nothing is run."""
 
-import hashlib
 import io
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,54 +19,76 @@ from heatcheck.results.as_facts import (
     tagged,
     untagged,
 )
-from heatcheck.results.audit import Audit, Looked
+from heatcheck.results.audit import Audit, AuditedExample
 from heatcheck.results.card import Card
+from heatcheck.results.damage import DAMAGE, digest
 from heatcheck.results.line import Line
 
 AUDIT, ARRAYS = "audit.json", "audit.npz"
 FORMAT = 2  # of these files: a larger one is of a heatcheck to come, a smaller one of one that was
 
+_BY_CHECK = ("measurements", "excluded")  # what a reader wants of a check: by its name, before all else of it
+_NUMBERS = ("probability", "tau")  # of an example
 _Scores: TypeAlias = dict[str, tuple[float | None, ...]]
-_PLAIN = ("subject", "task", "split", "n", "available", "seed")  # fields that are JSON as they are
-_OTHERWISE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    MemoryError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_PLAIN = (
+    "kind",
+    "subject",
+    "task",
+    "split",
+    "n",
+    "available",
+    "seed",
+    "units",
+    "training_rows",
+    "rival",
+)  # fields that are JSON as they are
+
+
+def audit_facts(audit: Audit, *, arrays: bool = False) -> dict[str, Any]:
+    """All of an audit in words that JSON has, the same wherever it is written; nothing is written twice.
+
+    The values of each example and the scores are too many for text, and are left out unless `arrays` asks for them.
+    """
+    results = kept_facts(audit.results)
+    apart = {line.short or line.name: _kept_line(line) for line in audit.card.apart}
+    facts = {
+        "format": FORMAT,
+        **{name: getattr(audit, name) for name in _PLAIN},
+        "labels": None if audit.labels is None else list(audit.labels),
+        "accuracy": tagged(audit.accuracy),
+        "commonest": None if audit.commonest is None else list(audit.commonest),
+        "logit_scale": tagged(audit.card.logit_scale),
+        "card": [_kept_line(line) for line in audit.card.lines],
+        "apart": list(apart),
+        **apart,
+        **{part: {check: of.pop(part) for check, of in results.items()} for part in _BY_CHECK},
+        "results": results,
+        "examples": [_kept_example(one) for one in audit.examples],
+        "scores": _scored_by(audit.examples),
+        "not_run": dict(audit.not_run),
+        "not_fitted": dict(audit.not_fitted),
+        "left_out": dict(audit.left_out),
+        "about": tagged(audit.about),
+    }
+    if arrays:
+        facts["per_example"] = {
+            check: {name: tagged(values.tolist()) for name, values in result.per_example.items()}
+            for check, result in audit.results.items()
+        }
+        for kept, one in zip(facts["examples"], audit.examples, strict=True):
+            kept["scores"] = {name: [tagged(score) for score in scores] for name, scores in one.scores.items()}
+    return facts
 
 
 def keep_audit(audit: Audit, folder: Path | str) -> list[Path]:
     """Writes all of an audit into a folder, beside what else is in it; `read_audit` gives it back as it was."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    explainers, scores = _kept_scores(audit.examples)
-    of_results = {f"results/{name}": values for name, values in kept_arrays(audit.results).items()}
-    arrays: dict[str, Any] = {**of_results, **scores}
+    arrays: dict[str, Any] = {f"results/{name}": values for name, values in kept_arrays(audit.results).items()}
+    arrays |= _kept_scores(audit.examples)
     packed = io.BytesIO()
     np.savez_compressed(packed, **arrays)
-    facts = {
-        "format": FORMAT,
-        "arrays": _digest(packed.getvalue()),
-        **{name: getattr(audit, name) for name in _PLAIN},
-        "accuracy": tagged(audit.accuracy),
-        "labels": list(audit.labels),
-        "card": _kept_card(audit.card),
-        "results": kept_facts(audit.results),
-        "examples": [_kept_looked(looked) for looked in audit.examples],
-        "scores": explainers,
-        "not_run": dict(audit.not_run),
-        "not_fitted": dict(audit.not_fitted),
-        "left_out": dict(audit.left_out),
-        "about": tagged(audit.about),
-    }
+    facts = {**audit_facts(audit), "arrays": digest(packed.getvalue())}
     write_whole(folder / ARRAYS, packed.getvalue())
     # Last, for it is what makes the folder an audit's. A line a word would be most of the file: hence no indents.
     written = plain(facts)
@@ -101,7 +120,7 @@ def read_audit(folder: Path | str) -> Audit:
         if facts["format"] < FORMAT:
             raise BrokenFolder(f"{folder} was kept by an older heatcheck, in another form: audit the model again.")
         packed = (folder / ARRAYS).read_bytes()
-        if _digest(packed) != facts["arrays"]:
+        if digest(packed) != facts["arrays"]:
             raise ValueError(f"{ARRAYS} is not the one that was written with {AUDIT}")
         with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
@@ -110,21 +129,27 @@ def read_audit(folder: Path | str) -> Audit:
         if facts["facts"] != _digest_of_facts(facts):
             raise ValueError(f"{AUDIT} was changed since it was written")
         return audit
-    except _OTHERWISE as error:
+    except DAMAGE as error:
         why = f"{ARRAYS} cannot be read" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         raise BrokenFolder(f"{folder} is damaged ({why}): audit the model again.") from None
 
 
 def _audit_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> Audit:
     of_results = {key.removeprefix("results/"): a for key, a in arrays.items() if key.startswith("results/")}
+    results = {
+        check: {**of, **{part: facts[part][check] for part in _BY_CHECK}} for check, of in facts["results"].items()
+    }
     scores = _scores_from(facts["scores"], len(facts["examples"]), arrays)
+    labels, commonest = facts["labels"], facts["commonest"]
+    lines = [*facts["card"], *(facts[name] for name in facts["apart"])]
     return Audit(
         **{name: facts[name] for name in _PLAIN},
         accuracy=untagged(facts["accuracy"]),
-        labels=tuple(facts["labels"]),
-        card=_card_from(facts["card"]),
-        results=results_from(facts["results"], of_results),
-        examples=[_looked_from(*both) for both in zip(facts["examples"], scores, strict=True)],
+        labels=None if labels is None else tuple(labels),
+        commonest=None if commonest is None else tuple(commonest),
+        card=Card(tuple(map(_line_from, lines)), untagged(facts["logit_scale"])),
+        results=results_from(results, of_results),
+        examples=[_example_from(*both) for both in zip(facts["examples"], scores, strict=True)],
         not_run=facts["not_run"],
         about=untagged(facts["about"]),
         left_out=facts["left_out"],
@@ -132,53 +157,48 @@ def _audit_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> Audit:
     )
 
 
-def _kept_card(card: Card) -> dict[str, Any]:
-    def kept(line: Line) -> dict[str, Any]:
-        return {**line._asdict(), "evidence": [kept_measurement(m) for m in line.evidence]}
-
-    return {
-        "lines": [kept(line) for line in card.every_line],
-        "logit_scale": tagged(card.logit_scale),
-    }
+def _kept_line(line: Line) -> dict[str, Any]:
+    return {**line._asdict(), "evidence": [kept_measurement(m) for m in line.evidence]}
 
 
-def _card_from(facts: Facts) -> Card:
-    def line(of: Facts) -> Line:
-        return Line(**{**of, "evidence": tuple(measurement_from(m) for m in of["evidence"])})
-
-    return Card(tuple(line(of) for of in facts["lines"]), untagged(facts["logit_scale"]))
+def _line_from(facts: Facts) -> Line:
+    return Line(**{**facts, "evidence": tuple(measurement_from(m) for m in facts["evidence"])})
 
 
-def _kept_looked(looked: Looked) -> dict[str, Any]:
+def _kept_example(one: AuditedExample) -> dict[str, Any]:
     """All but the scores, of which there are too many for text."""
-    facts = {**looked._asdict(), "words": list(looked.words), "probability": tagged(looked.probability)}
-    facts["rationale"] = None if looked.rationale is None else list(looked.rationale)
+    facts = {**one._asdict(), "words": list(one.words), **{name: tagged(getattr(one, name)) for name in _NUMBERS}}
+    facts["rationale"] = None if one.rationale is None else list(one.rationale)
     del facts["scores"]
     return facts
 
 
-def _looked_from(facts: Facts, scores: _Scores) -> Looked:
+def _example_from(facts: Facts, scores: _Scores) -> AuditedExample:
     marked = facts["rationale"]
-    return Looked(
+    return AuditedExample(
         **{
             **facts,
+            **{name: untagged(facts[name]) for name in _NUMBERS},
             "words": tuple(facts["words"]),
-            "probability": untagged(facts["probability"]),
             "rationale": None if marked is None else tuple(marked),
             "scores": scores,
         }
     )
 
 
-def _kept_scores(examples: Sequence[Looked]) -> tuple[list[str], dict[str, np.ndarray]]:
-    """The explainers, and for each by its number: which examples it scored, how many words of each, and the scores.
+def _scored_by(examples: Sequence[AuditedExample]) -> list[str]:
+    """The explainers."""
+    return list(dict.fromkeys(name for one in examples for name in one.scores))
+
+
+def _kept_scores(examples: Sequence[AuditedExample]) -> dict[str, np.ndarray]:
+    """For each explainer by its number: which examples it scored, how many words of each, and the scores.
 
     No score and a score that is no number are different things: `given` tells them apart.
     """
-    names = list(dict.fromkeys(name for looked in examples for name in looked.scores))
     arrays: dict[str, np.ndarray] = {}
-    for at, name in enumerate(names):
-        rows = [row for row, looked in enumerate(examples) if name in looked.scores]
+    for at, name in enumerate(_scored_by(examples)):
+        rows = [row for row, one in enumerate(examples) if name in one.scores]
         scored = [examples[row].scores[name] for row in rows]
         flat = [score for scores in scored for score in scores]
         parts = {
@@ -188,7 +208,7 @@ def _kept_scores(examples: Sequence[Looked]) -> tuple[list[str], dict[str, np.nd
             "given": np.array([score is not None for score in flat], dtype=bool),
         }
         arrays |= {f"scores/{at}/{part}": values for part, values in parts.items()}
-    return names, arrays
+    return arrays
 
 
 def _scores_from(names: Sequence[str], examples: int, arrays: Mapping[str, np.ndarray]) -> list[_Scores]:
@@ -205,11 +225,7 @@ def _scores_from(names: Sequence[str], examples: int, arrays: Mapping[str, np.nd
     return found
 
 
-def _digest(packed: bytes) -> str:
-    return hashlib.sha256(packed).hexdigest()
-
-
 def _digest_of_facts(facts: Facts) -> str:
     """Of all that stands in the JSON beside it."""
     beside = {name: value for name, value in facts.items() if name != "facts"}
-    return _digest(json.dumps(beside, sort_keys=True).encode())
+    return digest(json.dumps(beside, sort_keys=True).encode())

@@ -7,7 +7,7 @@ from heatcheck.results.measurement import Measurement
 State: TypeAlias = Literal["yes", "no", "unclear", "not run", "not found"]
 Group: TypeAlias = Literal["card", "apart"]
 Undecided: TypeAlias = Literal[
-    "", "cannot be asked", "more data", "more search", "disagreement", "in between", "not run"
+    "", "cannot be asked", "more data", "more search", "disagreement", "in between", "not run", "cannot be run"
 ]
 """Why a line says neither yes nor no; empty for one that does, and for a search that found nothing."""
 

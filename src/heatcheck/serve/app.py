@@ -20,7 +20,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heatcheck import __version__
 from heatcheck.data import Vocabulary
 from heatcheck.engine import check_time, within
 from heatcheck.errors import HeatcheckError, TookTooLong
@@ -49,6 +48,7 @@ from heatcheck.serve.schema import (
     Problem,
     Training,
 )
+from heatcheck.version import __version__
 
 BODY = 256 * 1024  # bytes of a request
 SECONDS = 20.0  # from a request to its answer
@@ -102,8 +102,9 @@ def make_app(
 
     `folders` says where models were trained, of those whose name is not their folder.
     """
-    trainings = {name: follow(subject, (folders or {}).get(name, name)) for name, subject in subjects.items()}
-    facts = [offer(name, subject, trainings[name].why_not) for name, subject in subjects.items()]
+    folder_of = {name: (folders or {}).get(name, name) for name in subjects}
+    trainings = {name: follow(subject, folder_of[name]) for name, subject in subjects.items()}
+    facts = [offer(name, subject, trainings[name].why_not, folder_of[name]) for name, subject in subjects.items()]
     app = FastAPI(title="heatcheck", version=__version__, docs_url=None, redoc_url=None)
     # A fixed few threads: as many as there are cores, so that memory does not grow with the number of clients.
     threads = ThreadPoolExecutor(max_workers=_side_by_side(subjects), thread_name_prefix="heatcheck")

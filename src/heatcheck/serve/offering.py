@@ -12,6 +12,7 @@ from heatcheck.explainers import EXPLAINERS, explain_one
 from heatcheck.models import HasLayers, Seq2Seq, Subject, require_words
 from heatcheck.serve.looking import SLOW, labels_of
 from heatcheck.serve.schema import ModelFacts, Offered, Sample
+from heatcheck.training import own_corpus
 
 SAMPLES = 6
 SAMPLE_WORDS = range(4, 41)  # what reads well on one screen
@@ -21,16 +22,16 @@ NEUTRAL_QUESTION = "How did we get home?"
 PROBE = Example("probe", "a good film .")
 
 
-def offer(name: str, subject: Subject, training: str = "") -> ModelFacts:
+def offer(name: str, subject: Subject, training: str = "", folder: Path | str | None = None) -> ModelFacts:
     """The facts of a model, and whether each explainer works on it, tried on a few words.
 
-    `training` says why nothing is shown of its training, where nothing is.
+    `training` says why nothing is shown of its training, where nothing is; `folder` is the model's, if not its name.
     """
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(f"{name} was trained with imposed weights: it has no heatmap of its own to show.")
     if isinstance(subject, Seq2Seq):
         raise BadInput(f"{name} writes texts, and the page shows models that choose a label.")
-    samples = _samples(subject)
+    samples = _samples(subject, Path(folder or name))
     pair = _pair(subject, samples)
     if not samples:
         samples = [NEUTRAL.model_copy(update={"text_pair": NEUTRAL_QUESTION if pair == "needed" else None})]
@@ -80,22 +81,19 @@ def _pair(subject: Subject, samples: Sequence[Sample]) -> Literal["needed", "pos
     return "possible" if isinstance(subject, HasLayers) else "no"
 
 
-def corpus_of(subject: Subject) -> Corpus | None:
+def corpus_of(subject: Subject, folder: Path) -> Corpus | None:
     """The task or the file it was made for, where that is on this machine and still the same."""
     task = subject.recipe.task if subject.recipe else subject.id.rpartition("@")[2]
     name = task.partition("@")[0]
     try:
-        if is_task(name):
-            return load_task(name)
-        corpus = load_task(name) if Path(name).is_file() else None
-        return corpus if corpus is not None and corpus.reference == task else None
+        return load_task(name) if is_task(name) else own_corpus(task, folder)
     except HeatcheckError:
         return None
 
 
-def _samples(subject: Subject) -> list[Sample]:
+def _samples(subject: Subject, folder: Path) -> list[Sample]:
     """A few texts to try."""
-    corpus = corpus_of(subject)
+    corpus = corpus_of(subject, folder)
     if corpus is None:
         return []
     fitting = [e for e in corpus["test"] if len(e.words) in SAMPLE_WORDS]

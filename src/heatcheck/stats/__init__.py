@@ -1,5 +1,8 @@
 """Arithmetic on arrays: distances, rank correlations, intervals, multiplicity. Knows nothing of models."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from heatcheck.stats.agreement_top import top_agreement, top_agreement_floor
 from heatcheck.stats.alignment import (
     aligned_mass,
@@ -20,7 +23,6 @@ from heatcheck.stats.classification import (
     roc_auc,
     roc_auc_each,
 )
-from heatcheck.stats.divergence import jensen_shannon_nats, kl_divergence_nats, total_variation
 from heatcheck.stats.entropy import evenness
 from heatcheck.stats.farthest import (
     Farthest,
@@ -49,6 +51,12 @@ from heatcheck.stats.survival import SurvivalCurve, kaplan_meier, median_time, s
 from heatcheck.stats.ties import average_ranks, best_first, has_ties, level_ties
 from heatcheck.stats.top_k import kendall_top_k_distance, top_k_overlap
 from heatcheck.stats.two_way import pairs_interval, two_way_interval, two_way_ratio_interval
+
+if TYPE_CHECKING:
+    from heatcheck.stats.divergence import jensen_shannon_nats, kl_divergence_nats, total_variation
+
+# Lazy (PEP 562): they alone are of tensors, and what is found must be drawn where there is no torch.
+_OF_TENSORS = ("jensen_shannon_nats", "kl_divergence_nats", "total_variation")
 
 __all__ = [
     "Bracket",
@@ -120,3 +128,9 @@ __all__ = [
     "two_way_ratio_interval",
     "without_each",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_TENSORS:
+        raise AttributeError(f"module 'heatcheck.stats' has no attribute {name!r}")
+    return getattr(import_module("heatcheck.stats.divergence"), name)

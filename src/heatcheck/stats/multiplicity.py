@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.stats import false_discovery_control
 
 from heatcheck.errors import BadInput
 
@@ -34,10 +35,9 @@ def benjamini_hochberg(
     array([0.03, 0.04,  nan, 0.04])
     """
     family = _family(p, valid)
-    ascending = np.sort(p[family])
-    scaled = ascending * len(ascending) / np.arange(1, len(ascending) + 1)
-    stepped = np.minimum.accumulate(scaled[::-1])[::-1]
-    return _put_back(p, family, stepped)
+    adjusted = np.full(p.shape, np.nan)
+    adjusted[family] = false_discovery_control(p[family])
+    return adjusted
 
 
 def _family(p: Float[np.ndarray, "*batch"], valid: Bool[np.ndarray, "*batch"] | None) -> Bool[np.ndarray, "*batch"]:

@@ -1,10 +1,12 @@
 """Times until something happens, where some have not happened when the watching ends."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 from scipy import special
+from scipy.stats import CensoredData, binomtest, ecdf
 
 from heatcheck.errors import BadInput
 from heatcheck.stats.interval import Interval
@@ -31,10 +33,8 @@ def share_interval(count: int, of: int, level: float = 0.95) -> Interval:
     """
     if not 0 <= count <= of or of == 0:
         raise BadInput(f"{count} of {of} is no share.")
-    tail = (1 - level) / 2
-    low = 0.0 if count == 0 else float(special.betaincinv(count, of - count + 1, tail))
-    high = 1.0 if count == of else float(special.betaincinv(count + 1, of - count, 1 - tail))
-    return Interval(count / of, low, high, of)
+    exact = binomtest(count, of).proportion_ci(level, method="exact")
+    return Interval(count / of, float(exact.low), float(exact.high), of)
 
 
 def kaplan_meier(
@@ -59,15 +59,16 @@ def kaplan_meier(
     at = np.unique(times[happened])
     at_risk = (times[:, None] >= at).sum(axis=0)
     events = ((times[:, None] == at) & happened[:, None]).sum(axis=0)
-    surviving = np.cumprod(1 - events / at_risk)
-    low, high = np.zeros(len(at)), np.zeros(len(at))
-    some = surviving > 0
-    # Greenwood's variance of log S, from which that of log(−log S).
-    spread = np.cumsum(events[some] / (at_risk[some] * (at_risk[some] - events[some]))) ** 0.5
-    shift = special.ndtri((1 + level) / 2) * spread / np.log(surviving[some])
-    low[some], high[some] = surviving[some] ** np.exp(-shift), surviving[some] ** np.exp(shift)
-    if not some.all():
-        high[~some] = _most_surviving(at_risk, events, level)
+    found = ecdf(CensoredData(uncensored=times[happened], right=times[~happened])).sf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where S is 1 or 0 there is no interval: see below
+        ends = found.confidence_interval(level, method="log-log")
+    here = np.isin(found.quantiles, at)
+    surviving, low, high = (part.probabilities[here] for part in (found, ends.low, ends.high))
+    none = surviving == 0
+    low[none] = 0.0
+    if none.any():
+        high[none] = _most_surviving(at_risk, events, level)
     return SurvivalCurve(at.astype(np.float64), surviving, low, high, at_risk)
 
 

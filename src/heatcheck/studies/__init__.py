@@ -14,7 +14,7 @@ from heatcheck.studies.sun2020 import sun2020
 from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 
-__all__ = ["STUDIES", "Model", "Row", "Study", "StudyResult", "compare", "read_published"]
+__all__ = ["STUDIES", "Study", "compare", "read_published"]
 
 STUDIES: dict[str, Study] = {
     "abnar2020": abnar2020,

@@ -4,7 +4,7 @@ against blanking words out and against gradients."""
 from collections.abc import Iterator
 from functools import partial
 
-from heatcheck.results import CheckResult
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.of_transformers import QUICK, TASKS, Settings, run_study
 from heatcheck.studies.study import Study
 
@@ -21,11 +21,10 @@ NOTES = (
 )
 
 
-def numbers(found: CheckResult) -> Iterator[tuple[str, float]]:
+def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
     """Spearman's ρ by target, way and layer; without a layer, random scores and the targets against each other."""
     for m in found.measurements:
-        parts = [str(m.by["target"]), str(m.by["method"]), *([str(m.by["layer"])] if "layer" in m.by else [])]
-        yield ":".join(parts), m.value
+        yield key(str(m.by["target"]), **{axis: m.by[axis] for axis in ("method", "layer") if axis in m.by}), m.value
 
 
 run = partial(

@@ -4,7 +4,7 @@ still tell the tokens apart."""
 from collections.abc import Iterator
 from functools import partial
 
-from heatcheck.results import CheckResult
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.of_transformers import QUICK, Settings, run_study
 from heatcheck.studies.study import Study
 
@@ -21,11 +21,10 @@ NOTES = (
 )
 
 
-def numbers(found: CheckResult) -> Iterator[tuple[str, float]]:
+def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
     """Every measurement by its name, layer and metric."""
     for m in found.measurements:
-        by = [str(m.by[key]) for key in ("layer", "nearest by") if key in m.by]
-        yield ":".join([m.name, *by]), m.value
+        yield key(m.name, **{axis: m.by[axis] for axis in ("layer", "nearest by") if axis in m.by}), m.value
 
 
 run = partial(

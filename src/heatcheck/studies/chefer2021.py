@@ -4,7 +4,7 @@ Explainability": words removed in the order of every explainer, most and least r
 from collections.abc import Iterator
 from functools import partial
 
-from heatcheck.results import CheckResult
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.of_transformers import QUICK, TASKS, Settings, run_study
 from heatcheck.studies.study import Study
 
@@ -42,12 +42,12 @@ NOTES = (
 )
 
 
-def numbers(found: CheckResult) -> Iterator[tuple[str, float]]:
+def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
     """Areas and AOPC of each ranking, by how words are removed."""
     for m in found.measurements:
         if m.name in KEPT:
-            league = f":{m.by['among']}" if m.name == "rank" else ""
-            yield f"{m.name}:{m.by['ranking']}:{m.by['operator']}{league}", m.value
+            axes = ("ranking", "operator", *(("among",) if m.name == "rank" else ()))
+            yield key(m.name, **{axis: m.by[axis] for axis in axes}), m.value
 
 
 run = partial(

@@ -20,9 +20,9 @@ from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.data import Corpus
 from heatcheck.engine import Job, Outcome, content_id, read_json, write_json
 from heatcheck.errors import BadInput, BrokenFolder
-from heatcheck.results import Audit, Model, Row, StudyResult
+from heatcheck.results import Audit, Key, Model, Row, StudyResult, find_key, key
 from heatcheck.studies.corpora import DATA, about, as_released, load, load_all, shown_settings
-from heatcheck.studies.study import Study, check_names, check_place, read_published, row_of
+from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_of
 from heatcheck.training import Fit, plan_recipe, train
 
 VERSION = 3  # raised by hand when a job's results change
@@ -36,8 +36,9 @@ PAIRS = (
     ("attention", "gradient_uniform"),
     ("attention", "random"),
 )
-EPSILONS = ("0.05", "0.01", "0.001")
+EPSILONS = (0.05, 0.01, 0.001)
 HEATMAPS = 6  # of the first seed, for the page
+AGREEMENT = ("floor", "difference", "tau_above_uniform", "top_k_overlap")  # of pairs, a mean over texts each
 OPERATORS = ("deletion", "masking")  # of words, for K
 LEAST_ROOM = 0.02  # of the best ranking beyond random removal; a share of less is not asked for
 
@@ -161,8 +162,8 @@ def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
 def values_of(found: Audit) -> dict[str, np.ndarray]:
     """Every per-example value of every check over all audited examples; nan where an example was left out."""
     place = {looked.id: row for row, looked in enumerate(found.examples)}
-    labels = list(found.labels)
-    values = {"predicted": np.array([labels.index(looked.predicted) for looked in found.examples], dtype=float)}
+    number: dict[str | None, int] = {label: at for at, label in enumerate(found.labels or ())}
+    values = {"predicted": np.array([number[looked.predicted] for looked in found.examples], dtype=float)}
     for result in found.results.values():
         rows = [place[name] for name in result.examples]
         for name, of in result.per_example.items():
@@ -171,51 +172,54 @@ def values_of(found: Audit) -> dict[str, np.ndarray]:
     return values
 
 
-def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[tuple[str, str, str], float]:
+def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[tuple[Key, str, str], float]:
     """Every number of one model, by quantity, predicted class and quarter of the largest weight."""
-    found: dict[tuple[str, str, str], float] = {
-        ("score", "", ""): cell["score"],
-        ("accuracy", "", ""): cell["accuracy"],
+    found: dict[tuple[Key, str, str], float] = {
+        (key("score"), "", ""): cell["score"],
+        (key("accuracy"), "", ""): cell["accuracy"],
     }
     classes = {"": np.ones(len(values["predicted"]), bool)}
     classes |= {_class_name(cell, n): values["predicted"] == n for n in range(len(cell["labels"]))}
-    means = [f"tau:{a}|{b}" for a, b in PAIRS]
-    means += [
-        name for name in values if name.startswith(("floor:", "difference:", "tau_above_uniform:", "top_k_overlap:"))
-    ]
-    means += ["q", "flips", "most", "null:standardised:0.05"]
-    means += ["floor"] if cell["method"] == "exact" else []  # a theorem about two labels and a linear read-out
-    means += [f"{kind}:published:{e}" for kind in ("jsd", "searched", "upper", "null") for e in EPSILONS]
+    # quantity of a row -> the values of each text that it is the mean of
+    means = {key("tau", pair=pair): key("tau", pair=pair) for pair in PAIRS}
+    means |= {of: of for of in map(find_key, values) if of is not None and of.name in AGREEMENT and of.by}
+    means |= {of: of for of in (key("q"), key("flips"), key("most"))}
+    means[key("null")] = key("null", logits="standardised", epsilon=0.05)
+    if cell["method"] == "exact":  # a theorem about two labels and a linear read-out
+        means[key("floor")] = key("floor")
+    for kind in ("jsd", "searched", "upper", "null"):
+        means |= {key(kind, epsilon=e): key(kind, logits="published", epsilon=e) for e in EPSILONS}
     for title, members in classes.items():
-        for name in means:
-            if name in values and np.isfinite(values[name][members]).any():
-                found[_short(name), title, ""] = float(np.nanmean(values[name][members]))
-        for a, b in PAIRS:
-            if f"p:{a}|{b}" in values and members.any():
-                p = values[f"p:{a}|{b}"][members]
+        for quantity, of in means.items():
+            if of.text in values and np.isfinite(values[of.text][members]).any():
+                found[quantity, title, ""] = float(np.nanmean(values[of.text][members]))
+        for pair in PAIRS:
+            name = key("p", pair=pair).text
+            if name in values and members.any():
+                p = values[name][members]
                 if np.isfinite(p).any():
-                    found[f"significant:{a}|{b}", title, ""] = float((p[np.isfinite(p)] <= 0.05).mean())
+                    found[key("significant", pair=pair), title, ""] = float((p[np.isfinite(p)] <= 0.05).mean())
         quarter = bin_of(np.nan_to_num(values["max_attention"]))
         for number, name in enumerate(("", *BINS)):
             among = members & ((quarter == number - 1) | (number == 0)) & np.isfinite(values["delta"])
             if among.any():
-                found["permutation", title, name] = float(np.median(values["delta"][among]))
+                found[key("permutation"), title, name] = float(np.median(values["delta"][among]))
     share = "jsd:standardised:0.05", "most"
     known = np.isfinite(values[share[0]])
-    found["U", "", ""] = float(values[share[0]][known].sum() / values[share[1]][known].sum())
+    found[key("U"), "", ""] = float(values[share[0]][known].sum() / values[share[1]][known].sum())
     for operator in OPERATORS:
-        found |= {(name, "", ""): value for name, value in shares_of_effect(values, operator)}
+        found |= {(quantity, "", ""): value for quantity, value in shares_of_effect(values, operator)}
     return found
 
 
-def shares_of_effect(values: Mapping[str, np.ndarray], operator: str) -> Iterator[tuple[str, float]]:
+def shares_of_effect(values: Mapping[str, np.ndarray], operator: str) -> Iterator[tuple[Key, float]]:
     """K of one model, and the room it is a share of; no K where no other ranking does clearly better than chance."""
     names = [f"effect:{ranking}:{operator}" for ranking in ("attention", "random", "best rival")]
     if all(name in values for name in names):
         attention, random, best = (float(np.nanmean(values[name])) for name in names)
-        yield f"room:{operator}", best - random
+        yield key("room", operator=operator), best - random
         if best - random > LEAST_ROOM:
-            yield f"K:{operator}", (attention - random) / (best - random)
+            yield key("K", operator=operator), (attention - random) / (best - random)
 
 
 def read_cell(outcome: Outcome) -> dict[str, Any]:
@@ -233,7 +237,11 @@ def read_cell(outcome: Outcome) -> dict[str, Any]:
 def with_valid_floors(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Without the mechanical floors of encoders with context: earlier runs kept some, and they mean nothing there."""
     kept = cell["encoder"] == "average"
-    return {name: of for name, of in values.items() if kept or not name.startswith("floor:")}
+    return {name: of for name, of in values.items() if kept or not _mechanical_floor(find_key(name))}
+
+
+def _mechanical_floor(of: Key | None) -> bool:
+    return of is not None and of.name == "floor" and "pair" in of.by
 
 
 def gather(
@@ -241,8 +249,8 @@ def gather(
 ) -> StudyResult:
     """All cells as one result: numbers over seeds beside the published ones."""
     published = {
-        tuple(row[key] for key in ("task", "encoder", "attention", "quantity", "class", "bin")): row
-        for row in read_published("jain2019")
+        (one.task, one.encoder, one.attention, one.key, one.of_class, one.bin): one
+        for one in read_published("jain2019")
     }
     by_model: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for cell in cells:
@@ -255,16 +263,16 @@ def gather(
         not_comparable = "a smoke run" if settings.texts else not_comparable
         numbers = defaultdict(list)
         for seed in seeds:
-            for key, value in quantities(seed["cell"], seed["values"]).items():
-                numbers[key].append(value)
+            for place, value in quantities(seed["cell"], seed["values"]).items():
+                numbers[place].append(value)
         for (quantity, of_class, quarter), of_seeds in numbers.items():
-            wanted = (name, encoder, attention, _published_name(quantity), of_class, quarter)
-            where = (task, encoder, attention, quantity, of_class, quarter)
-            rows.append(row_of(where, of_seeds, published.get(wanted), not_comparable))
-        every = {key for seed in seeds for key in seed["values"]}
+            beside = _published_as(quantity)
+            wanted = None if beside is None else (name, encoder, attention, beside, of_class, quarter)
+            where = Where(task, encoder, attention, quantity, of_class, quarter)
+            rows.append(row_of(where, of_seeds, published.get(wanted) if wanted else None, not_comparable))
+        every = {of for seed in seeds for of in seed["values"]}
         values = {
-            key: np.concatenate([seed["values"][key] for seed in seeds if key in seed["values"]])
-            for key in sorted(every)
+            of: np.concatenate([seed["values"][of] for seed in seeds if of in seed["values"]]) for of in sorted(every)
         }
         labels = tuple(seeds[0]["cell"]["labels"])
         models.append(Model(task, encoder, attention, labels, len(seeds), values, seeds[0]["heatmaps"]))
@@ -278,6 +286,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts else NOTES,
         failed=failed,
         settings=shown_settings(settings, corpora),
+        published=tuple(read_published("jain2019")),
     )
 
 
@@ -293,7 +302,7 @@ def _cell(argument: Mapping[str, Any], fit: Fit, found: Audit) -> dict[str, Any]
     test = fit.test.facts()
     return {
         **{key: argument[key] for key in ("task", "encoder", "attention", "seed")},
-        "labels": list(found.labels),
+        "labels": list(found.labels or ()),
         "score": test["accuracy"] if test["f1"] is None else test["f1"],  # the paper's: F1 of two labels, else accuracy
         "accuracy": test["accuracy"],
         "majority": test["majority"],
@@ -332,13 +341,10 @@ def _class_name(cell: Mapping[str, Any], number: int) -> str:
     return str(number) if len(cell["labels"]) == 2 else str(cell["labels"][number])
 
 
-def _short(name: str) -> str:
-    return name.replace(":published", "").replace("null:standardised:0.05", "null")
-
-
-def _published_name(quantity: str) -> str:
+def _published_as(quantity: Key) -> Key | None:
     """The published ε-max JSD is what their search found, so it is compared with ours."""
-    return "jsd:0.05" if quantity == "searched:0.05" else "" if quantity == "jsd:0.05" else quantity
+    jsd, searched = key("jsd", epsilon=0.05), key("searched", epsilon=0.05)
+    return jsd if quantity == searched else None if quantity == jsd else quantity
 
 
 PAPER = "Jain & Wallace 2019, Attention is not Explanation (NAACL)"

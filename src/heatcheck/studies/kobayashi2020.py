@@ -4,7 +4,7 @@ into Analysis": what weights write, and how much of a token comes from others.""
 from collections.abc import Iterator
 from functools import partial
 
-from heatcheck.results import CheckResult
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.of_transformers import QUICK, TASKS, Settings, run_study
 from heatcheck.studies.study import Study
 
@@ -17,10 +17,10 @@ NOTES = (
 )
 
 
-def numbers(found: CheckResult) -> Iterator[tuple[str, float]]:
+def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
     """Mixing ratios, and the shares of special tokens, by layer and over all of them."""
     for m in found.measurements:
-        yield f"{m.name}:{m.by['variant']}:{m.by['layer']}", m.value
+        yield key(m.name, variant=m.by["variant"], layer=m.by["layer"]), m.value
 
 
 run = partial(

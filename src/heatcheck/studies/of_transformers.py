@@ -12,10 +12,10 @@ from typing import Any
 from heatcheck.data import Corpus
 from heatcheck.engine import FolderExists, Outcome, content_id, whole_folder
 from heatcheck.errors import BadInput
-from heatcheck.results import CheckResult, Model, Row, StudyResult
+from heatcheck.results import CheckResult, Key, Model, Row, StudyResult, key
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
 from heatcheck.studies.corpora import load_all
-from heatcheck.studies.study import check_names, read_published, row_of
+from heatcheck.studies.study import Where, check_names, read_published, row_of
 
 TASKS = ("sst", "rotten_tomatoes")
 SCRATCH = "from nothing"
@@ -23,7 +23,7 @@ SCRATCH = "from nothing"
 FROM_NOTHING: Mapping[str, Any] = {"learning_rate": 1e-3, "epochs": 6}
 WORDS = 10_000  # of the vocabulary of a model from nothing
 
-Numbers = Callable[[CheckResult], Iterator[tuple[str, float]]]
+Numbers = Callable[[CheckResult], Iterator[tuple[Key, float]]]
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,14 @@ def run_study(
         notes=(SMOKE, *notes) if settings.texts is not None else tuple(notes),
         failed={**missing, **failed, **not_fitted(measured)},
         settings={**settings.__dict__, "tasks": list(tasks), "model": _name(settings)},
+        published=tuple(read_published(name)),
     )
 
 
 def _gather(
     name: str, check: str, numbers: Numbers, settings: Settings, measured: Sequence[Measured]
 ) -> tuple[list[Row], list[Model], dict[str, Any]]:
-    published = {row["quantity"]: row for row in read_published(name)}
+    published = {one.key: one for one in read_published(name)}
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Any] = {}
@@ -122,7 +123,7 @@ def _gather(
         seeds = [one for one in measured if one.cell.task == task and check in one.results]
         if not seeds:
             continue
-        found: dict[str, list[float]] = {"accuracy": [one.accuracy for one in seeds]}
+        found: dict[Key, list[float]] = {key("accuracy"): [one.accuracy for one in seeds]}
         for one in seeds:
             for quantity, value in numbers(one.results[check]):
                 found.setdefault(quantity, []).append(value)
@@ -131,7 +132,7 @@ def _gather(
         differs = seeds[0].about["differs"] if settings.texts is not None else "all texts, as distributed"
         tasks[task] = {**seeds[0].about, "differs": differs, "not_comparable": why if published else ""}
         rows += [
-            row_of((task, _name(settings), "", quantity, "", ""), values, published.get(quantity), why)
+            row_of(Where(task, _name(settings), "", quantity), values, published.get(quantity), why)
             for quantity, values in found.items()
         ]
         models.append(Model(task, _name(settings), "", tuple(seeds[0].about["labels"]), len(seeds), {}, ()))

@@ -15,9 +15,9 @@ import numpy as np
 from heatcheck import stats
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
-from heatcheck.results import CheckResult, Model, Row, StudyResult
+from heatcheck.results import CheckResult, Key, Model, Row, StudyResult, key, value_text
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
-from heatcheck.studies.study import Study, check_names, read_published, row_from, spread_of
+from heatcheck.studies.study import Study, Where, check_names, read_published, row_from, spread_of
 
 VERSION = 1  # raised by hand when a cell's results change
 CONTROLS = {
@@ -30,6 +30,9 @@ ATTENTION = "linear"
 EPOCHS = {"pronoun": 5}  # honest models are perfect after one or two, and the first of the best is kept
 # Of each kind of model; those of the check that are not here are on its own page.
 TAKEN = ("accuracy_lost", "mass_removed", "after_deletion", "deletion_loss", "agreement")
+AT = {"accuracy": "accuracy_at", "mass": "mass_at"}  # what a check measures -> what a row calls it
+OF_FITS = {f"fit_{name}": row for name, row in AT.items()}  # the same of each fit
+WITHOUT = key("accuracy_at", trained="removed")  # the marked words are in no text
 PROBES = ("neighbours", "norm_embedding", "norm_state", "contribution", "rest_states", "rest_embeddings")
 
 
@@ -139,7 +142,7 @@ def gather(
     settings: Settings, kinds: Sequence[Kind], measured: Sequence[Measured], failed: Mapping[str, str]
 ) -> StudyResult:
     """All models as one result."""
-    published = {(row["task"], row["encoder"], row["quantity"]): row for row in read_published("pruthi2020")}
+    published = {(one.task, one.encoder, one.key): one for one in read_published("pruthi2020")}
     found = {one.cell.name: one for one in measured}
     rows: list[Row] = []
     models: list[Model] = []
@@ -152,16 +155,15 @@ def gather(
         tasks[kind.task] = about
         there = [one for one in controls if one is not None]
         numbers = [*of_controls(there), *of_check(result)]
-        spreads = {**spreads_of(result), "accuracy_at:removed": spread_of([one.accuracy for one in there])}
+        spreads = {**spreads_of(result), WITHOUT: spread_of([one.accuracy for one in there])}
         rows += [
-            _said_finely(
-                row_from(
-                    (kind.task, kind.encoder, ATTENTION, quantity, "", ""),
-                    value,
-                    spreads.get(quantity, np.nan),
-                    published.get((kind.task, kind.encoder, quantity)),
-                    about["not_comparable"],
-                )
+            row_from(
+                Where(kind.task, kind.encoder, ATTENTION, quantity),
+                value,
+                spreads.get(quantity, np.nan),
+                published.get((kind.task, kind.encoder, quantity)),
+                about["not_comparable"],
+                finely=True,
             )
             for quantity, value in numbers
         ]
@@ -177,48 +179,50 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
         failed={**failed, **not_fitted(measured)},
         settings={**settings.__dict__, "tasks": list(tasks)},
+        published=tuple(read_published("pruthi2020")),
     )
 
 
-def of_controls(controls: Sequence[Measured]) -> Iterator[tuple[str, stats.Interval]]:
+def of_controls(controls: Sequence[Measured]) -> Iterator[tuple[Key, stats.Interval]]:
     """The accuracy of models that were trained and tested without the marked words."""
     if controls:
-        yield "accuracy_at:removed", stats.t_interval(np.array([one.accuracy for one in controls]))
+        yield WITHOUT, stats.t_interval(np.array([one.accuracy for one in controls]))
 
 
-def of_check(result: CheckResult) -> Iterator[tuple[str, stats.Interval]]:
-    """What the check found of each kind of model: `accuracy_at:0.1`, `neighbours:0.1:2`, `mass_at:twin`."""
+def of_check(result: CheckResult) -> Iterator[tuple[Key, stats.Interval]]:
+    """What the check found of each kind of model."""
     for m in result.measurements:
         value = stats.Interval(m.value, m.low, m.high, m.n)
         if m.name in ("prior", "share"):  # of the texts, whatever the seeds
-            yield "commonest" if m.name == "prior" else m.name, value._replace(n=1)
+            yield key("commonest" if m.name == "prior" else m.name), value._replace(n=1)
         elif m.name == "neighbours_share":
-            yield f"{m.name}:{m.by['distance']}", value._replace(n=1)
+            yield key(m.name, distance=m.by["distance"]), value._replace(n=1)
         elif "fit" not in m.by or "seed" in m.by:
             continue
         elif m.name in ("accuracy", "mass"):
-            yield f"{m.name}_at:{strength_of(m.by)}", value
+            yield key(AT[m.name], trained=trained_at(m.by)), value
         elif m.name in TAKEN or m.name in PROBES:
-            at = f":{m.by['distance']}" if "distance" in m.by else ""
-            yield f"{m.name}:{strength_of(m.by)}{at}", value
+            distance = {"distance": m.by["distance"]} if "distance" in m.by else {}
+            yield key(m.name, trained=trained_at(m.by), **distance), value
 
 
-def spreads_of(result: CheckResult) -> dict[str, float]:
+def spreads_of(result: CheckResult) -> dict[Key, float]:
     """How much accuracy and weight differ from seed to seed, by quantity: from the number of each model."""
-    each: dict[str, list[float]] = defaultdict(list)
+    each: dict[Key, list[float]] = defaultdict(list)
     for m in result.measurements:
-        if m.name in ("fit_accuracy", "fit_mass"):
-            each[f"{m.name.removeprefix('fit_')}_at:{strength_of(m.by)}"].append(m.value)
+        if m.name in OF_FITS:
+            each[key(OF_FITS[m.name], trained=trained_at(m.by))].append(m.value)
     return {quantity: spread_of(values) for quantity, values in each.items()}
 
 
-def strength_of(by: Facts) -> str:
-    """λ as a quantity names it, `twin` for the gauge twin.
+def trained_at(by: Facts) -> float | str:
+    """Its λ, 0 where it is honest; `twin` for the gauge twin.
 
-    >>> strength_of({"fit": "deceptive", "strength": 1.0}), strength_of({"fit": "honest"})
-    ('1', '0')
+    >>> trained_at({"fit": "deceptive", "strength": 1.0}), trained_at({"fit": "gauge twin"})
+    (1.0, 'twin')
     """
-    return f"{by['strength']:g}" if "strength" in by else {"honest": "0", "gauge twin": "twin"}[str(by["fit"])]
+    other: dict[str, float | str] = {"honest": 0.0, "gauge twin": "twin"}
+    return float(by["strength"]) if "strength" in by else other[str(by["fit"])]
 
 
 def points_of(result: CheckResult) -> Iterator[Facts]:
@@ -226,18 +230,7 @@ def points_of(result: CheckResult) -> Iterator[Facts]:
     for m in result.measurements:
         if m.name == "fit_accuracy":
             mass = result.find("fit_mass", **m.by)
-            yield {"model": strength_of(m.by), "seed": m.by["seed"], "accuracy": m.value, "mass": mass.value}
-
-
-def _said_finely(row: Row) -> Row:
-    """Weights can be so small that two decimals say nothing of how far apart they are."""
-
-    def said(statement: str, published: float | None) -> str:
-        if published is None or not statement.endswith("by 0.00"):
-            return statement
-        return f"{statement.removesuffix('0.00')}{abs(row.value - published):.1g}"
-
-    return row._replace(statement=said(row.statement, row.paper), rerun_statement=said(row.rerun_statement, row.rerun))
+            yield {"model": value_text(trained_at(m.by)), "seed": m.by["seed"], "accuracy": m.value, "mass": mass.value}
 
 
 PAPER = "Pruthi et al. 2020, Learning to Deceive with Attention-Based Explanations (ACL)"

@@ -14,8 +14,8 @@ from heatcheck.data.sequences import GOLD_OF, KINDS
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe
-from heatcheck.results import Model, Row, StudyResult
-from heatcheck.studies.study import Study, check_names, check_place, read_published, row_of
+from heatcheck.results import Key, Model, Row, StudyResult, key
+from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_of
 from heatcheck.studies.writing import PUBLISHED_SIZE, Wanted, corpora_to_write, score_models
 from heatcheck.training import plan_recipe
 
@@ -118,7 +118,7 @@ def gather(
     settings: Settings, scores: Mapping[Kind, Facts], corpora: Mapping[str, Corpus], failed: Mapping[str, str]
 ) -> StudyResult:
     """All models as one result."""
-    published = {(row["task"], row["quantity"]): row for row in read_published(NAME)}
+    published = {(one.task, one.key): one for one in read_published(NAME)}
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Facts] = {}
@@ -131,12 +131,12 @@ def gather(
         values = _values(of_task)
         rows += [
             row_of(
-                (task, ENCODER, ATTENTION, name, "", place),
+                Where(task, ENCODER, ATTENTION, quantity, bin=place),
                 each,
-                published.get((task, name)),
-                OTHER_BLEU if name.startswith("bleu_at:") and not apart else apart,
+                published.get((task, quantity)),
+                OTHER_BLEU if quantity.name == "bleu_at" and not apart else apart,
             )
-            for (name, place), each in values.items()
+            for (quantity, place), each in values.items()
         ]
         seeds = max(len(each) for each in values.values())
         points = [
@@ -161,25 +161,28 @@ def gather(
         notes=(SMOKE, *NOTES) if smoke else NOTES,
         failed=failed,
         settings={**settings.__dict__, "tasks": list(tasks)},
+        published=tuple(read_published(NAME)),
     )
 
 
-def _values(scores: Mapping[Kind, Facts]) -> dict[tuple[str, str], list[float]]:
+def _values(scores: Mapping[Kind, Facts]) -> dict[tuple[Key, str], list[float]]:
     """Each quantity, at a place beside the links or at none, a value a seed; what is of the texts alone, once."""
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[Key, str], list[float]] = {}
     for kind, scored in sorted(scores.items()):
+        trained = kind.at if kind.at in IMPOSED else float(kind.at)
         for name, value in _of_model(kind, scored).items():
-            found.setdefault((f"{name}:{kind.at}", ""), []).append(value)
+            found.setdefault((key(name, trained=trained), ""), []).append(value)
         own = scored["test"]["own"]
-        found["commonest", ""] = [own["majority"]]
+        found[key("commonest"), ""] = [own["majority"]]
         if own["links"] is not None:
-            found["misaligned_at:diagonal", ""] = [own["links"]["error_rate_of_diagonal"]]
-            found["links_at_most", ""] = [own["links"]["most_mass"]]
+            found[key("misaligned_at", trained="diagonal"), ""] = [own["links"]["error_rate_of_diagonal"]]
+            found[key("links_at_most"), ""] = [own["links"]["most_mass"]]
         if own["links"] is not None and kind.at not in IMPOSED:
             for place, share in {**own["links"]["beside"], **own["links"]["on_ends"]}.items():
-                found.setdefault((f"beside_at:{kind.at}", place), []).append(share)
+                found.setdefault((key("beside_at", trained=trained), place), []).append(share)
         if scored["gold"] is not None:
-            found["misaligned_by_hand_at:diagonal", ""] = [scored["gold"]["links"]["error_rate_of_diagonal"]]
+            by_hand = key("misaligned_by_hand_at", trained="diagonal")
+            found[by_hand, ""] = [scored["gold"]["links"]["error_rate_of_diagonal"]]
     return found
 
 

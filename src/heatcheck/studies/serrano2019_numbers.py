@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from heatcheck.engine import Facts
-from heatcheck.results import CheckResult, Measurement, Model, Row, StudyResult
+from heatcheck.results import CheckResult, Key, Measurement, Model, Row, StudyResult, key
 from heatcheck.studies.cells import Measured
-from heatcheck.studies.study import row_of
+from heatcheck.studies.study import Where, read_published, row_of
 
 # task -> what it stands for, and what is to be known of it
 TASKS: dict[str, tuple[str, str]] = {
@@ -62,33 +62,34 @@ def gather(measured: Sequence[Measured], failed: Mapping[str, str], settings: Fa
         notes=tuple(notes),
         failed=dict(failed),
         settings=settings,
+        published=tuple(read_published("serrano2019")),
     )
 
 
-def quantity_of(m: Measurement) -> str:
-    """The name of a row.
+def quantity_of(m: Measurement) -> Key:
+    """What a row is a number of.
 
-    >>> quantity_of(Measurement("fraction", 0.5, 0.4, 0.6, 9, "", {"ranking": "attention", "over": "own"}))
+    >>> quantity_of(Measurement("fraction", 0.5, 0.4, 0.6, 9, "", {"ranking": "attention", "over": "own"})).text
     'fraction:own:attention'
     """
-    name, keys = _KINDS[m.name]
-    return ":".join([name, *(str(m.by[key]) for key in keys), *([str(m.by["bin"])] if "bin" in m.by else [])])
+    name, axes = _KINDS[m.name]
+    return key(name, **{axis: m.by[axis] for axis in (*axes, *(("bin",) if "bin" in m.by else ()))})
 
 
 def _rows(where: tuple[str, str, str], seeds: Sequence[Measured]) -> Iterator[Row]:
-    values: dict[str, list[float]] = defaultdict(list)
+    values: dict[Key, list[float]] = defaultdict(list)
     for one in seeds:
-        values["accuracy"].append(one.accuracy)
-        values["commonest"].append(float(one.facts["commonest"]))
+        values[key("accuracy")].append(one.accuracy)
+        values[key("commonest")].append(float(one.facts["commonest"]))
         found = one.results.get("flips")
         if found is None:
             continue
-        values["tokens"].append(float(found.per_example["tokens"].mean()))
-        values["texts measured"].append(float(len(found.examples)))
+        values[key("tokens")].append(float(found.per_example["tokens"].mean()))
+        values[key("texts measured")].append(float(len(found.examples)))
         for m in found.measurements:
             values[quantity_of(m)].append(m.value)
     for quantity, of_seeds in values.items():
-        yield row_of((*where, quantity, "", ""), of_seeds, None, "")
+        yield row_of(Where(*where, quantity), of_seeds, None, "")
 
 
 def _model(where: tuple[str, str, str], seeds: Sequence[Measured]) -> Model:

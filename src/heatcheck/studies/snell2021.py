@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from heatcheck import engine, stats
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, stream, write_json
 from heatcheck.errors import BadInput, BrokenFolder
-from heatcheck.results import Model, Row, StudyResult
-from heatcheck.studies.study import Study, check_names, check_place, read_published
+from heatcheck.results import Key, Model, Row, StudyResult, key
+from heatcheck.studies.study import Said, Study, check_names, check_place, read_published
 from heatcheck.training import pick_device
 from heatcheck.training.copying import (
     COPY_TASKS,
@@ -219,6 +219,7 @@ def gather(
             examples = {f"{name}:{kind}": getattr(of, name) for kind, of in curves.items() for name in WATCHED[:1]}
             examples |= {"steps": curves["learned"].steps, "until": steps_until(curves["learned"], settings.steps)}
             examples["aligned:learned"] = aligned(curves["learned"])
+            examples |= not_yet(examples["until"], int(examples["steps"][-1]))
             models.append(Model(task, "LSTM", "dot", (), len(curves["learned"].accuracy), examples, ()))
             tasks[task] = _about(task, sum(len(of.accuracy) for of in curves.values()), settings)
     if lottery:
@@ -242,6 +243,7 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.symbols is not None else NOTES,
         failed=dict(failed),
         settings={**ours, "batch_size": EXAMPLES, "evaluated_on": EVALUATED, "evaluated_every": EVERY},
+        published=tuple(read_published("snell2021")),
     )
 
 
@@ -252,43 +254,45 @@ def aligned(curves: Curves) -> Float[np.ndarray, "model item"]:
 
 def copy_rows(task: str, copied: CopyTask, curves: Mapping[str, Curves]) -> Iterator[Row]:
     """What is said of one kind of sequence."""
-    published = {row["quantity"]: float(row["paper"]) for row in read_published("snell2021") if row["task"] == task}
+    published = {one.key: one.paper for one in read_published("snell2021") if one.task == task}
 
-    def row(quantity: str, found: stats.Interval) -> Row:
+    def row(quantity: Key, found: stats.Interval) -> Row:
         paper = published.get(quantity) if copied == COPY_TASKS[task] else None
-        said = "" if paper is None else _said(found, paper)
-        return Row(task, "LSTM", "dot", quantity, "", "", *found, paper, None, said, "")
+        said = Said("", "") if paper is None else _said(found, paper)
+        of = (task, "LSTM", "dot", quantity.name, quantity.by, "", "")
+        return Row(*of, *found, paper, None, said.words, "", comparison=said.comparison)
 
     own = curves["learned"]
     runs, last = len(own.accuracy), int(own.steps[-1])
     for steps in sorted({min(PUBLISHED_STEPS, last), last}):
         lost = int(np.isnan(steps_until(own, steps)).sum())
-        yield row(f"failed:{steps}", stats.share_interval(lost, runs))
+        yield row(key("failed", steps=steps), stats.share_interval(lost, runs))
     at = _place(own.steps, PUBLISHED_STEPS)
-    yield row(f"bad:{own.steps[at]}", stats.share_interval(int((own.accuracy[:, at] < BAD).sum()), runs))
+    yield row(key("bad", steps=int(own.steps[at])), stats.share_interval(int((own.accuracy[:, at] < BAD).sum()), runs))
     until = steps_until(own, last)
     half = stats.median_time(survival_of(until, last), runs)
     if half is not None:
-        yield row("half_by", half)
+        yield row(key("half_by"), half)
     for kind, of in curves.items():
         for place in sorted({_place(of.steps, PUBLISHED_STEPS), len(of.steps) - 1}):
-            yield row(f"copied:{kind}:{of.steps[place]}", stats.t_interval(of.accuracy[:, place]))
+            yield row(key("copied", weights=kind, steps=int(of.steps[place])), stats.t_interval(of.accuracy[:, place]))
     for place in sorted({at, len(own.steps) - 1}):
-        yield row(f"aligned:{own.steps[place]}", stats.t_interval(aligned(own)[:, place]))
+        yield row(key("aligned", steps=int(own.steps[place])), stats.t_interval(aligned(own)[:, place]))
     floor = by_elimination(copied)
-    yield row("elimination", stats.Interval(floor, floor, floor, 1))
+    yield row(key("elimination"), stats.Interval(floor, floor, floor, 1))
 
 
 def lottery_rows(lottery: Mapping[str, Any]) -> Iterator[Row]:
     """How many heads are good or bad alone, and how often eight of them learn."""
     tried = sum(map(len, lottery["heads"].values()))
-    shares = {f"alone:{kind}": (len(heads), tried) for kind, heads in lottery["heads"].items() if tried}
+    shares = {key("alone", heads=kind): (len(heads), tried) for kind, heads in lottery["heads"].items() if tried}
     for kind, words in DRAWS.items():
         if words in lottery:
             copied = np.isfinite(steps_until(lottery[words]["curves"], PUBLISHED_STEPS))
-            shares[f"eight:{kind}"] = (int(copied.sum()), len(copied))
+            shares[key("eight", heads=kind)] = (int(copied.sum()), len(copied))
     for quantity, (count, of) in shares.items():
-        yield Row(LOTTERY, "GRU", "dot", quantity, "", "", *stats.share_interval(count, of), None, None, "", "")
+        where = (LOTTERY, "GRU", "dot", quantity.name, quantity.by, "", "")
+        yield Row(*where, *stats.share_interval(count, of), None, None, "", "")
 
 
 def survival_of(until: Float[np.ndarray, " model"], watched: int) -> stats.SurvivalCurve:
@@ -296,17 +300,27 @@ def survival_of(until: Float[np.ndarray, " model"], watched: int) -> stats.Survi
     return stats.kaplan_meier(np.where(np.isnan(until), float(watched), until), np.isfinite(until))
 
 
+def not_yet(until: Float[np.ndarray, " model"], watched: int) -> dict[str, np.ndarray]:
+    """The same as arrays by name, as a figure draws it."""
+    curve = survival_of(until, watched)
+    return {
+        "not yet:step": curve.times,
+        **{f"not yet:{name}": getattr(curve, name) for name in ("surviving", "low", "high")},
+    }
+
+
 def _place(steps: Int[np.ndarray, " item"], wanted: int) -> int:
     """The last evaluation up to there."""
     return int(np.flatnonzero(steps <= wanted)[-1])
 
 
-def _said(found: stats.Interval, paper: float) -> str:
+def _said(found: stats.Interval, paper: float) -> Said:
     """A published share is of runs as ours are: whether it lies in our exact interval."""
     gap = found.value - paper
     if found.low <= paper <= found.high:
-        return "in our exact interval"
-    return f"not in our exact interval: ours is {'higher' if gap > 0 else 'lower'} by {abs(gap):.2f}"
+        return Said("in exact interval", "in our exact interval")
+    how = f"ours is {'higher' if gap > 0 else 'lower'} by {abs(gap):.2f}"
+    return Said("not in exact interval", f"not in our exact interval: {how}")
 
 
 def _about(task: str, models: int, settings: Settings) -> Facts:

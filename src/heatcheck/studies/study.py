@@ -1,7 +1,7 @@
 """What a study is: one paper done again, every number beside the published one, and a plain statement about each."""
 
 import csv
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 from heatcheck import stats
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.results import Row, StudyResult
+from heatcheck.results import Comparison, Key, Published, Row, StudyResult, parse_key
 from heatcheck.training import pick_device
 
 INSIDE = "inside the seed interval"
@@ -43,10 +43,30 @@ def check_place(folder: Path, device: str) -> None:
     pick_device(device)
 
 
-def read_published(study: str) -> list[dict[str, str]]:
-    """The published numbers of a study, as a tidy table that comes with the package."""
+class Said(NamedTuple):
+    """What is said of a published number: in a word, and in words."""
+
+    comparison: Comparison
+    words: str
+
+
+def read_published(study: str) -> list[Published]:
+    """The published numbers of a study, from a tidy table that comes with the package."""
     text = files("heatcheck.studies").joinpath(f"{study}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return [
+        Published(
+            row["task"],
+            row["encoder"],
+            row["attention"],
+            parse_key(row["quantity"]),
+            row["class"],
+            row["bin"],
+            float(row["paper"]) if row["paper"] else None,
+            float(row["rerun"]) if row["rerun"] else None,
+            row.get("source", ""),
+        )
+        for row in csv.DictReader(text.splitlines())
+    ]
 
 
 def compare(values: Sequence[float], published: float | None, not_comparable: str) -> str:
@@ -63,7 +83,7 @@ def compare(values: Sequence[float], published: float | None, not_comparable: st
     'not comparable (a tenth of the data): ours is lower by 0.20'
     """
     found = stats.t_interval(np.array(values, dtype=float))
-    return statement(found, spread_of(values), published, not_comparable)
+    return statement(found, spread_of(values), published, not_comparable).words
 
 
 def spread_of(values: Sequence[float]) -> float:
@@ -75,45 +95,80 @@ def spread_of(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
-def statement(found: stats.Interval, spread: float, published: float | None, not_comparable: str) -> str:
+def statement(
+    found: stats.Interval, spread: float, published: float | None, not_comparable: str, *, finely: bool = False
+) -> Said:
     """The same, given the mean over seeds and their spread.
 
     The interval of the mean does not tell where one further seed falls: it may hold what the choice of texts adds,
     which all seeds share.
+
+    Args:
+        finely: numbers can be so small that two decimals say nothing of how far apart they are.
     """
     if published is None:
-        return ""
+        return Said("", "")
     gap = found.value - published
-    how = f"ours is {'higher' if gap > 0 else 'lower'} by {abs(gap):.2f}"
+    size = f"{abs(gap):.2f}"
+    how = f"ours is {'higher' if gap > 0 else 'lower'} by {f'{abs(gap):.1g}' if finely and size == '0.00' else size}"
     if not_comparable:
-        return f"not comparable ({not_comparable}): {how}"
+        return Said("not comparable", f"not comparable ({not_comparable}): {how}")
     if found.n < 2:
-        return f"one seed only: {how}"
+        return Said("one seed", f"one seed only: {how}")
     assert np.isfinite(spread), "a published number is set against the spread of the seeds"
-    return INSIDE if abs(gap) <= stats.further_half_width(spread, found.n) else f"{OUTSIDE}: {how}"
+    if abs(gap) <= stats.further_half_width(spread, found.n):
+        return Said("inside", INSIDE)
+    return Said("outside", f"{OUTSIDE}: {how}")
 
 
-def row_of(
-    where: tuple[str, str, str, str, str, str],
-    values: Sequence[float],
-    published: Mapping[str, Any] | None,
-    not_comparable: str,
-) -> Row:
+class Where(NamedTuple):
+    """What a number is of: a kind of model, and a quantity."""
+
+    task: str
+    encoder: str
+    attention: str
+    key: Key
+    of_class: str = ""
+    bin: str = ""
+
+
+def row_of(where: Where, values: Sequence[float], published: Published | None, not_comparable: str) -> Row:
     """The row of one number, given its value for each seed."""
     found = stats.t_interval(np.array(values, dtype=float))
     return row_from(where, found, spread_of(values), published, not_comparable)
 
 
 def row_from(
-    where: tuple[str, str, str, str, str, str],
+    where: Where,
     found: stats.Interval,
     spread: float,
-    published: Mapping[str, Any] | None,
+    published: Published | None,
     not_comparable: str,
+    *,
+    finely: bool = False,
 ) -> Row:
     """The row of one number, given its mean with its interval, and the standard deviation over seeds."""
-    paper, rerun = (float(published[run]) if published and published[run] else None for run in ("paper", "rerun"))
-    about_paper, about_rerun = (statement(found, spread, number, not_comparable) for number in (paper, rerun))
+    paper, rerun = (None, None) if published is None else (published.paper, published.rerun)
+    about_paper, about_rerun = (
+        statement(found, spread, number, not_comparable, finely=finely) for number in (paper, rerun)
+    )
     return Row(
-        *where, found.value, found.low, found.high, found.n, paper, rerun, about_paper, about_rerun, spread=spread
+        where.task,
+        where.encoder,
+        where.attention,
+        where.key.name,
+        where.key.by,
+        where.of_class,
+        where.bin,
+        found.value,
+        found.low,
+        found.high,
+        found.n,
+        paper,
+        rerun,
+        about_paper.words,
+        about_rerun.words,
+        spread,
+        about_paper.comparison,
+        about_rerun.comparison,
     )

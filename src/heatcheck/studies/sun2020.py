@@ -19,9 +19,9 @@ from heatcheck import engine, stats
 from heatcheck.data import Corpus
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, seed_of, stream, write_json
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError
-from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results import Key, Model, Row, StudyResult, key, parse_key
 from heatcheck.studies.corpora import load
-from heatcheck.studies.study import Study, check_names, check_place, read_published, row_of
+from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_of
 from heatcheck.studies.sun2020_model import Descent, Texts, WordScores, texts_of, train, untrained
 
 VERSION = 1  # raised by hand when a model's results change
@@ -303,7 +303,7 @@ def gather(
     failed: Mapping[str, str],
 ) -> StudyResult:
     """All models as one result: means over seeds, and what each λ loses against the authors', seed by seed."""
-    published = {(row["task"], row["encoder"], row["quantity"]): row for row in read_published("sun2020")}
+    published = {(one.task, one.encoder, one.key): one for one in read_published("sun2020")}
     rows: list[Row] = []
     models: list[Model] = []
     for task, scale in dict.fromkeys((task, scale) for task, scale, _ in found):
@@ -311,8 +311,11 @@ def gather(
         moderate = {seed: found[task, MODERATE, seed] for seed in seeds if (task, MODERATE, seed) in found}
         reason = str(about[task]["not_comparable"])
         for (quantity, epoch), values in numbers_of(seeds, moderate):
-            beside = published.get((task, name_of(scale), quantity)) if not epoch else None
-            rows.append(row_of((task, name_of(scale), "", quantity, "", epoch), values, beside, reason))
+            beside = published.get((task, name_of(scale), quantity)) if epoch is None else None
+            at: dict[str, int | float] = {"scale": scale} | ({} if epoch is None else {"epoch": epoch})
+            quantity = key(quantity.name, **quantity.by, **at)
+            place = "" if epoch is None else f"epoch {epoch}"
+            rows.append(row_of(Where(task, name_of(scale), "", quantity, bin=place), values, beside, reason))
         models.append(Model(task, name_of(scale), "", LABELS, len(seeds), {}, ()))
     tasks = {task: {key: value for key, value in facts.items() if key != "reference"} for task, facts in about.items()}
     return StudyResult(
@@ -325,30 +328,32 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
         failed=dict(failed),
         settings={**settings.__dict__, "tasks": list(tasks), "epochs": _epochs(settings, tasks)},
+        published=tuple(read_published("sun2020")),
     )
 
 
 def numbers_of(
     seeds: Mapping[int, Facts], moderate: Mapping[int, Facts]
-) -> Iterator[tuple[tuple[str, str], list[float]]]:
+) -> Iterator[tuple[tuple[Key, int | None], list[float]]]:
     """Each number and, for curves, its epoch, with its value for every seed."""
     first: Iterable[str] = next(iter(seeds.values()))["numbers"]
     for quantity in first:
-        yield (quantity, ""), [facts["numbers"][quantity] for facts in seeds.values()]
+        yield (parse_key(quantity), None), [facts["numbers"][quantity] for facts in seeds.values()]
     both = [seed for seed in seeds if seed in moderate and moderate[seed] is not seeds[seed]]
     if both:
         lost = [moderate[seed]["numbers"]["auc:polar"] - seeds[seed]["numbers"]["auc:polar"] for seed in both]
-        yield ("auc_lost", ""), lost
+        yield (key("auc_lost"), None), lost
     # Which of the two polarities is higher differs from seed to seed, so their means would hide how far apart they are.
     apart = [facts["numbers"]["auc:positive"] - facts["numbers"]["auc:negative"] for facts in seeds.values()]
     sides = [facts["numbers"]["v_dot_w"] for facts in seeds.values()]
-    yield ("auc_apart", ""), [abs(gap) for gap in apart]
+    yield (key("auc_apart"), None), [abs(gap) for gap in apart]
     same = [float(gap * side > 0) for gap, side in zip(apart, sides, strict=True) if gap]
     if len(same) > 1:  # where both are perfect, neither is higher
-        yield ("same_side", ""), same
+        yield (key("same_side"), None), same
     for epoch, means in next(iter(seeds.values()))["curves"].items():
         for quantity in means:
-            yield (quantity, f"epoch {epoch}"), [facts["curves"][epoch][quantity] for facts in seeds.values()]
+            found = [facts["curves"][epoch][quantity] for facts in seeds.values()]
+            yield (parse_key(quantity), int(epoch)), found
 
 
 def _epochs(settings: Settings, tasks: Iterable[str]) -> str:

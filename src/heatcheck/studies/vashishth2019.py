@@ -18,10 +18,10 @@ from heatcheck import stats
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
-from heatcheck.results import CheckResult, Model, Row, StudyResult
+from heatcheck.results import CheckResult, Key, Model, Row, StudyResult, key
 from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
 from heatcheck.studies.corpora import as_released, shown_settings
-from heatcheck.studies.study import Study, check_names, check_place, read_published, row_from, spread_of
+from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_from, spread_of
 from heatcheck.studies.vashishth2019_writing import PRESET, WRITING, WritingPart, run_writing
 
 VERSION = 1  # raised by hand when a cell's results change
@@ -142,7 +142,7 @@ def gather(
     writing: WritingPart,
 ) -> StudyResult:
     """All models as one result."""
-    published = {(row["task"], row["quantity"]): row for row in read_published("vashishth2019")}
+    published = read_published("vashishth2019")
     found = {one.cell.name: one for one in measured}
     rows: list[Row] = []
     models: list[Model] = []
@@ -152,14 +152,14 @@ def gather(
         if of_kind:
             about = of_kind[0].about
             # The reproduction's decoder sees both texts of a pair.
-            beside = {quantity: row for (task, quantity), row in published.items() if task == about["published"]}
+            beside = {one.key: one for one in published if one.task == about["published"]}
             beside = {} if kind.decoder == "linear" else beside
             reasons = (ONE_WAY, about["not_comparable"]) if beside else (UNPUBLISHED,)
             other = ", ".join(reason for reason in reasons if reason)
             tasks[kind.name] = {**about, "not_comparable": other}
             rows += [
                 row_from(
-                    (kind.name, "lstm", "tanh", quantity, "", ""),
+                    Where(kind.name, "lstm", "tanh", quantity),
                     value,
                     spread,
                     beside.get(quantity),
@@ -183,42 +183,44 @@ def gather(
         notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
         failed={**failed, **not_fitted(measured), **writing.failed},
         settings=shown_settings(settings, here) | ({"preset_of_writing": PRESET} if writing.tasks else {}),
+        published=tuple(read_published("vashishth2019")),
     )
 
 
-def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[str, stats.Interval, float]]:
+def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[Key, stats.Interval, float]]:
     """What other weights do to the models as they are: over their seeds and all texts of test."""
     results = [one.results["necessity"] for one in of_kind if "necessity" in one.results]
     if not results:
         return
     prior = results[0].find("prior")
-    yield "commonest", stats.Interval(prior.value, prior.low, prior.high, 1), np.nan  # one, whatever the seeds
+    yield key("commonest"), stats.Interval(prior.value, prior.low, prior.high, 1), np.nan  # one, whatever the seeds
     own = _by_seed(results, "accuracy:swapped:own")
-    values = {"put_in:own": own}
+    values = {key("put_in", weights="own"): own}
     for weights in SWAPS:
         right = _by_seed(results, f"accuracy:swapped:{weights}")
-        values |= {f"put_in:{weights}": right, f"lost_put_in:{weights}": own - right}
-        values[f"change:{weights}"] = _by_seed(results, f"change:{weights}")
+        values[key("put_in", weights=weights)] = right
+        values[key("lost_put_in", weights=weights)] = own - right
+        values[key("change", weights=weights)] = _by_seed(results, f"change:{weights}")
     even = _by_seed(results, "evenness")
     several = np.isfinite(even).all(axis=0)  # a text of one token has no evenness, whatever the seed
     if several.any():
-        values["evenness"] = even[:, several]
+        values[key("evenness")] = even[:, several]
     for quantity, of_seeds in values.items():
         yield quantity, stats.two_way_interval(of_seeds), spread_of(of_seeds.mean(axis=1).tolist())
 
 
-def trained(base: Measured | None) -> Iterator[tuple[str, stats.Interval, float]]:
+def trained(base: Measured | None) -> Iterator[tuple[Key, stats.Interval, float]]:
     """What models do that were trained with other weights, paired by seed."""
     if base is None or "necessity" not in base.results:
         return
-    wanted: dict[str, tuple[str, Facts]] = {}
+    wanted: dict[Key, tuple[str, Facts]] = {}
     for weights in ("learned", *SWAPS):
-        wanted[f"trained:{weights}"] = ("accuracy", {"fit": "retrained", "weights": weights})
+        wanted[key("trained", weights=weights)] = ("accuracy", {"fit": "retrained", "weights": weights})
     for weights in SWAPS:
-        wanted[f"lost_trained:{weights}"] = ("difference", {"free": weights})
+        wanted[key("lost_trained", weights=weights)] = ("difference", {"free": weights})
     for name in ("N", "headroom"):
-        wanted[f"{name}:retrained"] = (name, {"against": "retrained"})
-    wanted["index"] = ("index", {"against": "retrained"})
+        wanted[key(name, against="retrained")] = (name, {"against": "retrained"})
+    wanted[key("index")] = ("index", {"against": "retrained"})
     measurements = base.results["necessity"].measurements
     for quantity, (name, by) in wanted.items():
         # The accuracy of each model is kept beside their mean, and of nothing else.

@@ -14,8 +14,8 @@ from heatcheck.checks.other_weights import SWAPS
 from heatcheck.data import Corpus
 from heatcheck.data.sequences import KINDS
 from heatcheck.engine import Facts, Outcome
-from heatcheck.results import Model, Row
-from heatcheck.studies.study import row_of
+from heatcheck.results import Key, Model, Row, key
+from heatcheck.studies.study import Where, row_of
 from heatcheck.studies.writing import Wanted, corpora_to_write, score_models
 from heatcheck.training import plan_recipe
 
@@ -66,46 +66,46 @@ def run_writing(
         of_task = {w: [scores[_name(task, w, seed)] for seed in whole] for w in ("learned", *RETRAINED)}
         where = (task, ENCODER, ATTENTION)
         part.rows.extend(
-            row_of((*where, name, "", ""), values, None, "") for name, values in values_of(task, of_task).items()
+            row_of(Where(*where, quantity), values, None, "") for quantity, values in values_of(task, of_task).items()
         )
         part.models.append(Model(*where, (), len(whole), {}, ()))
         part.tasks[task] = _about(task, corpus)
     return part
 
 
-def values_of(task: str, scores: Mapping[str, Sequence[Facts]]) -> dict[str, list[float]]:
+def values_of(task: str, scores: Mapping[str, Sequence[Facts]]) -> dict[Key, list[float]]:
     """Every quantity of a task, a value a seed, from the scores of its models by what they were trained with."""
     found = dict(_put_in(task, scores["learned"]))
-    learned = np.array(found["put_in:own"])
+    learned = np.array(found[key("put_in", weights="own")])
     trained = {"learned": learned} | {kind: _accuracies(scores[kind], "test") for kind in RETRAINED}
-    found |= {f"trained:{kind}": values.tolist() for kind, values in trained.items()}
-    found |= {f"lost_trained:{kind}": (learned - trained[kind]).tolist() for kind in RETRAINED}
+    found |= {key("trained", weights=kind): values.tolist() for kind, values in trained.items()}
+    found |= {key("lost_trained", weights=kind): (learned - trained[kind]).tolist() for kind in RETRAINED}
     if task not in KINDS:
-        found |= {f"bleu_trained:{kind}": _bleus(scores[kind], "own") for kind in RETRAINED}
-    commonest = found["commonest"][0]
+        found |= {key("bleu_trained", weights=kind): _bleus(scores[kind], "own") for kind in RETRAINED}
+    commonest = found[key("commonest")][0]
     # As for labels: against the better of the two without learned weights, chosen on dev.
     better = max(RETRAINED, key=lambda kind: float(_accuracies(scores[kind], "dev").mean()))
     room = learned - commonest
-    found["headroom:retrained"] = room.tolist()
+    found[key("headroom", against="retrained")] = room.tolist()
     if (room > 0).all():  # a share of nothing says nothing
-        found["N:retrained"] = ((learned - trained[better]) / room).tolist()
-        found["index"] = ((learned - trained["uniform"]) / learned).tolist()
+        found[key("N", against="retrained")] = ((learned - trained[better]) / room).tolist()
+        found[key("index")] = ((learned - trained["uniform"]) / learned).tolist()
     return found
 
 
-def _put_in(task: str, learned: Sequence[Facts]) -> Iterator[tuple[str, list[float]]]:
+def _put_in(task: str, learned: Sequence[Facts]) -> Iterator[tuple[Key, list[float]]]:
     """What other weights do to models as they are."""
-    yield "commonest", [learned[0]["test"]["own"]["majority"]]
+    yield key("commonest"), [learned[0]["test"]["own"]["majority"]]
     own = _accuracies(learned, "test")
-    yield "put_in:own", own.tolist()
+    yield key("put_in", weights="own"), own.tolist()
     for kind in SWAPS:
         put_in = np.array([one["test"][kind]["accuracy"]["value"] for one in learned])
-        yield f"put_in:{kind}", put_in.tolist()
-        yield f"lost_put_in:{kind}", (own - put_in).tolist()
-    yield "evenness", [one["test"]["own"]["evenness"]["value"] for one in learned]
+        yield key("put_in", weights=kind), put_in.tolist()
+        yield key("lost_put_in", weights=kind), (own - put_in).tolist()
+    yield key("evenness"), [one["test"]["own"]["evenness"]["value"] for one in learned]
     if task not in KINDS:
         for kind in ("own", *SWAPS):
-            yield f"bleu_put_in:{kind}", _bleus(learned, kind)
+            yield key("bleu_put_in", weights=kind), _bleus(learned, kind)
 
 
 def _accuracies(scores: Sequence[Facts], split: str) -> np.ndarray:

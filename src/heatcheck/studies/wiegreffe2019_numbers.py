@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatcheck.engine import Facts
-from heatcheck.results import Measurement, Model, Row, StudyResult
+from heatcheck.results import Key, Measurement, Model, Published, Row, StudyResult, key
 from heatcheck.stats import Interval, further_half_width
 from heatcheck.studies.cells import Measured, not_fitted
-from heatcheck.studies.study import read_published, row_from
+from heatcheck.studies.study import Where, read_published, row_from
 
 MEASURED = ("jsd", "tvd", "tvd_tempered", "agreement", "accuracy")  # of each point of the frontier
 TRAINED = ("strength", "start", "trains", "restart")  # what tells adversaries apart
@@ -27,40 +27,41 @@ class Taken(NamedTuple):
     over: str  # "seeds": its n counts them, one number each; "fits": of all seeds, over texts; "one": of one fit
 
 
-def _taken() -> dict[str, Taken]:
-    found: dict[str, Taken] = {}
+def _taken() -> dict[Key, Taken]:
+    found: dict[Key, Taken] = {}
     for weights in ("learned", "uniform", "last"):
         for name in ("f1", "accuracy"):
             by = {"fit": "retrained", "weights": weights}
-            found[f"{name}:{weights}"] = Taken("necessity", name, by, "seeds")
+            found[key(name, weights=weights)] = Taken("necessity", name, by, "seeds")
     for weights in ("own", "uniform", "permuted", "random"):
-        found[f"swapped:{weights}"] = Taken("necessity", "accuracy", {"fit": "swapped", "weights": weights}, "one")
+        by = {"fit": "swapped", "weights": weights}
+        found[key("swapped", weights=weights)] = Taken("necessity", "accuracy", by, "one")
     for weights in ("uniform", "permuted", "random"):
-        found[f"change:{weights}"] = Taken("necessity", "change", {"weights": weights}, "one")
-    found["prior"] = Taken("necessity", "prior", {}, "one")
+        found[key("change", weights=weights)] = Taken("necessity", "change", {"weights": weights}, "one")
+    found[key("prior")] = Taken("necessity", "prior", {}, "one")
     for free in ("uniform", "last"):
-        found[f"difference:{free}"] = Taken("necessity", "difference", {"free": free}, "seeds")
+        found[key("difference", free=free)] = Taken("necessity", "difference", {"free": free}, "seeds")
     for name in ("N", "headroom"):
-        found[f"{name}:retrained"] = Taken("necessity", name, {"against": "retrained"}, "seeds")
-        found[f"{name}:swap"] = Taken("necessity", name, {"against": "swap"}, "one")
+        found[key(name, against="retrained")] = Taken("necessity", name, {"against": "retrained"}, "seeds")
+        found[key(name, against="swap")] = Taken("necessity", name, {"against": "swap"}, "one")
     for name in ("jsd", "tvd", "agreement"):
-        found[f"{name}:seeds"] = Taken("seed_variance", name, {}, "fits")
+        found[key(name, between="seeds")] = Taken("seed_variance", name, {}, "fits")
     for name in ("jsd", "tvd", "agreement"):
-        found[f"{name}:pairs"] = Taken("seed_variance", f"{name}_pairs", {}, "seeds")
-    found["tvd_tempered:pairs"] = Taken("seed_variance", "tvd_pairs_tempered", {}, "seeds")
+        found[key(name, between="pairs")] = Taken("seed_variance", f"{name}_pairs", {}, "seeds")
+    found[key("tvd_tempered", between="pairs")] = Taken("seed_variance", "tvd_pairs_tempered", {}, "seeds")
     for name in ("J_star", "J_seed", "J_excess", "cost", "reach"):
-        found[name] = Taken("adversarial_model", name, {}, "fits")
+        found[key(name)] = Taken("adversarial_model", name, {}, "fits")
     for name in ("jsd", "tvd", "tvd_tempered", "agreement"):
-        found[f"{name}:imitator"] = Taken("adversarial_model", name, {"model": "imitator"}, "one")
+        found[key(name, between="imitator")] = Taken("adversarial_model", name, {"model": "imitator"}, "one")
     for weights in ("uniform", "learned", "base", "adversary"):
         by = {"guide": "refitted", "weights": weights}
-        found[f"guide_f1:{weights}"] = Taken("guide", "f1", by, "seeds")
-        found[f"guide_accuracy:{weights}"] = Taken("guide", "accuracy", by, "seeds")
+        found[key("guide_f1", weights=weights)] = Taken("guide", "f1", by, "seeds")
+        found[key("guide_accuracy", weights=weights)] = Taken("guide", "accuracy", by, "seeds")
     for weights in ("own", "uniform"):
         by = {"guide": "log_odds", "weights": weights}
-        found[f"log_odds_guide:{weights}"] = Taken("guide", "accuracy", by, "one")
-    found["G:refitted"] = Taken("guide", "G", {"guide": "refitted"}, "seeds")
-    found["G:log_odds"] = Taken("guide", "G", {"guide": "log_odds"}, "one")
+        found[key("log_odds_guide", weights=weights)] = Taken("guide", "accuracy", by, "one")
+    found[key("G", guide="refitted")] = Taken("guide", "G", {"guide": "refitted"}, "seeds")
+    found[key("G", guide="log_odds")] = Taken("guide", "G", {"guide": "log_odds"}, "one")
     return found
 
 
@@ -69,7 +70,7 @@ TAKEN = _taken()  # quantity of a row -> where it comes from
 
 def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts, *, smoke: bool) -> StudyResult:
     """All tasks as one result."""
-    published = {(row["task"], row["quantity"]): row for row in read_published("wiegreffe2019")}
+    published = {(one.task, one.key): one for one in read_published("wiegreffe2019")}
     rows: list[Row] = []
     models: list[Model] = []
     notes = [SMOKE, *NOTES] if smoke else [*NOTES]
@@ -89,6 +90,7 @@ def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts
         notes=tuple(notes),
         failed={**failed, **not_fitted(cells)},
         settings=settings,
+        published=tuple(read_published("wiegreffe2019")),
     )
 
 
@@ -129,9 +131,7 @@ def _adversaries(points: Sequence[Facts]) -> list[Facts]:
     ]
 
 
-def _rows(
-    measured: Measured, points: Sequence[Facts], published: Mapping[tuple[str, str], Mapping[str, str]]
-) -> Iterator[Row]:
+def _rows(measured: Measured, points: Sequence[Facts], published: Mapping[tuple[str, Key], Published]) -> Iterator[Row]:
     model = (measured.cell.name, measured.cell.encoder, measured.cell.attention)
     not_comparable, beside = measured.about["not_comparable"], measured.about["published"]
     for quantity, taken in TAKEN.items():
@@ -139,17 +139,20 @@ def _rows(
             place = (_class_name(measured.about["labels"], m.by.get("class", "")), str(m.by.get("bin", "")))
             wanted = published.get((beside, quantity)) if place == ("", "") else None
             found = Interval(m.value, m.low, m.high, _fits(measured, taken, m))
-            yield row_from((*model, quantity, *place), found, _spread(m), wanted, not_comparable)
+            yield row_from(Where(*model, quantity, *place), found, _spread(m), wanted, not_comparable)
     best = best_of(points)
     if best is not None:
         strength = best["strength"] / HALVED
-        wanted = published.get((beside, "best:lambda"))
-        row = row_from((*model, "best:lambda", "", ""), _once(strength), np.nan, wanted, "")
-        yield row._replace(statement="chosen among those tried" if row.paper is not None else "")
+        quantity = key("best", of="lambda")
+        row = row_from(Where(*model, quantity), _once(strength), np.nan, published.get((beside, quantity)), "")
+        if row.paper is not None:
+            row = row._replace(statement="chosen among those tried", comparison="chosen")
+        yield row
         for name in ("f1", "tvd", "tvd_tempered", "jsd"):
             found = _once(best[name], best.get(f"{name}_low"), best.get(f"{name}_high"))
-            wanted = published.get((beside, f"best:{name}"))
-            yield row_from((*model, f"best:{name}", "", ""), found, np.nan, wanted, not_comparable)
+            quantity = key("best", of=name)
+            wanted = published.get((beside, quantity))
+            yield row_from(Where(*model, quantity), found, np.nan, wanted, not_comparable)
 
 
 def _measurements(measured: Measured, taken: Taken) -> Iterator[Measurement]:

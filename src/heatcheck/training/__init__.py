@@ -22,6 +22,7 @@ from heatcheck.training.observing import (
     read_observed,
 )
 from heatcheck.training.observing_writing import OF_STEPS, ObservedWriting
+from heatcheck.training.own_file import own_corpus, read_as_remembered
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
 
@@ -64,11 +65,13 @@ __all__ = [
     "make_plan",
     "observed_steps",
     "observed_texts",
+    "own_corpus",
     "pick_device",
     "plan_observe",
     "plan_recipe",
     "predict",
     "probe_of",
+    "read_as_remembered",
     "read_observed",
     "record",
     "share_done",

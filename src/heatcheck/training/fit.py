@@ -36,6 +36,7 @@ from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.observing import FOLDER as OBSERVED
 from heatcheck.training.observing import check_observe, checkpoint_steps, plan_observe
 from heatcheck.training.observing_writing import OF_STEPS, SEQUENCES
+from heatcheck.training.own_file import remember
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.sequences import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
@@ -56,6 +57,8 @@ class Fit(NamedTuple):
     reused: bool
     logistic_regression: Facts  # the same scores of the bag of words; {"not_fitted": why} where there is none
     left_out: Mapping[str, int]  # of the task's source, by reason
+    epochs: int = 0  # that ran
+    kept_epoch: int | None = None  # from 1; None where nothing says
 
 
 def plan_recipe(
@@ -141,6 +144,7 @@ def train(
     recipe = plan_recipe(corpus, preset=preset, seed=seed, vectors=vectors, **changes)
     folder = Path(out) if out is not None else STORE / "fits" / recipe.id
     if out is None and folder.is_dir():
+        remember(corpus, folder)  # the file may lie elsewhere by now
         return _read(folder, corpus, device)
     try:
         fit_recipe(recipe, corpus, folder, vectors=vectors, device=device, progress=progress)
@@ -165,6 +169,7 @@ def fit_recipe(
     training = check_recipe(recipe, corpus, folder.parent)
     with whole_folder(folder) as scratch, Bar(training, len(corpus["train"]), shown=progress) as bar:
         fit_into(recipe, corpus, scratch, folder.parent, vectors=vectors, device=device, watch=bar.watch)
+        remember(corpus, scratch)
 
 
 def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSettings:
@@ -370,10 +375,21 @@ def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
     if impose is not None and "parent" in impose:
         given_by = record(load_folder(folder.parent / impose["parent"], device=str(subject.device)), tested)
     test = evaluate(subject, tested, impose=impose, parent=given_by)
-    found = read_json(folder / SUMMARY).get("logistic_regression", {})
+    summary = read_json(folder / SUMMARY)
+    found = summary.get("logistic_regression", {})
+    kept = summary.get("kept_epoch")
     if "not_fitted" not in found and found.get("penalty") != PENALTY:
         found = {"not_fitted": "by an older heatcheck"}
-    return Fit(subject, folder, test, reused=True, logistic_regression=found, left_out=corpus.dropped)
+    return Fit(
+        subject,
+        folder,
+        test,
+        reused=True,
+        logistic_regression=found,
+        left_out=corpus.dropped,
+        epochs=len((folder / RECORD).read_text(encoding="utf-8").splitlines()),
+        kept_epoch=None if kept is None else kept + 1,
+    )
 
 
 def _is_of(scratch: Path, recipe: Recipe) -> bool:

@@ -13,7 +13,7 @@ from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, dr
 from heatcheck.auditing.calibration.truth import LINES, LOOKUP, Cell
 from heatcheck.auditing.lines import make_card
 from heatcheck.checks import CHECKS
-from heatcheck.engine import Facts, write_json
+from heatcheck.engine import Facts, nulled, write_json
 from heatcheck.errors import NotSupported
 from heatcheck.models import KnownAnswer
 from heatcheck.results import Card, CheckResult, Measurement
@@ -150,8 +150,8 @@ def _run(plan: Plan) -> tuple[Card, dict[str, CheckResult]]:
 
 def plain_measurement(m: Measurement) -> dict[str, Any]:
     """As JSON holds it: no number instead of infinity."""
-    ends = {name: float(value) if np.isfinite(value) else None for name, value in (("low", m.low), ("high", m.high))}
-    return {"name": m.name, "by": dict(m.by), "value": float(m.value), **ends, "n": m.n}
+    low, high = nulled([float(m.low), float(m.high)])
+    return {"name": m.name, "by": dict(m.by), "value": float(m.value), "low": low, "high": high, "n": m.n}
 
 
 def _settings(checks: Sequence[str], draws: int) -> Mapping[str, Any]:

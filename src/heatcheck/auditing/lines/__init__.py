@@ -1,7 +1,7 @@
 """The lines of the card: one file each, and one row in `LINES`."""
 
 from heatcheck.auditing.lines.across import judge_across
-from heatcheck.auditing.lines.card import LINES, make_card
+from heatcheck.auditing.lines.card import LINES, lines_decided_by, make_card
 from heatcheck.auditing.lines.hard import judge_hard
 from heatcheck.auditing.lines.necessary import judge_necessary
 from heatcheck.auditing.lines.out_of_context import judge_out_of_context
@@ -19,5 +19,6 @@ __all__ = [
     "judge_out_of_context",
     "judge_plausible",
     "judge_points",
+    "lines_decided_by",
     "make_card",
 ]

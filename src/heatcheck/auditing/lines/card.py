@@ -45,13 +45,22 @@ def make_card(
     return Card(tuple(lines), logit_scale)
 
 
+def lines_decided_by(check: str) -> list[str]:
+    """The short names of the lines that a check decides.
+
+    >>> lines_decided_by("counterfactual"), lines_decided_by("gauge")
+    (['hard'], [])
+    """
+    return [rule.short for rule in LINES.values() if check in rule.checks]
+
+
 def _why_not_run(rule: LineRule, line: Line, refused: Mapping[str, str], cannot_refit: str | None) -> Line:
     """A command that would be refused is no advice: then the refusal itself is the reason."""
     if line.state != "not run":
         return line
     reasons = [rule.refusal.format(check=check, reason=refused[check]) for check in rule.checks if check in refused]
     if reasons:
-        return line._replace(reason="; ".join(reasons))
+        return line._replace(reason="; ".join(reasons), undecided="cannot be run")
     if cannot_refit is not None and line.needs_refit:
-        return line._replace(reason=cannot_refit)
+        return line._replace(reason=cannot_refit, undecided="cannot be run")
     return line

@@ -51,11 +51,10 @@ def _decide(shares: Sequence[Measurement], rooms: Sequence[Measurement], setting
         )
         return Found("yes", "", sentence)
     if all(share.high < settings.points for share in shares):
-        sentence = (
-            f"{beyond}only {max(0.0, shares[0].value):.0%} of the effect that the best rival method's top words have: "
-            "do not read the words the heatmap marks as the ones that matter."
-        )
-        return Found("no", "", sentence)
+        effect = f"{beyond}only {shares[0].value:.0%} of the effect that the best rival method's top words have"
+        if round(shares[0].value, 2) <= 0:
+            effect = "Removing the most attended words has no more effect than removing random words"
+        return Found("no", "", f"{effect}: do not read the words the heatmap marks as the ones that matter.")
     sentence = (
         "These examples do not settle whether removing the attended words has at least "
         f"{settings.points:.0%} of the effect of the best rival's."

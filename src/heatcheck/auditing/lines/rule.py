@@ -56,7 +56,7 @@ class LineRule(NamedTuple):
     advice: Mapping[str | tuple[str, str], str]  # by state, or by state and route
     group: Group = "card"
     states: tuple[State, ...] = ("yes", "no", "unclear", "not run")
-    refusal: str = "{check} was refused: {reason}"  # how a check that could not be run is told
+    refusal: str = "{check} could not be run: {reason}"  # how a check that could not be run is told
     heading: str = ""  # of a line that stands apart: what it is about
     preface: str = ""  # what to know before reading it
 
@@ -126,7 +126,8 @@ def present(*measurements: Measurement | None) -> tuple[Measurement, ...]:
 def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
     few = f"{n} text{'' if n == 1 else 's'}: too few to say anything"
-    return needs_more_data(f"at least {settings.texts} texts are needed (--set card.texts)", f"Only {few}.")
+    needed = f"at least {settings.texts} texts are needed (--examples {settings.texts}, if the data has so many)"
+    return needs_more_data(needed, f"Only {few}.")
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:

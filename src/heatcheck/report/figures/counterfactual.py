@@ -32,6 +32,7 @@ _FLOOR, _NULL, _MOST, _UPPER = (
     "most: any answer allowed",
     "upper bound of the mean",
 )
+_SHORT = {_FLOOR: "floor", _NULL: "null", _MOST: "most", _UPPER: "upper"}
 _STYLES = {
     "mean": MEAN,
     _FLOOR: Style(FLOOR, (6, 4)),
@@ -69,7 +70,7 @@ def jsd_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
         rows.append(altair().hconcat(*panels, spacing=30))
     means = "; ".join(
         f"{place.scale}: mean "
-        + ", ".join([number(mean_of(values)), *(f"{n.split(':')[0]} {number(mean_of(v))}" for n, v in others.items())])
+        + ", ".join([number(mean_of(values)), *(f"{_SHORT[n]} {number(mean_of(v))}" for n, v in others.items())])
         for (place, values), others in zip(found, beside, strict=True)
     )
     floor = "every model reaches the floor, and " if _FLOOR in used else ""

@@ -55,13 +55,16 @@ def accuracy_by_mass(result: CheckResult, _: Mapping[str, str]) -> Figure | None
     return declare("deception-accuracy-by-weight", result.check, caption, drawn)
 
 
+_OF_FITS = {"fit_accuracy": "accuracy", "fit_mass": "mass"}
+
+
 def points_of(result: CheckResult) -> list[Facts]:
     """Accuracy and weight of every model."""
     found: dict[tuple[str, object], dict[str, Any]] = {}
     for m in result.measurements:
-        if m.name in ("fit_accuracy", "fit_mass"):
+        if m.name in _OF_FITS:
             point = found.setdefault((kind_of(m.by), m.by["seed"]), {"kind": kind_of(m.by), "seed": m.by["seed"]})
-            point[m.name.removeprefix("fit_")] = m.value
+            point[_OF_FITS[m.name]] = m.value
     return [point for point in found.values() if {"accuracy", "mass"} <= point.keys()]
 
 

@@ -58,10 +58,10 @@ def draw(audit: Audit) -> list[Figure]:
 
 def _predicted(audit: Audit, result: CheckResult) -> dict[str, str]:
     """The label predicted of each text: as the check has it where it looked at more texts than the audit shows."""
-    labels = {looked.id: looked.predicted for looked in audit.examples}
-    known = result.per_example.get("predicted", ())
-    return labels | {
-        example: audit.labels[int(at)] for example, at in zip(result.examples, known, strict=False) if at >= 0
+    shown = {looked.id: looked.predicted for looked in audit.examples if looked.predicted is not None}
+    known, labels = result.per_example.get("predicted", ()), audit.labels or ()
+    return shown | {
+        example: labels[int(at)] for example, at in zip(result.examples, known, strict=False) if 0 <= at < len(labels)
     }
 
 

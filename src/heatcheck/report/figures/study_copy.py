@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from heatcheck import stats
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
@@ -23,7 +22,7 @@ _POINTS = 100  # of a curve a thumb high
 
 def copy_survival(models: Sequence[Model]) -> Figure | None:
     """The share of runs that do not copy yet, a line a kind of sequence, with its pointwise interval."""
-    rows = [row for model in models if "until" in model.examples for row in _falling(model)]
+    rows = [row for model in models if "not yet:step" in model.examples for row in _falling(model)]
     if not rows:
         return None
     alt = altair()
@@ -101,14 +100,11 @@ def lottery_accuracies(models: Sequence[Model]) -> Figure | None:
 
 
 def _falling(model: Model) -> Rows:
-    until, watched = model.examples["until"], float(model.examples["steps"][-1])
-    curve = stats.kaplan_meier(np.where(np.isnan(until), watched, until), np.isfinite(until))
-    runs = len(until)
-    points = [(0.0, 1.0, 1.0, 1.0)]
-    points += zip(curve.times, curve.surviving, curve.low, curve.high, strict=True)
-    points.append((watched, *points[-1][1:]))
-    facts = {"sequences": SEQUENCES[model.task], "runs": runs}
     names = ("step", "surviving", "low", "high")
+    points = [(0.0, 1.0, 1.0, 1.0)]
+    points += zip(*(model.examples[f"not yet:{name}"].tolist() for name in names), strict=True)
+    points.append((float(model.examples["steps"][-1]), *points[-1][1:]))
+    facts = {"sequences": SEQUENCES[model.task], "runs": len(model.examples["until"])}
     return [{**facts, **{n: round(float(v), 4) for n, v in zip(names, point, strict=True)}} for point in points]
 
 

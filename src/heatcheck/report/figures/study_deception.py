@@ -9,7 +9,7 @@ from heatcheck.report.figures.figure import Figure, altair, declare
 from heatcheck.report.study_deception import said
 from heatcheck.report.study_wording import model_name
 from heatcheck.report.study_writing import trained
-from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results import Model, Row, StudyResult, value_text
 
 _WIDTH, _HEIGHT = 310, 230  # two panels beside each other
 
@@ -102,10 +102,12 @@ def _ours(model: Model, drawn: _Drawn) -> Iterator[Facts]:
 
 def _published(rows: Mapping[str, Row], drawn: _Drawn) -> Iterator[Facts]:
     """Where both numbers of a model are known."""
-    for quantity, mass in rows.items():
-        kind, _, at = quantity.partition(":")
+    for mass in rows.values():
+        if mass.name != drawn.mass:
+            continue
+        at = value_text(mass.by["trained"])
         accuracy = rows.get(f"{drawn.accuracy}:{at}")
-        if kind != drawn.mass or accuracy is None:
+        if accuracy is None:
             continue
         for name, of in ((PAPER, "paper"), (REPRODUCTION, "rerun")):
             pair = getattr(accuracy, of), getattr(mass, of)

@@ -11,8 +11,7 @@ from heatcheck.report.figures.figure import Figure, altair, declare
 from heatcheck.report.figures.frontier import PUBLISHED, kinds_in, panel, starts_in, top_of
 from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.seed_variance import SPAN, scatter
-from heatcheck.results import Model, StudyResult
-from heatcheck.studies import STUDIES, read_published
+from heatcheck.results import Model, StudyResult, key
 
 _WIDTH = 310  # two panels beside each other
 
@@ -103,11 +102,10 @@ def frontiers(found: StudyResult, models: Sequence[Model]) -> Figure | None:
 
 def _published(found: StudyResult, model: Model) -> Facts | None:
     """Where the adversary of Table 4 stands, whether or not there is one like it here."""
-    place = {row.quantity: row.paper for row in found.rows if row.task == model.task and row.paper is not None}
-    if found.name in STUDIES:
-        named = found.tasks[model.task].get("published")
-        place |= {row["quantity"]: float(row["paper"]) for row in read_published(found.name) if row["task"] == named}
-    at = {name: place[f"best:{name}"] for name in ("jsd", "tvd") if f"best:{name}" in place}
+    place = {row.key: row.paper for row in found.rows if row.task == model.task and row.paper is not None}
+    named = found.tasks.get(model.task, {}).get("published")
+    place |= {one.key: one.paper for one in found.published if one.task == named and one.paper is not None}
+    at = {name: place[best] for name in ("jsd", "tvd") if (best := key("best", of=name)) in place}
     return at if len(at) == 2 else None
 
 

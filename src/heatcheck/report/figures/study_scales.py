@@ -7,7 +7,6 @@ from typing import Any
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
-from heatcheck.report.study_scales import scale_of
 from heatcheck.report.study_wording import with_interval
 from heatcheck.results import Row, StudyResult
 
@@ -55,9 +54,8 @@ def scores_over_training(found: StudyResult) -> Figure | None:
     """Mean attention score of each group of words over training, a panel a λ."""
     curves: dict[tuple[str, str], Rows] = {}
     for row in found.rows:
-        kind, _, group = row.quantity.partition(":")
-        if kind == "mean_a" and row.bin.startswith("epoch "):
-            point = {"epoch": int(row.bin.removeprefix("epoch ")), "words": group, **_ends(row)}
+        if row.name == "mean_a" and "epoch" in row.by:
+            point = {"epoch": row.by["epoch"], "words": row.by["words"], **_ends(row)}
             curves.setdefault((row.task, row.encoder), []).append(point)
     if not curves:
         return None
@@ -84,8 +82,8 @@ def _over_scales(
     places = {quantity: 10 ** (0.06 * (at - (len(looks) - 1) / 2)) for at, quantity in enumerate(looks)}
     rows = [
         {
-            "λ": scale_of(row.encoder),
-            "at": scale_of(row.encoder) * places[row.quantity],  # side by side, so that no interval hides another
+            "λ": row.by["scale"],
+            "at": row.by["scale"] * places[row.quantity],  # side by side, so that no interval hides another
             "of": looks[row.quantity][0],
             **_ends(row, clip=True),
         }

@@ -1,0 +1,88 @@
+"""What a report shows of each audited example, and how far attention agrees with its rival there."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck.checks import Case
+from heatcheck.checks.case import STANDARDISED
+from heatcheck.results import AuditedExample
+from heatcheck.stats import kendall_tau
+
+SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in a report's heatmaps, whatever else was run
+NO_RIVALS = ("attention", "counterfactual", "random")  # attention itself, what is made from it, and chance
+
+
+def audited_examples(case: Case) -> tuple[list[AuditedExample], str | None]:
+    """Every example with its heatmaps, and the explainer that attention is compared with there."""
+    names = {**dict.fromkeys(SHOWN, STANDARDISED), **case.explained}
+    scores = {name: found for name, logits in names.items() for found in case.available([name], logits)[0].values()}
+    shown = []
+    for row, example in enumerate(case.examples):
+        of_words = {
+            name: tuple(
+                float(value) if ok else None
+                for value, ok in zip(found.values[row, : len(example.words)], found.valid[row], strict=False)
+            )
+            for name, found in scores.items()
+            if name != "random"
+        }
+        label = int(case.predicted[row])
+        shown.append(
+            AuditedExample(
+                id=example.id,
+                words=example.words,
+                text_pair=example.text_pair,
+                gold=case.labels[example.label] if isinstance(example.label, int) else None,
+                predicted=case.labels[label],
+                probability=float(np.exp(case.log_probabilities[row, label])),
+                scores=of_words,
+                rationale=example.marks.get("rationale"),
+            )
+        )
+    return beside_a_rival(shown)
+
+
+def beside_a_rival(examples: Sequence[AuditedExample]) -> tuple[list[AuditedExample], str | None]:
+    """The same with Kendall τ of attention and its rival, and which that is; as they are where there is none."""
+    rival = rival_of({name for one in examples for name in one.scores})
+    if rival is None:
+        return list(examples), None
+    taus = _agreement(examples, rival).tolist()
+    known = [tau if np.isfinite(tau) else None for tau in taus]
+    return [one._replace(tau=tau) for one, tau in zip(examples, known, strict=True)], rival
+
+
+def rival_of(explainers: Iterable[str]) -> str | None:
+    """What attention is compared with: leave-one-out where there is one, or else the gradient, or the first by name.
+
+    >>> rival_of(["attention", "random", "norms", "gradient"])
+    'gradient'
+    """
+    explainers = set(explainers)
+    usual = [name for name in ("leave_one_out", "gradient") if name in explainers]
+    rivals = [name for name in (*usual, *sorted(explainers)) if name not in NO_RIVALS]
+    return rivals[0] if "attention" in explainers and rivals else None
+
+
+def commonest_label(examples: Sequence[AuditedExample]) -> tuple[str, float] | None:
+    """The commonest label and its share; None where not all of them are labelled."""
+    golds = Counter(one.gold for one in examples if one.gold is not None)
+    if not examples or golds.total() < len(examples):
+        return None
+    label, count = golds.most_common(1)[0]
+    return label, count / len(examples)
+
+
+def _agreement(examples: Sequence[AuditedExample], rival: str) -> Float[np.ndarray, " example"]:
+    """Kendall τ between the sizes of attention's and the rival's scores, NaN where there is none."""
+    longest = max((len(one.words) for one in examples), default=0)
+    sizes = np.full((2, len(examples), longest), np.nan)
+    for side, name in enumerate(("attention", rival)):
+        for row, one in enumerate(examples):
+            scores = np.array(one.scores.get(name, ()), dtype=np.float64)  # None becomes NaN
+            sizes[side, row, : len(scores)] = np.abs(scores)
+    valid = np.isfinite(sizes).all(axis=0)
+    return kendall_tau(np.where(valid, sizes[0], 0.0), np.where(valid, sizes[1], 0.0), valid).correlation

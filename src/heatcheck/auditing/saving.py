@@ -1,0 +1,57 @@
+"""An audit in its folder: what names it, and how a new one takes the place of an old one."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from heatcheck.auditing.battery import Plan
+from heatcheck.engine import content_id, whole_folder
+from heatcheck.results import AUDIT, Audit, keep_audit
+from heatcheck.training import STORE
+
+
+def save_audit(
+    audit: Audit,
+    folder: Path | None = None,
+    *,
+    made_with: Mapping[str, Any] | None = None,
+    beside: Callable[[Path], None] = lambda _: None,
+) -> Path:
+    """Keeps all of an audit in a folder that appears whole, and only then removes the audit that was there.
+
+    Args:
+        folder: where; if not given, one of the store that is named by what decides the audit.
+        made_with: what decides it beside the facts it keeps, as `decided_by` says.
+        beside: writes what else the folder shall hold, such as a report.
+    """
+    target = folder or STORE / "audits" / audit_id(audit, made_with)
+    # The same audit, made again; or one that the user said to replace. Nothing else gives way.
+    replace = target.is_dir() and (folder is None or (target / AUDIT).is_file())
+    with whole_folder(target, resume=False, replace=replace) as scratch:
+        keep_audit(audit, scratch)
+        beside(scratch)
+    return target
+
+
+def audit_id(audit: Audit, made_with: Mapping[str, Any] | None = None) -> str:
+    """The name of an audit by what decides it."""
+    about = audit.about
+    settings = [about["settings"], about["card"]]
+    decides = [about["model id"], audit.task, audit.split, audit.n, audit.seed, *settings, made_with or {}]
+    if audit.left_out:
+        decides.append(audit.left_out)
+    return content_id({"audit": decides})
+
+
+def decided_by(plan: Plan) -> dict[str, Any]:
+    """What decides an audit beside the facts it keeps: whether it had other fits, and what it was trained on."""
+    trained_on = plan.case.trained_on
+    found: dict[str, Any] = {
+        "refit": plan.case.fits is not None,
+        "trained on": None if trained_on is None else trained_on.reference,
+    }
+    if plan.case.subject.id.startswith("hf:"):
+        found["labels"] = plan.case.labels  # which the user may have named
+    if plan.units != "words":
+        found["units"] = plan.units
+    return found

@@ -1,0 +1,143 @@
+"""Audits of several models set against each other, text by text: plain numbers, without a word about them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck.engine import Facts, stream
+from heatcheck.results.audit import Audit
+from heatcheck.results.key import find_key
+from heatcheck.stats import Interval, bootstrap_interval
+
+ACCURACY = ("audit", "right")
+
+# What is compared of the same text: the check, and the first part of the value's name.
+_COMPARED = {
+    ("agreement", "tau"),
+    ("erasure", "effect"),
+    ("perturbation", "area"),
+    ("permutation", "delta"),
+    ("permutation", "q"),
+    ("counterfactual", "jsd"),
+    ("necessity", "accuracy"),
+    ("necessity", "change"),
+    ("seed_variance", "jsd"),
+    ("plausibility", "auprc"),
+}
+_OF_ATTENTION = {"agreement", "erasure", "perturbation", "plausibility"}  # rivals by themselves are not compared
+PUT_IN = {  # kind of fit, and its weights
+    ("swapped", "own"): "its own",
+    ("swapped", "uniform"): "uniform",
+    (None, "uniform"): "uniform",
+    (None, "permuted"): "shuffled",
+}
+
+
+class Difference(NamedTuple):
+    """A model minus the first, text by text."""
+
+    check: str
+    name: str  # of the value in the result
+    model: str
+    difference: Interval
+    common: int  # texts in both audits; `difference.n` of them have the value in both
+
+
+class NotPaired(NamedTuple):
+    """What could not be set against the first: a check of a model, or all of it where no check is named."""
+
+    model: str
+    check: str
+
+
+def differences(audits: Mapping[str, Audit], *, draws: int = 2000) -> tuple[list[Difference], list[NotPaired]]:
+    """Each but the first minus the first, where both looked at the same texts in the same way."""
+    (_, reference), *others = audits.items()
+    found, refused = [], []
+    for model, audit in others:
+        if (audit.task, audit.split, audit.labels) != (reference.task, reference.split, reference.labels):
+            refused.append(NotPaired(model, ""))
+            continue
+        unlike = [
+            check
+            for check in reference.results
+            if check in audit.results and differing_settings([_chosen(one, check) for one in (reference, audit)])
+        ]
+        refused += [NotPaired(model, check) for check in unlike]
+        values, of_first = _per_text(audit, unlike), _per_text(reference, unlike)
+        for key in of_first:
+            if key in values and (one := _pair(key, model, of_first[key], values[key], draws)):
+                found.append(one)
+    order = {key: at for at, key in enumerate(_per_text(reference, ()))}
+    return sorted(found, key=lambda one: order[one.check, one.name]), refused
+
+
+def differing_settings(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings that are not the same in all.
+
+    >>> differing_settings([{"sizes": (1, 2), "draws": 50}, {"sizes": [1, 2], "draws": 60}])
+    ['draws']
+    """
+    keys = dict.fromkeys(key for one in chosen for key in one)
+    return [key for key in keys if unlike([one.get(key) for one in chosen])]
+
+
+def unlike(values: Sequence[Any]) -> bool:
+    """Whether these are not all the same; a file has lists where settings had tuples."""
+    plain = [list(value) if isinstance(value, tuple) else value for value in values]
+    return any(value != plain[0] for value in plain)
+
+
+def is_compared(check: str, name: str) -> bool:
+    """Whether a value of each text can be read against another model's.
+
+    >>> is_compared("erasure", "effect:attention:deletion"), is_compared("erasure", "effect:gradient:deletion")
+    (True, False)
+    """
+    if (check, name) == ACCURACY:
+        return True
+    of = find_key(name)
+    if of is None or (check, of.name) not in _COMPARED:
+        return False
+    by: Facts = of.by
+    pair = by.get("pair", (by.get("ranking"),))
+    if check in _OF_ATTENTION and pair[0] != "attention":
+        return False
+    if check == "agreement":
+        return bool(pair[1] != "random")  # chance differs from chance by chance
+    return check != "necessity" or (by.get("fit"), by["weights"]) in PUT_IN
+
+
+def _chosen(audit: Audit, check: str) -> Mapping[str, Any]:
+    chosen: Mapping[str, Any] = audit.about.get("settings", {}).get(check, {})
+    return chosen
+
+
+def _pair(
+    key: tuple[str, str], model: str, reference: Mapping[str, float], values: Mapping[str, float], draws: int
+) -> Difference | None:
+    common = [example for example in reference if example in values]
+    apart = np.array([values[example] - reference[example] for example in common], dtype=np.float64)
+    known = np.isfinite(apart)
+    if not known.any():
+        return None
+    generator = stream(0, "comparison", model, *key)
+    found = bootstrap_interval(apart, generator=generator, draws=draws, valid=known)
+    return Difference(*key, model, found, len(common))
+
+
+def _per_text(audit: Audit, without: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
+    """What was measured of each text and can be compared, by id."""
+    answered = [one for one in audit.examples if None not in (one.gold, one.predicted)]
+    found = {ACCURACY: {one.id: float(one.predicted == one.gold) for one in answered}}
+    for check, result in audit.results.items():
+        for name, values in result.per_example.items():
+            if check not in without and is_compared(check, name):
+                found[check, name] = _by_id(result.examples, values)
+    return found
+
+
+def _by_id(examples: Sequence[str], values: Float[np.ndarray, " example"]) -> dict[str, float]:
+    return dict(zip(examples, values.astype(np.float64).tolist(), strict=True))

@@ -1,0 +1,113 @@
+"""Names are names: what tells the kinds of a quantity apart is in `by`, and nobody takes a name to pieces."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from heatcheck.errors import BadInput
+from heatcheck.results import QUANTITIES, key, parse_key
+from heatcheck.results.key import AXES
+from heatcheck.results.study import COLUMNS, Row
+from heatcheck.results.study_quantities import STUDY
+from heatcheck.studies import STUDIES, read_published
+
+ROOMS = ("auditing", "checks", "cli", "report", "serve", "studies")
+TAKEN_TO_PIECES = {"startswith", "partition", "rpartition", "split", "rsplit", "removeprefix"}
+# Uses on other texts: room -> file -> what it is called on.
+ALLOWED = {
+    "auditing": {
+        "battery.py": {
+            "checks",
+            "explainer",
+            "subject.id",
+            "task",
+        },  # option texts, file:NAME, known:MODEL@TASK, hf:NAME
+        "calibration/audit.py": {"key"},  # a setting, CHECK.SETTING
+        "choices.py": {"key", "value"},  # settings and their values on the command line
+        "fitting_again.py": {"subject.id"},  # hf:NAME
+        "saving.py": {"plan.case.subject.id"},  # hf:NAME
+    },
+    "checks": {"passes.py": {"name"}},  # an explainer, file:NAME
+    "cli": {
+        "audit.py": {"labels", "subject.id", "task"},
+        "explain.py": {"labels"},
+        "fail_if.py": {"text"},
+        "options.py": {"engine", "text"},
+        "report.py": {"text"},
+        "reproduce.py": {"text"},
+        "serve.py": {"labels"},
+        "train.py": {"key"},  # a setting of a recipe
+    },
+    "report": {
+        "audited.py": {"audit.task"},
+        "compare.py": {"a.task", "text"},  # a number that has a sign
+        "compared.py": {"first.task"},
+        "figures/drawing.py": {"str(altair().SCHEMA_VERSION).lstrip('v')", "suffix"},
+        "figures/dynamics.py": {"title"},
+        "figures/study.py": {"panel.row"},  # TASK: LABEL, a title
+        "flips_tables.py": {"where"},  # a bin
+        "markdown.py": {"number.n", "one.n", "str(text).replace('\\\\', '\\\\\\\\')"},
+        "notebook.py": {"audit.task"},
+        "sections.py": {"m.baseline"},  # a scale that is said there in words
+        "study.py": {"model.task", "task"},  # "snli, merge" is of snli
+    },
+    "serve": {"offering.py": {"subject.id", "task"}},
+    "studies": {
+        "cells.py": {"job.name"},
+        "jain2019.py": {"task"},
+        "of_transformers.py": {"settings.model"},
+        "wiegreffe2019.py": {"key"},  # a setting, CHECK.SETTING
+    },
+}
+ARRAYS = {"np", "torch"}  # whose split is of arrays
+
+
+def taken_to_pieces(file: Path) -> set[str]:
+    """What the methods that cut a text are called on."""
+    return {
+        ast.unparse(node.func.value)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in TAKEN_TO_PIECES
+        and ast.unparse(node.func.value) not in ARRAYS
+    }
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nobody_takes_a_name_to_pieces(room):
+    """A measurement, a row and a reason have fields. A use on another text is named above, with what it is."""
+    folder = Path(__file__).parents[2] / "src" / "heatcheck" / room
+    found = {str(file.relative_to(folder)): taken_to_pieces(file) for file in folder.rglob("*.py")}
+    assert {name: texts for name, texts in found.items() if texts} == ALLOWED[room]
+
+
+def test_a_published_number_is_written_as_it_was_read():
+    """And the same name with other parts is another quantity's fact, not a longer value."""
+    for study in STUDIES:
+        for one in read_published(study):
+            assert parse_key(one.key.text) == one.key
+    for text in ("jsd:seeds", "jsd:0.05", "jsd:published:0.05", "mass:polar", "mass:attention", "difference:last",
+                 "difference:gradient|leave_one_out-attention|gradient", "survival:1.0:random", "copied:none:2000",
+                 "delta_js:correct:Δα 0.0–0.2", "mixing:Attn-W:all", "agreement:twin"):  # fmt: skip
+        assert parse_key(text).text == text
+    assert parse_key("mixing:Attn-W:2").by == {"variant": "Attn-W", "layer": 2}
+    for text in ("jsd:none:of:these", "failed:many", "failed", "nobody:knows"):
+        with pytest.raises(BadInput, match="names no quantity"):
+            parse_key(text)
+    with pytest.raises(BadInput, match="no table has a text for 'failed' by weights"):
+        _ = key("failed", weights="own").text
+
+
+def test_every_quantity_of_a_study_has_words_and_a_direction():
+    of_texts = {"p", "effect", "auprc"}  # names of kept arrays only
+    registered = {name for check, name in QUANTITIES if check == STUDY}
+    assert AXES.keys() - of_texts <= registered
+    assert {one.key.name for study in STUDIES for one in read_published(study)} <= registered
+
+
+def test_a_table_has_the_columns_it_had():
+    row = Row("sst", "lstm", "tanh", "trained", {"weights": "last"}, "", "", 0.8, 0.7, 0.9, 3, None, None, "", "")
+    assert tuple(row.facts()) == COLUMNS
+    assert row.facts()["quantity"] == "trained:last"
