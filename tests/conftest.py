@@ -1,6 +1,7 @@
 """What several rooms' tests share: where the real data is, and types that are checked without waiting for it."""
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import jaxtyping
 import pytest
 
 import real_data
+import tiny_audit
 import typed_calls
 from browser import chromium, lent
 from made_up_corpora import write_corpora
@@ -41,6 +43,13 @@ def _no_data_folder_is_given() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(real_data.VARIABLE, raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_audit_for_all(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Kept where all processes of this run see it."""
+    base = tmp_path_factory.getbasetemp()
+    tiny_audit.share((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tiny-audit")
 
 
 @pytest.fixture(scope="session")

@@ -24,50 +24,86 @@ def shown(capsys, monkeypatch):
     return run
 
 
+def in_short(m):
+    """A number and its interval, as a terminal shows them."""
+    return f"{m.value:.2f} [{m.low:.2f}, {m.high:.2f}]"
+
+
+def found(audit, check, name, **by):
+    """The number over all texts."""
+    return next(m for m in audit.results[check].measurements if m.name == name and by == m.by)
+
+
+AT = {"epsilon": 0.05, "logits": "standardised"}
+
+
 def test_the_card_has_the_evidence_of_both_lines(shown):
-    out = shown(show.card, audits.full(30))
-    assert "K by deletion = 0.84 [0.77, 0.91], n = 180 (random)" in out
-    assert "q, shuffles that keep the answer = 0.62 [0.59, 0.65], n = 180 (random)" in out
-    at = "U, share of the possible difference at ε = 0.05 = 0.94 [0.93, 0.95]; relevances shuffled 0.97 [0.96, 0.98]"
-    assert at in out
-    assert "floor of any two words 0.41, most of any weights 0.68 (a large JSD alone says nothing)" in out
+    audit = audits.full()
+    out = shown(show.card, audit)
+    k, q = found(audit, "erasure", "K", operator="deletion"), found(audit, "permutation", "q")
+    assert f"K by deletion = {in_short(k)}, n = {k.n} ({k.baseline})" in out
+    assert f"q, shuffles that keep the answer = {in_short(q)}, n = {q.n} ({q.baseline})" in out
+    u, null = (found(audit, "counterfactual", name, **AT) for name in ("U", "U_null"))
+    assert (
+        f"U, share of the possible difference at ε = 0.05 = {in_short(u)}; relevances shuffled {in_short(null)}" in out
+    )
+    floor, most = (found(audit, "counterfactual", name).value for name in ("floor", "most"))
+    assert f"floor of any two words {floor:.2f}, most of any weights {most:.2f} (a large JSD alone says nothing)" in out
 
 
-@pytest.mark.parametrize(("upper", "is_said"), [(0.94, False), (0.96, True)])
-def test_an_upper_bound_is_said_where_it_is_one(shown, upper, is_said):
+@pytest.mark.parametrize(("above", "is_said"), [(0.0, False), (0.02, True)])
+def test_an_upper_bound_is_said_where_it_is_one(shown, above, is_said):
     audit = audits.full(3)
     line = audit.card["hard to manipulate"]
-    bounded = line._replace(evidence=(*line.evidence, audits.measured("U_upper", upper, half=0.01)))
-    lines = tuple(bounded if one is line else one for one in audit.card.lines)
-    out = shown(show.card, replace(audit, card=replace(audit.card, every_line=tuple(lines))))
-    assert (f"; at most {upper} [0.95, 0.97]" in out) == ("; at most " in out) == is_said
+    (upper,) = [m for m in line.evidence if m.name == "U_upper"]
+    bound = upper._replace(value=upper.value + above)
+    bounded = line._replace(evidence=tuple(bound if m is upper else m for m in line.evidence))
+    out = shown(show.card, replace(audit, card=replace(audit.card, every_line=(bounded,))))
+    assert (f"; at most {in_short(bound)}" in out) == ("; at most " in out) == is_said
 
 
 def test_of_several_sites_the_heatmaps_alone_is_told_apart(shown):
     audit = audits.full(3)
-    numbers = [audits.measured("most_change", 0.358, weights="uniform everywhere")]
-    numbers += [audits.measured("N", value, against=a) for a, value in (("swap everywhere", 0.3), ("swap", 0.02))]
-    line = audit.card.lines[0]._replace(name="necessary", state="no", evidence=tuple(numbers))
-    out = shown(show.card, audits.with_line(audit, line))
-    assert "largest change of a probability under uniform weights = 0.36" in out
+    line = audit.card["necessary"]
+    most, n = ([m for m in line.evidence if m.name == name][-1] for name in ("most_change", "N"))
+    numbers = (
+        most._replace(by={"weights": "uniform everywhere"}),
+        n._replace(value=0.3, by={"against": "swap everywhere"}),
+        n._replace(value=0.02, by={"against": "swap"}),
+    )
+    out = shown(show.card, audits.with_line(audit, audits.in_state(line, "no", evidence=numbers)))
+    assert f"largest change of a probability under uniform weights = {most.value:.2f}" in out
     assert "N against this model under uniform weights at every attention site = 0.30" in out
     assert "N against this model under uniform weights at the heatmap's site alone (decides nothing) = 0.02" in out
 
 
 def test_several_models_share_a_table(shown):
-    out = shown(show.across, [audits.full(10), audits.full(20), audits.full(30)])
-    for name in (
-        "τ, gradient",
-        "τ floor, gradient: shuffled relevance",
-        "K, deletion",
-        "q, shuffles",
-        "Δ of the output by shuffling",
-    ):
-        assert len(re.findall(rf"^{name}.*?  (\d\.\d\d, ){{2}}\d\.\d\d *$", out, flags=re.MULTILINE)) == 1
-    assert re.search(
-        r"^U, ε = 0.05, standardised logits +0.94 +\[0.94, 0.94\] +0.94, 0.94, 0.94", out, flags=re.MULTILINE
-    )
+    audit = audits.full()
+    deletion = found(audit, "erasure", "K", operator="deletion")
+    others = [audit, audit, with_number(audit, "erasure", deletion, deletion._replace(value=0.25))]
+    out = shown(show.across, others)
+    numbers = {
+        "τ, gradient": [found(audit, "agreement", "tau", pair=["attention", "gradient"]).value] * 3,
+        "τ floor, gradient: relevances shuffled": [
+            m.value for m in audit.results["agreement"].measurements if m.name == "tau_mechanical_floor"
+        ] * 3,
+        "K, deletion": [deletion.value, deletion.value, 0.25],
+        "q, shuffles": [found(audit, "permutation", "q").value] * 3,
+        "Δ of the output by shuffling": [found(audit, "permutation", "delta").value] * 3,
+    }  # fmt: skip
+    for name, values in numbers.items():
+        each = ", ".join(f"{value:.2f}" for value in values)
+        assert len(re.findall(rf"^{name}.*?  {re.escape(each)} *$", out, flags=re.MULTILINE)) == 1, name
+    u = f"{found(audit, 'counterfactual', 'U', **AT).value:.2f}"
+    assert re.search(rf"^U, ε = 0.05, standardised logits +{u} +\[{u}, {u}\] +{u}, {u}, {u}", out, flags=re.MULTILINE)
     assert "gradient, leave_one_out" not in out
+
+
+def with_number(audit, check, old, new):
+    """The same audit, which found something else here."""
+    result = audit.results[check]
+    changed = replace(result, measurements=tuple(new if m is old else m for m in result.measurements))
+    return replace(audit, results={**audit.results, check: changed})
 
 
 def test_known_answers_stand_beside_what_was_found(shown):
@@ -77,51 +113,65 @@ def test_known_answers_stand_beside_what_was_found(shown):
     out = shown(show.controls, {"reader": (audit, {points: "yes", hard: "yes"}), "shifted": (audit, {hard: "no"})})
     first, second = out.split(f"model    {hard}")
     row = r"^(\w+) +(yes|no|moot) +(yes|no|moot) +(\S+ = \S+)"
-    assert re.findall(row, first, flags=re.MULTILINE) == [("reader", "yes", "yes", "K = 0.84")]
+    k, q = (f"{audit.card[line].evidence[0].value:.2f}" for line in (points, hard))
+    assert re.findall(row, first, flags=re.MULTILINE) == [("reader", "yes", "yes", f"K = {k}")]
     assert re.findall(row, second, flags=re.MULTILINE) == [
-        ("reader", "no", "yes", "q = 0.62"),
-        ("shifted", "no", "no", "q = 0.62"),
+        ("reader", "no", "yes", f"q = {q}"),
+        ("shifted", "no", "no", f"q = {q}"),
     ]
 
 
 def test_a_moot_line_is_not_merely_unclear(shown):
     audit = audits.full(3)
     context = audit.card["works out of context"]
-    moot = audits.with_line(audit, context._replace(undecided="cannot be asked"))
-    for found, word in ((audit, "unclear"), (moot, "moot")):
-        out = shown(show.controls, {"reader": (found, {context.name: "moot"})})
+    unclear = audits.with_line(audit, audits.undecided(context))
+    for one, word in ((unclear, "unclear"), (audit, "moot")):
+        out = shown(show.controls, {"reader": (one, {context.name: "moot"})})
         assert re.search(rf"^reader +{word} +moot", out, flags=re.MULTILINE)
 
 
 @pytest.fixture
 def judged():
-    """A model that was fitted again, and judged."""
-    audit, settings = audits.full(60), CardSettings()
+    """The model as judged with all its other fits, where the twin certifies nothing; some seeds more, and a gain."""
+    audit = audits.full(checks=("gauge", "necessity", "guide", "adversarial_model", "plausibility"))
+    of_needs, guide, others, gauge = map(audit.results.get, ("necessity", "guide", "adversarial_model", "gauge"))
+    settings = CardSettings(seeds=3, needed=0.05, excess=0.05)
+    (excess,) = [m for m in others.measurements if m.name == "J_excess"]
+    sure = excess._replace(low=excess.value - 0.01, high=excess.value + 0.01)
+    others = replace(others, measurements=tuple(sure if m is excess else m for m in others.measurements))
+    gained = [excess._replace(name="G", value=0.6, low=0.3, high=0.9, n=46, by={"guide": "log_odds"})]
+    gained += [gained[0]._replace(value=0.7, high=1.0, n=3, by={"guide": "refitted"})]
+    guide = replace(guide, measurements=(*guide.measurements, *gained))
     lines = (
-        judge_necessary(audits.necessity(audit.examples), None, replace(settings, needed=0.05)),
+        judge_necessary(of_needs, None, settings),
         *audit.card.lines[1:3],
-        judge_out_of_context(audits.guide(audit.examples), settings),
+        judge_out_of_context(guide, settings),
+        judge_across(others, gauge, settings),
+        audit.card["plausible"],
     )
-    gauge = audits.gauge(audit.examples)
-    across = judge_across(audits.adversarial_model(audit.examples), gauge, settings)
-    card = replace(audit.card, every_line=(*lines, across, audit.card["plausible"]))
-    return replace(audit, results={"gauge": gauge}, card=card)
+    return replace(audit, results={"gauge": gauge}, card=replace(audit.card, every_line=lines))
 
 
 def test_the_statistic_of_a_line_comes_first_and_its_baselines_after(shown, judged):
     out = shown(show.card, judged)
     assert re.search(r"^unclear +necessary: ", out, flags=re.MULTILINE)
+    needs = audits.full(checks=["necessity"]).results["necessity"]
+    n = needs.find("N", against="retrained", free="uniform")
+    again = [needs.find("accuracy", fit="retrained", weights=weights) for weights in ("learned", "uniform")]
+    base = audits.full(checks=["guide"]).results["guide"].find("base_accuracy").value
+    excess = judged.card["across"].evidence[0]
     for before, after in (
-        ("without learned attention, uniform weights = 0.02 [-0.03, 0.07], n = 5 seeds (prior)",
-         "N against this model under uniform weights = 0.06"),
-        ("accuracy, trained again: learned 0.81 [0.79, 0.83], uniform 0.80 [0.78, 0.82], last",
-         "used (decides nothing): change of probability by other weights: uniform 0.06"),
-        ("G, what words say by themselves = 0.60 [0.30, 0.90], n = 60 texts", "accuracy by what words say"),
-        ("accuracy of the model 0.81", "G, a model trained under the weights = 0.60 [0.20, 1.00], n = 5 seeds"),
-        ("J* − J of seeds = 0.46 [0.41, 0.51] nats", "the twin with reversed weights: 100% of 60 decisions equal"),
+        (f"without learned attention, uniform weights = {in_short(n)}, n = 3 seeds ({n.baseline})",
+         f"N against this model under uniform weights = {needs.find('N', against='swap').value:.2f}"),
+        (f"accuracy, trained again: learned {in_short(again[0])}, uniform {in_short(again[1])}, last",
+         "used (decides nothing): change of probability by other weights: uniform "
+         f"{needs.find('change', weights='uniform').value:.2f}"),
+        ("G, what words say by themselves = 0.60 [0.30, 0.90], n = 46 texts", "accuracy by what words say"),
+        (f"accuracy of the model {base:.2f}", "G, a model trained under the weights = 0.70 [0.30, 1.00], n = 3 seeds"),
+        (f"J* − J of seeds = {in_short(excess)} nats", "the twin with reversed weights: 100% of 46 decisions equal"),
     ):  # fmt: skip
         assert out.index(before) < out.index(after)
-    assert "family and the budget: lstm encoder (128 hidden)" in out
+    assert "family and the budget: average encoder (8 hidden)" in out
 
 
 def test_the_line_about_other_models_stands_apart(shown, judged):
@@ -137,7 +187,8 @@ def test_the_line_about_other_models_stands_apart(shown, judged):
 def test_a_line_that_was_not_run_shows_what_is_known_anyway(shown, judged):
     unfitted = judge_across(None, judged.results["gauge"], CardSettings())
     out = shown(show.card, audits.with_line(judged, unfitted))
-    assert "A twin in closed form makes 100% of the same decisions with heatmaps 0.47 nats away" in out
+    jsd = judged.results["gauge"].find("jsd", twin="reversed").value
+    assert f"A twin in closed form makes 100% of the same decisions with heatmaps {jsd:.2f} nats away" in out
     assert "what would run it: heatcheck audit MODEL --refit" in out
     refused = unfitted._replace(reason="adversarial_model could not be run: no texts.", undecided="cannot be run")
     out = shown(show.card, audits.with_line(judged, refused))
@@ -168,15 +219,18 @@ def test_what_people_marked_stands_apart(shown, judged):
     apart = out.index("Apart from these, about people, whatever the model does:")
     assert out.index("across models:") < apart < out.index("plausible to people:")
     assert "says nothing about why the model decided." in " ".join(out.split())
-    assert "P = 0.15 [0.12, 0.18], n = 180 (random)" in out
-    assert "AUPRC: attention 0.42 [0.40, 0.44], random 0.31 [0.29, 0.33], random spans 0.32 [0.30, 0.34]" in out
-    assert "AUPRC beyond random 0.10 [0.09, 0.11], random spans 0.10 [0.09, 0.11]" in out
+    p, own, random, spans, beyond, beyond_spans = judged.card["plausible"].evidence[:6]
+    assert [m.name for m in (p, own, random, spans)] == ["P", "auprc", "auprc", "auprc"]
+    assert f"P = {in_short(p)}, n = {p.n} ({p.baseline})" in out
+    areas = f"attention {in_short(own)}, random {in_short(random)}, random spans {in_short(spans)}"
+    assert f"AUPRC: {areas}" in out
+    assert f"AUPRC beyond random {in_short(beyond)}, random spans {in_short(beyond_spans)}" in out
     facts = audit_facts(judged)
     assert facts["plausible"]["state"] == "yes"
     assert facts["plausible"]["evidence"][0]["name"] == "P"
     assert facts["plausible"]["name"] not in [line["name"] for line in facts["card"]]
     assert (
-        fail_if.holding(fail_if.conditions(["plausible=yes"]), [judged]) == "plausible to people is yes (bilstm-tanh)"
+        fail_if.holding(fail_if.conditions(["plausible=yes"]), [judged]) == "plausible to people is yes (tiny-average)"
     )
     assert not fail_if.holding(fail_if.conditions(["plausible=no"]), [judged])
 

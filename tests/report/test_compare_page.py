@@ -17,7 +17,7 @@ from heatcheck.report.compared import compare
 from heatcheck.report.figures.compare import draw_comparison
 from heatcheck.report.wording import interval, number
 
-TWO_CHECKS = (audits.agreement, audits.erasure, audits.permutation, audits.counterfactual)
+MEASURED = 37  # of the 40 texts: the others are one word
 
 
 def moved(audit, check, name, by):
@@ -29,8 +29,8 @@ def moved(audit, check, name, by):
 
 @pytest.fixture(scope="module")
 def pair():
-    first = audits.full(40, checks=(*TWO_CHECKS, audits.necessity))
-    second = moved(audits.full(40, checks=TWO_CHECKS), "permutation", "q", 0.25)
+    first = audits.full(checks=(*audits.CHECKS, "necessity"))
+    second = moved(audits.full(), "permutation", "q", 0.25)
     return {
         "the lstm": first,
         "the <b>cnn</b>": replace(second, subject="cnn", not_run={"necessity": "needs | --refit"}),
@@ -49,7 +49,11 @@ def test_every_line_of_every_card_is_in_the_table(page, pair):
             for m in line.evidence[:1]:
                 for words in (number(m.value), interval(m), f"n = {m.n}", m.baseline):
                     assert words in page.text
-    assert [row.name for row in card_rows(compare(pair))] == [line.name for line in audits.card().lines] + [
+    assert [row.name for row in card_rows(compare(pair))] == [
+        "necessary",
+        "points at what matters",
+        "hard to manipulate",
+        "works out of context",
         "across models",
         "plausible to people",
     ]
@@ -66,7 +70,7 @@ def test_the_page_loads_nothing_and_draws_what_both_have(page, pair):
 def test_same_texts_and_settings_can_be_compared(page, pair):
     found = compare(pair)
     assert found.comparable
-    assert "Both were audited on the same 40 texts of sst (split test, seed 0)" in page.text
+    assert "Both were audited on the same 40 texts of reviews.jsonl (split test, seed 0)" in page.text
     assert "Not one by one." not in page.text
     assert [one.what for one in found.lacking] == ["Doing without learned attention"]
     assert found.lacking[0].values == ("yes", "needs | --refit")
@@ -74,7 +78,10 @@ def test_same_texts_and_settings_can_be_compared(page, pair):
 
 
 def of_setting(audit, **settings):
-    return replace(audit, about={**audit.about, "settings": {"permutation": settings}})
+    """As if the weights had been shuffled otherwise."""
+    of_all = audit.about["settings"]
+    changed = {**of_all, "permutation": {**of_all["permutation"], **settings}}
+    return replace(audit, about={**audit.about, "settings": changed})
 
 
 @pytest.mark.parametrize(
@@ -86,12 +93,12 @@ def of_setting(audit, **settings):
         (lambda a: replace(a, labels=("bad", "good")), "labels"),
         (lambda a: replace(a, n=39, examples=a.examples[1:]), "number of texts"),
         (lambda a: replace(a, examples=[*a.examples[1:], a.examples[0]._replace(id="other")]), "which texts"),
-        (lambda a: replace(a, about={**a.about, "card": {"points": 0.7}}), "card.points"),
+        (lambda a: replace(a, about={**a.about, "card": {**a.about["card"], "points": 0.7}}), "card.points"),
         (lambda a: of_setting(a, repeats=7), "permutation.repeats"),
     ],
 )
 def test_what_differs_is_named(change, what, tmp_path):
-    audit = of_setting(audits.full(40), repeats=100)
+    audit = audits.full()
     found = compare({"a": audit, "b": change(audit)})
     assert not found.comparable
     assert what in [one.what for one in found.differing if one.matters]
@@ -115,17 +122,17 @@ def paired_of(found):
 def test_differences_are_paired_text_by_text(pair):
     found = paired_of(compare(pair))
     q = found["q"]
-    assert q.difference == pytest.approx((0.25, 0.25, 0.25, 40))  # every text moved alike: no spread
+    assert q.difference == pytest.approx((0.25, 0.25, 0.25, MEASURED))  # every text moved alike: no spread
     assert q.settled
     assert q.model == "the <b>cnn</b>"
-    assert found["delta"].difference == pytest.approx((0, 0, 0, 40))
+    assert found["delta"].difference == pytest.approx((0, 0, 0, MEASURED))
     assert not found["delta"].settled
     assert "tau:attention|gradient" in found
     assert not {"tau:attention|random", "tau:gradient|leave_one_out", "max_attention"} & found.keys()
 
 
 def test_texts_are_paired_by_id_whatever_their_order():
-    audit = audits.full(40)
+    audit = audits.full()
     result = audit.results["permutation"]
     turned = replace(
         result,
@@ -133,21 +140,21 @@ def test_texts_are_paired_by_id_whatever_their_order():
         per_example={name: values[::-1] for name, values in result.per_example.items()},
     )
     found = paired_of(compare({"a": audit, "b": replace(audit, results={**audit.results, "permutation": turned})}))
-    assert found["delta"].difference == pytest.approx((0, 0, 0, 40))
+    assert found["delta"].difference == pytest.approx((0, 0, 0, MEASURED))
 
 
 def test_only_texts_with_a_value_in_both_count():
-    audit = audits.full(40)
-    holed = moved(audit, "permutation", "q", np.where(np.arange(40) < 3, np.nan, 0.1))
+    audit = audits.full()
+    holed = moved(audit, "permutation", "q", np.where(np.arange(MEASURED) < 3, np.nan, 0.1))
     fewer = replace(holed, n=30, examples=audit.examples[:30])
     found = paired_of(compare({"a": audit, "b": fewer}))
-    assert found["q"].difference == pytest.approx((0.1, 0.1, 0.1, 37))
-    assert found["q"].common == 40
+    assert found["q"].difference == pytest.approx((0.1, 0.1, 0.1, MEASURED - 3))
+    assert found["q"].common == MEASURED
     assert found["right"].difference.n == found["right"].common == 30
 
 
 def test_other_data_and_other_settings_are_not_paired(tmp_path):
-    audit = of_setting(audits.full(40), repeats=100)
+    audit = audits.full()
     found = compare({"a": audit, "b": replace(audit, task="imdb@77"), "c": of_setting(audit, repeats=7)})
     assert {one.model for one in found.paired} == {"c"}
     assert "permutation" not in {one.check for one in found.paired}
@@ -161,17 +168,17 @@ def test_other_data_and_other_settings_are_not_paired(tmp_path):
 
 
 def test_a_certificate_is_not_compared_with_an_estimate(tmp_path):
-    audit = audits.full(20)
-    first = audit.card["necessary"]
-    sure = first._replace(state="no", evidence=(audits.measured("agreement", 1.0),))
-    unsure = first._replace(state="no", evidence=(audits.measured("N", 0.01),))
+    audit = audits.full()
+    sure = audit.card["necessary"]
+    assert (sure.certified, sure.evidence[0].name) == (True, "agreement")
+    unsure = audits.in_state(sure, "no", evidence=sure.evidence[1:])
     both = {name: audits.with_line(audit, line) for name, line in {"a": sure, "b": unsure}.items()}
     assert [row.alike for row in card_rows(compare(both))] == [False, True, True, True, True, True]
     assert "necessary (not the same statistic)" in write_comparison(both, tmp_path / "c.md").read_text()
 
 
 def test_six_models_look_different_in_every_figure():
-    audit = audits.full(20, checks=(*TWO_CHECKS, audits.necessity))
+    audit = audits.full(checks=(*audits.CHECKS, "necessity"))
     figures = draw_comparison({f"model {at}": audit for at in range(6)})
     assert len(figures) == 5
     for figure in figures:
@@ -200,15 +207,16 @@ def test_numbers_as_json_and_csv(pair, tmp_path):
     assert list(facts["models"]) == list(pair)
     assert facts["comparable"] is True
     points = facts["models"]["the lstm"]["card"]["points at what matters"]
-    assert (points["state"], points["evidence"][0]["value"]) == ("yes", 0.84)
+    k = pair["the lstm"].results["erasure"].find("K", operator="deletion")
+    assert (points["state"], points["evidence"][0]["value"]) == ("yes", k.value)
     (q,) = [one for one in facts["paired"] if one["name"] == "q"]
-    assert (q["difference"]["n"], q["minus"]) == (40, "the lstm")
+    assert (q["difference"]["n"], q["minus"]) == (MEASURED, "the lstm")
     assert q["difference"]["value"] == pytest.approx(0.25)
     with write_comparison(pair, tmp_path / "c.csv").open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert sum(row["part"] == "card" for row in rows) == 12
     (q,) = [row for row in rows if row["name"] == "permutation: q"]
-    assert (float(q["value"]), q["n"], q["baseline"]) == (pytest.approx(0.25), "40", "0: no difference")
+    assert (float(q["value"]), q["n"], q["baseline"]) == (pytest.approx(0.25), str(MEASURED), "0: no difference")
 
 
 def test_markdown_says_the_same(pair, tmp_path):
@@ -216,7 +224,8 @@ def test_markdown_says_the_same(pair, tmp_path):
     assert "Both were audited on the same 40 texts" in text
     assert "the &lt;b&gt;cnn&lt;/b&gt;" in text
     assert "needs \\| --refit" in text
-    assert "✓ yes: 0.840 [0.770, 0.910], n = 180" in text
+    k = pair["the lstm"].results["erasure"].find("K", operator="deletion")
+    assert f"✓ yes: {k.value:.3f} [{k.low:.3f}, {k.high:.3f}], n = {k.n}" in text
     for table in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(widths) == 1, table

@@ -18,16 +18,22 @@ from heatcheck.results import Card, keep_audit, read_audit
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    return Page(write_report(audits.full(), tmp_path_factory.mktemp("page") / "report.html"))
+def audit():
+    return audits.in_every_state()
+
+
+@pytest.fixture(scope="module")
+def page(audit, tmp_path_factory):
+    return Page(write_report(audit, tmp_path_factory.mktemp("page") / "report.html"))
 
 
 def page_of(audit, tmp_path):
     return Page(write_report(audit, tmp_path / "report.html"))
 
 
-def test_every_line_of_the_card_is_said_in_full(page):
-    for line in audits.card().lines:
+def test_every_line_of_the_card_is_said_in_full(audit, page):
+    assert [line.state for line in audit.card.lines] == ["not run", "yes", "no", "unclear"]
+    for line in audit.card.lines:
         for words in (line.name, line.question, line.sentence, line.reason, line.cannot_see):
             assert words in page.text
         assert f"{SIGNS[line.state]} {line.state}" in page.text
@@ -40,9 +46,9 @@ def test_every_line_of_the_card_is_said_in_full(page):
     assert titles == sorted(titles)
 
 
-def test_what_a_line_asks_for_stands_at_the_top(page):
+def test_what_a_line_asks_for_stands_at_the_top(audit, page):
     shown = page.source[page.source.index('<section id="meaning">') : page.source.index('<section id="card"')]
-    lead, advised = meaning(audits.card())
+    lead, advised = meaning(audit.card)
     for words in (lead, *advised, "Not run: nothing is known", "Not decided: more data would decide"):
         assert words in shown
 
@@ -51,13 +57,14 @@ def section(page, check):
     return page.source[page.source.index(f'<section id="check-{check}">') :].partition("</section>")[0]
 
 
-def test_a_section_says_what_its_numbers_need(page):
+def test_a_section_says_what_its_numbers_need(audit, page):
     """Question, baseline, what was held fixed, how many texts, and the paper: in the section itself."""
     shown = re.sub(r"<.*?>", "", section(page, "agreement"))
-    for words in ("Does attention rank words", "random scores; relevances shuffled", "what the model computed",
-                  "182 texts in", "Jain &amp; Wallace 2019"):  # fmt: skip
+    for words in ("Does attention rank words", "random scores; relevances shuffled", f"{audit.n} texts in",
+                  "every changed text is read afresh", "Jain &amp; Wallace 2019"):  # fmt: skip
         assert words in shown
     assert "Serrano &amp; Smith 2019" in section(page, "erasure")
+    assert "what the model computed" in re.sub(r"<.*?>", "", section(page, "permutation"))
 
 
 def test_every_link_leads_somewhere_and_every_term_is_explained(page):
@@ -65,7 +72,7 @@ def test_every_link_leads_somewhere_and_every_term_is_explained(page):
     links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
     assert len(ids) == len(set(ids))
     assert {link.removeprefix("#") for link in links} <= set(ids)
-    assert all(f"check-{check}" in ids and f"#check-{check}" in links for check in audits.full(1).results)
+    assert all(f"check-{check}" in ids and f"#check-{check}" in links for check in audits.CHECKS)
     terms = [attributes for tag, attributes in page.tags if attributes.get("class") == "term"]
     assert {term["title"] for term in terms} <= {term.meaning for term in TERMS}
     linked = {term["href"] for term in terms}
@@ -78,41 +85,52 @@ def test_every_link_leads_somewhere_and_every_term_is_explained(page):
 
 def test_accuracies_of_other_texts_say_so(tmp_path):
     """The one at the top is of the audited texts; a line may count all of the split."""
-    audit = audits.full(30)
-    of_all = audits.measured("accuracy", 0.81, 1821)
-    lines = [line._replace(evidence=(*line.evidence, of_all)) for line in audit.card.lines[:1]]
-    lines += [line._replace(evidence=(*line.evidence, of_all._replace(n=30))) for line in audit.card.lines[1:]]
+    audit = audits.full()
+    of_all = audit.card["necessary"].evidence[6]._replace(n=1821)
+    assert (of_all.name, audit.available > audit.n) == ("accuracy", True)
+    lines = [line._replace(evidence=(of_all,)) for line in audit.card.lines[:1]]
+    lines += [line._replace(evidence=(of_all._replace(n=audit.n),)) for line in audit.card.lines[1:]]
     page = page_of(replace(audit, card=replace(audit.card, every_line=tuple(lines))), tmp_path)
-    assert page.text.count("Accuracies here are of 1,821 texts, not only of the 30 whose heatmaps") == 1
+    assert page.text.count(f"Accuracies here are of 1,821 texts, not only of the {audit.n} whose heatmaps") == 1
     assert page.text.count("Accuracies here are of") == 1
     assert "accuracy on these texts" in page.text
 
 
 def test_a_statistic_says_what_its_ends_mean(tmp_path):
-    audit = audits.full(3)
-    k = audits.measured("K", 0.5, baseline="0: random removal; 1: the best unsigned rival")
-    lines = (audit.card.lines[1]._replace(evidence=(k, audits.measured("effect", 0.1))),)
-    page = page_of(replace(audit, card=replace(audit.card, every_line=lines)), tmp_path)
-    assert page.text.count("0: random removal; 1: the best unsigned rival") == 1
+    audit = audits.full(3, checks=())
+    k = audit.card["points"].evidence[0]
+    assert k.baseline == "0: random removal; 1: the best unsigned rival"
+    page = page_of(audit, tmp_path)
+    assert page.text.count(k.baseline) == 1, "and not again with each number that it is read against"
 
 
 def test_a_badge_never_relies_on_colour():
     assert len(set(SIGNS.values())) == len(SIGNS) == 5
 
 
-def test_what_was_audited(page):
-    for words in ("bilstm-tanh", "sst", "fingerprint 1f0c", "180 of 1,821", "0.842", "always “positive” gives 0.500"):
+def test_what_was_audited(audit, page):
+    task, fingerprint = audit.task.split("@")
+    labels = [e.gold for e in audit.examples]
+    commonest = max(audit.labels, key=labels.count)
+    prior = labels.count(commonest) / len(labels)
+    assert audit.accuracy == np.mean([e.gold == e.predicted for e in audit.examples])
+    for words in (audit.subject, task, f"fingerprint {fingerprint}", f"{audit.n} of {audit.available}",
+                  f"{audit.accuracy:.3f}", f"always “{commonest}” gives {prior:.3f}"):  # fmt: skip
         assert words in page.text
-    assert "not run: necessity" in page.text
-    assert "needs --train FILE" in page.text
+    assert "not run: identifiability" in page.text
+    assert audit.not_run["identifiability"] in page.text
     assert "Jain & Wallace 2019" in page.text
     assert "Does attention rank words as gradients and leave-one-out do" in page.text
 
 
-def test_count_in_is_count_out_and_exclusions(page):
-    assert "182 texts in = 180 measured + 2 left out" in page.text
-    assert "180 texts in = 180 measured + 0 left out" in page.text
-    assert "2 : one word only: no order to compare (test-901, test-902)" in page.text
+def test_count_in_is_count_out_and_exclusions(page, tmp_path):
+    short = [e.id for e in audits.full().examples if len(e.words) == 1]
+    left, out = 40 - len(short), len(short)
+    assert out > 1
+    assert page.text.count(f"40 texts in = {left} measured + {out} left out") == len(audits.CHECKS)
+    assert f"{out} : one word only: its weight cannot move ({', '.join(short)})" in page.text
+    whole = page_of(audits.full(checks=["gauge"]), tmp_path)
+    assert "46 texts in = 46 measured + 0 left out" in whole.text
 
 
 def test_nothing_is_loaded_from_anywhere(page):
@@ -146,19 +164,27 @@ def rows_of(page, caption):
     return [[re.sub(r"<.*?>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)] for row in rows]
 
 
-def test_a_jsd_never_stands_alone(page):
+def test_a_jsd_never_stands_alone(audit, page):
     """Its floor, its null, the most there is and what the published search misses are in its row."""
     columns, *rows = rows_of(page, "The largest JSD (nats)")
     assert columns[4:] == ["floor", "relevances shuffled", "most, any answer", "missed by the published search", "n"]
     assert [row[1] for row in rows] == ["0.05", "0.01", "0.001", "0.05"]
-    found = audits.full().results["counterfactual"]
+    found = audit.results["counterfactual"]
     places = [("published", 0.05), ("published", 0.01), ("published", 0.001), ("standardised", 0.05)]
     for row, (logits, epsilon) in zip(rows, places, strict=True):
         by = {"epsilon": epsilon, "logits": logits}
         jsd = next(m for m in found.measurements if m.name == "jsd" and m.by == by)
-        wanted = [jsd, found.find("floor"), found.find("null", **by), found.find("most"), found.find("gap", **by)]
-        assert [row[2], *row[4:8]] == [number(m.value) for m in wanted]
-    assert rows_of(page, "The same as a share")[1][2:5] == ["0.940", "[0.930, 0.950]", "0.970 [0.960, 0.980]"]
+        wanted = [jsd, found.find("floor"), found.find("null", **by), found.find("most")]
+        wanted += [found.find("gap", **by)] if logits == "published" else []
+        assert [row[2], *row[4:7]] == [number(m.value) for m in wanted[:4]]
+        assert row[7] == (number(wanted[4].value) if logits == "published" else "–"), "searched as published only"
+    u, null = (found.find(name, epsilon=0.05, logits="standardised") for name in ("U", "U_null"))
+    shown = rows_of(page, "The same as a share")[1][2:5]
+    assert shown == [
+        f"{u.value:.3f}",
+        f"[{u.low:.3f}, {u.high:.3f}]",
+        f"{null.value:.3f} [{null.low:.3f}, {null.high:.3f}]",
+    ]
     assert "A large JSD alone says nothing." in page.text
     assert "no search can find more" in page.text
 
@@ -168,23 +194,28 @@ def test_a_jsd_never_stands_alone(page):
 )
 def test_what_is_not_exact_says_so(tmp_path, method, said):
     """An upper bound where there is one; no floor, which only two words of a two-label model have."""
-    audit = audits.full(30)
-    page = page_of(replace(audit, results={"counterfactual": audits.counterfactual(audit.examples, method)}), tmp_path)
+    audit = audits.full(checks=["counterfactual"])
+    found = audits.bounded(audit.results["counterfactual"], method)
+    page = page_of(replace(audit, results={"counterfactual": found}), tmp_path)
     columns = rows_of(page, "The largest JSD (nats)")[0]
     assert "upper bound" in columns
     assert "floor" not in columns
     assert said in page.text
     assert "no search can find more" not in page.text
-    assert all("f" not in row and "j" in row for row in page.examples["examples"])
+    told = [row for row in page.examples["examples"] if "j" in row]
+    assert len(told) == len(found.examples)
+    assert all("f" not in row for row in told)
 
 
-def test_shuffling_by_class_and_largest_weight(page):
+def test_shuffling_by_class_and_largest_weight(audit, page):
     columns, *rows = rows_of(page, "Median change of the output")
-    assert columns == ["class", "all", *audits.BINS]
-    found = audits.full().results["permutation"]
+    assert columns == ["class", "all", "0.00–0.25", "0.25–0.50", "0.50–0.75", "0.75–1.00"]
+    assert [row[0] for row in rows] == list(audit.labels)
+    found = [m for m in audit.results["permutation"].measurements if m.name == "delta" and "class" in m.by]
+    wanted = {(m.by["class"], m.by.get("bin", "all")): f"{number(m.value)} (n = {m.n})" for m in found}
+    assert len(wanted) > 6
     for row in rows:
-        wanted = [m for m in found.measurements if m.name == "delta" and m.by.get("class") == row[0]]
-        assert row[1:] == [f"{number(m.value)} (n = {m.n})" for m in wanted]
+        assert row[1:] == [wanted.get((row[0], column), "–") for column in columns[1:]]
 
 
 def test_texts_carry_what_the_checks_found_of_them(tmp_path):
@@ -218,13 +249,24 @@ def test_orders_that_nothing_was_found_for_are_not_offered(page, tmp_path):
     assert offered(page_of(bare, tmp_path)) == ["given", "disagreement", "k", "d", "wrong"]
 
 
+def as_long(example, length):
+    """The same again and again, until it has so many words."""
+
+    def repeated(values):
+        return tuple(values[at % len(values)] for at in range(length))
+
+    scores = {name: repeated(values) for name, values in example.scores.items()}
+    return example._replace(words=repeated(example.words), scores=scores, rationale=None)
+
+
 def test_two_thousand_examples_fit_in_five_megabytes(tmp_path):
-    words = [f"{word}{at}" for at, word in enumerate(["sentence"] * 20)]
-    path = write_report(audits.full(2000, words), tmp_path / "report.html")
+    audit = audits.full(2000)
+    longer = [as_long(example, 20) for example in audit.examples]
+    path = write_report(replace(audit, examples=longer), tmp_path / "report.html")
     page = Page(path)
     assert path.stat().st_size < 5_000_000
     assert len(page.examples["examples"]) == 2000
-    assert len(page.examples["explainers"]) == 6
+    assert len(page.examples["explainers"]) == len(audit.examples[0].scores) > 4
     assert "would make it larger" not in page.text
 
 
@@ -264,7 +306,8 @@ def test_labels_reasons_and_settings_are_escaped(tmp_path):
 
 def test_an_audit_without_results(tmp_path):
     page = page_of(audits.nothing_run(), tmp_path)
-    assert page.text.count("○ not run") == 4 + 5, "in short, and on the card"
+    assert page.text.count("○ not run") == 4 + 4, "in short, and on the card"
+    assert "across models : not run (heatcheck audit)." in page.text
     assert "Nothing is decided yet." in page.text
     assert "No texts were kept" in page.text
     assert "nan" not in page.text.lower().split()
@@ -282,14 +325,14 @@ def test_rows_of_a_class_that_nobody_predicts(tmp_path):
     positive = [e._replace(predicted="positive") for e in audit.examples]
     page = page_of(replace(audit, examples=positive), tmp_path)
     panels = page.specs["agreement-histogram"]["vconcat"]
-    assert [panel["title"] for panel in panels] == ["n = 8"]
+    assert [panel["title"] for panel in panels] == [f"n = {len(audit.results['agreement'].examples)}"]
 
 
 def test_meaning_follows_the_states():
     def means(*lines):
         return meaning(Card(lines, 1.0))
 
-    lines = audits.card().lines
+    lines = audits.in_every_state().card.lines
     assert "1 yes and 1 no" in means(*lines)[0]
     assert len(means(*lines)[1]) == 2
     assert means(lines[1])[0].endswith("as explanations.")
@@ -301,13 +344,11 @@ def test_meaning_follows_the_states():
 
 def test_advice_does_not_contradict_the_numbers_beside_it():
     """A twin without attention is another model; of a line that has numbers, something is known."""
-    twin = audits.measured("agreement", 1.0, twin="uniform")
-    lost = audits.measured("N", 0.79, against="swap")
-    found = Found("no", "", "", route="gauge twin")
-    line = LINES["necessary"].line(found, (twin, lost), "")
+    line = audits.full(checks=()).card["necessary"]
+    assert (line.state, line.route) == ("no", "gauge twin")
     assert advice(line).startswith("Another model, with uniform weights, makes the same decisions")
     assert "left out" not in advice(line)
-    swapped = LINES["necessary"].line(found._replace(route="swap"), (lost,), "")
+    swapped = LINES["necessary"].line(Found("no", "", "", route="swap"), line.evidence[2:3], "")
     assert advice(swapped).startswith("Attention could be left out at next to no cost")
     idle = line._replace(state="not run", sentence="Uniform weights move it by 0.15.")
     assert advice(idle) == "Not decided: Uniform weights move it by 0.15."
@@ -337,7 +378,7 @@ def test_shades_read_in_greyscale_and_carry_their_words(page):
 
 def test_a_kind_without_labels_is_shown_as_far_as_it_goes(tmp_path):
     """Something that chooses no label has neither accuracy nor predictions; nothing is said in their place."""
-    audit = audits.full(2, checks=(audits.erasure,))
+    audit = audits.full(2, checks=["erasure"])
     bare = [one._replace(gold=None, predicted=None, probability=None) for one in audit.examples]
     audit = replace(audit, kind="answers", labels=None, accuracy=None, commonest=None, examples=bare, units="tokens")
     keep_audit(audit, tmp_path)

@@ -14,7 +14,8 @@ from heatcheck.report.wording import meaning
 
 @pytest.fixture(scope="module")
 def audit():
-    return audits.full(60, checks=(audits.plausibility,))
+    """As the real one, but that it says no across models."""
+    return replace(audits.in_every_state(), results=audits.full(checks=["plausibility"]).results)
 
 
 @pytest.fixture(scope="module")
@@ -56,36 +57,63 @@ def test_where_nobody_marked_anything_there_is_one_quiet_line(tmp_path):
     assert "<h3>plausible to people</h3>" not in told.source
 
 
-def test_areas_stand_beside_both_kinds_of_chance(page):
+@pytest.fixture(scope="module")
+def found(audit):
+    """A number by its name and what it is of; and what of it by chance, by random scores and by its runs elsewhere."""
+
+    def find(name, explainer="attention", **by):
+        at_random = {"explainer": "random spans", "matched": explainer}
+        of = ({"explainer": explainer}, {"explainer": "random"}, at_random)
+        return [audit.results["plausibility"].find(name, **who, **by) for who in of]
+
+    return find
+
+
+def in_full(m):
+    return f"{m.value:.3f} [{m.low:.3f}, {m.high:.3f}]".replace("-", "−")
+
+
+def test_areas_stand_beside_both_kinds_of_chance(audit, found, page):
     columns, *rows = rows_of(page, "How high people&#39;s words are ranked")
     assert columns == ["explanation", "AUPRC", "95% interval", "random scores", "its runs elsewhere", "P", "n"]
-    assert rows == [
-        ["attention", "0.420", "[0.400, 0.440]", "0.310", "0.320", "0.147 [0.117, 0.177]", "60"],
-        ["gradient x input", "0.385", "[0.365, 0.405]", "0.310", "0.330", "0.096 [0.066, 0.126]", "60"],
-    ]
+    assert [row[0] for row in rows] == ["attention", "gradient x input"]
+    for row, explainer in zip(rows, ("attention", "gradient_x_input"), strict=True):
+        area, *chance = found("auprc", explainer)
+        p = audit.results["plausibility"].find("P", explainer=explainer)
+        assert row[1:3] == in_full(area).split(" ", 1)
+        assert row[3:] == [*(f"{m.value:.3f}" for m in chance), in_full(p), str(p.n)]
 
 
-def test_hard_choices_stand_beside_both_kinds_of_chance(page):
-    columns, *rows = rows_of(page, "A choice of 31% of its words a text (audited)")
-    words, spans = ["0.370 [0.360, 0.380]", "0.260", "0.270"], ["0.042 [0.032, 0.052]", "0.031", "0.032"]
-    assert rows[0] == ["attention, top k", *words, *spans]
+def test_hard_choices_stand_beside_both_kinds_of_chance(audit, found, page):
+    share = audit.results["plausibility"].facts["share_of_words"]
+    columns, *rows = rows_of(page, f"A choice of {share:.0%} of its words a text (audited)")
+    wanted = []
+    for name, average in (("token_f1", "macro"), ("iou_f1", "macro")):
+        own, *chance = found(name, rationale="top k", average=average)
+        wanted += [in_full(own), *(f"{m.value:.3f}" for m in chance)]
+    assert rows[0] == ["attention, top k", *wanted]
     assert [row[0] for row in rows][2:] == ["attention, window", "gradient x input, window"]
     assert len(columns) == 7
 
 
-def test_the_published_numbers_stand_beside_the_others(page):
+def test_the_published_numbers_stand_beside_the_others(found, page):
     columns, *rows = rows_of(page, "What the published code makes of the same marks")
     assert sum("(published)" in column for column in columns) == 2
     assert [row[0] for row in rows] == ["attention", "gradient x input", "random"]
-    assert rows[0][1:] == ["0.420", "0.423", "0.062", "0.042", "0.052"]
+    areas = [found(name)[0] for name in ("auprc", "average_precision")]
+    overlaps = [found("iou_f1", rationale="top k", average=average)[0]
+                for average in ("macro as published", "macro", "micro")]  # fmt: skip
+    assert len({m.value for m in overlaps}) > 1, "or any order would do"
+    assert rows[0][1:] == [f"{m.value:.3f}" for m in (*areas, *overlaps)]
 
 
-def test_the_figure_draws_each_explanation_and_its_chances(audit, tmp_path):
+def test_the_figure_draws_each_explanation_and_its_chances(audit, found, tmp_path):
     (figure,) = draw(audit)
     drawn = figure.spec["data"]["values"]
     assert len(drawn) == 2 * 3 * 3  # explanations, marks, panels
     mine = {row["kind"]: row["value"] for row in drawn if (row["explanation"], row["panel"]) == ("attention", "AUPRC")}
-    assert mine == {"attention": 0.42, "random scores": 0.31, "its runs elsewhere": 0.32}
+    kinds = ("attention", "random scores", "its runs elsewhere")
+    assert mine == {kind: pytest.approx(m.value, abs=1e-4) for kind, m in zip(kinds, found("auprc"), strict=True)}
     (path,) = write_figures(audit, tmp_path, suffix="svg")
     assert path.stem == "plausibility-agreement"
     assert "its runs elsewhere" in path.read_text()

@@ -111,7 +111,7 @@ def _out_of_context(measurements: Sequence[Measurement]) -> Iterator[Said]:
 
 
 def _across(measurements: Sequence[Measurement]) -> Iterator[Said]:
-    found = {m.name: m for m in measurements if m.by.get("twin") is None}
+    found = {m.name: m for m in measurements}
     if "J_excess" in found:
         excess = found["J_excess"]
         yield excess, f"J* − J of seeds = {in_brief(excess)} nats, n = {excess.n:,} ({excess.baseline})"
