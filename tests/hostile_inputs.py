@@ -28,11 +28,12 @@ import torch
 from torch import nn
 
 import heatcheck as hc
-from heatcheck.auditing import keep_audit, plan_audit
+from heatcheck.auditing import plan_audit
 from heatcheck.checks import CHECKS
 from heatcheck.cli import main
 from heatcheck.errors import HeatcheckError
 from heatcheck.models import save
+from heatcheck.results import keep_audit
 from heatcheck.training import TrainingSettings
 from pretrained import keep
 from tiny_transformers import make

@@ -23,6 +23,7 @@ def test_trained_explained_and_audited(heatcheck, mine, tmp_path):
     assert "bag of words" in out
     assert sorted(p.name for p in (tmp_path / "fit").iterdir()) == [
         "config.json",
+        "data.json",
         "seen.safetensors",
         "training.json",
         "training.jsonl",

@@ -71,7 +71,7 @@ def test_of_a_repeated_word_either_can_go(name):
 def test_a_word_that_changes_the_rounding_only_changes_nothing():
     """As does one more unknown word in a long text: its loss is 0, not the noise of float32."""
     subject, _ = SUBJECTS["lstm"]
-    odds = _Odds(subject.encode([Example("e", "a good film")]), 3, 1.0, of_gold=False)
+    odds = _Odds(subject.encode([Example("e", "a good film")]), 3, 1.0, of_gold=False, label=None)
     odds.whole, odds.without = np.array([2.0]), np.array([[2.0 + 2e-7, 1.5, 2.0 - 1e-7]])
     assert odds.without_noise().tolist() == [[2.0, 1.5, 2.0]]
 

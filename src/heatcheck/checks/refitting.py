@@ -109,9 +109,7 @@ def adversary_recipe(
     return replace(own, model=model, training=training, loss=loss, seed=seed, impose=None)
 
 
-def total_variation(
-    p: Float[np.ndarray, "*#batch label"], q: Float[np.ndarray, "*#batch label"]
-) -> Float[np.ndarray, "*batch"]:
+def total_variation(p: Float[np.ndarray, "... label"], q: Float[np.ndarray, "... label"]) -> Float[np.ndarray, "..."]:
     """Half the sum of the differences: for two labels |Δp|."""
     return np.asarray(np.abs(p - q).sum(-1) / 2)
 

@@ -79,7 +79,8 @@ def wrap(
     _check_given(module, tokenizer, labels)
     expect_if_given("a text", embedding=embedding, mask=mask, name=name)
     expect_if_given("a whole number", padding=padding)
-    expect_names(sample=sample, attention=() if attention is None else attention)
+    paths = list(attention) if isinstance(attention, Mapping) else attention
+    expect_names(sample=sample, attention=() if paths is None else paths)
     _check_choices(output, row)
     name = name or type(module).__name__
     _require_whole_precision(module, name)
