@@ -57,7 +57,10 @@ def page(browser, address):
     opened.goto(address)
     opened.wait_for_selector("body[data-ready]")
     opened.fill("#text", TEXT)
-    opened.wait_for_selector(f"#bars .column >> nth={len(TEXT.split()) - 1}")
+    # Not of the text that the page opened with, which has more words.
+    opened.wait_for_function(
+        "(words) => document.querySelectorAll('#bars .column').length === words", arg=len(TEXT.split())
+    )
     yield opened
     context.close()
     # A refused request (422) is told of on the console by the browser itself.
