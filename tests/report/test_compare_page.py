@@ -15,7 +15,7 @@ from heatcheck.report import write_comparison
 from heatcheck.report.compare import card_rows
 from heatcheck.report.compared import compare
 from heatcheck.report.figures.compare import draw_comparison
-from heatcheck.report.wording import interval, number
+from heatcheck.results.written import interval, number
 
 MEASURED = 37  # of the 40 texts: the others are one word
 

@@ -14,7 +14,7 @@ from heatcheck.report import write_report
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import write_figures
 from heatcheck.report.figures.eraser import losses_by_share
-from heatcheck.report.wording import number
+from heatcheck.results.written import number
 
 RANKINGS = ["attention", "leave one out", "leave one out (signed)", "random"]
 

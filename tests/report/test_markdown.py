@@ -10,8 +10,9 @@ import pytest
 
 from heatcheck.report import write_markdown, write_numbers
 from heatcheck.report.markdown import escaped
-from heatcheck.report.wording import interval, meaning, number, title
+from heatcheck.report.wording import meaning, title
 from heatcheck.results import AUDIT, FORMAT, audit_facts, keep_audit
+from heatcheck.results.written import interval, number
 
 
 @pytest.fixture(scope="module")

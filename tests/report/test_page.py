@@ -13,8 +13,9 @@ from heatcheck.auditing.lines.rule import Found
 from heatcheck.report import notebook, write_comparison, write_markdown, write_report
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.lexicon import SIGNS
-from heatcheck.report.wording import advice, interval, meaning, number
+from heatcheck.report.wording import advice, meaning
 from heatcheck.results import Card, keep_audit, read_audit
+from heatcheck.results.written import interval, number
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from heatcheck.report import write_figures, write_report
 from heatcheck.report.figures import draw
 from heatcheck.report.figures.frontier import LOOKS
 from heatcheck.report.figures.shapes import dots
-from heatcheck.report.wording import counted, grouping, in_order, interval, meaning, number
+from heatcheck.report.wording import counted, grouping, in_order, meaning
+from heatcheck.results.written import interval, number
 
 
 @pytest.fixture(scope="module")

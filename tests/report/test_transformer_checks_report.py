@@ -14,7 +14,7 @@ from heatcheck.report import write_report
 from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import write_figures
 from heatcheck.report.figures.perturbation import areas, removal_curves
-from heatcheck.report.wording import number
+from heatcheck.results.written import number
 from tiny_transformers import EXAMPLES, tiny
 
 

@@ -10,6 +10,7 @@ import pytest
 from heatcheck.engine import Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study
+from heatcheck.report.study_layers import RANKINGS
 from heatcheck.results import StudyResult
 from heatcheck.studies import STUDIES
 from heatcheck.studies.chefer2021 import EXPLAINERS
@@ -86,3 +87,7 @@ def test_wrong_choices(tmp_path: Path) -> None:
         STUDIES["abnar2020"].run(replace(QUICK, tasks=("snli",)), tmp_path)
     with pytest.raises(BadInput, match="at least one seed"):
         STUDIES["abnar2020"].run(replace(QUICK, seeds=0), tmp_path)
+
+
+def test_the_page_has_a_column_for_each_ranking_of_chefer2021():
+    assert RANKINGS == (*EXPLAINERS, "random")

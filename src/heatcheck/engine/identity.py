@@ -86,7 +86,7 @@ class _Key(ISeedSequence):
     def __init__(self, digest: bytes) -> None:
         self._digest = digest
 
-    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Any:  # noqa: ARG002
+    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Any:  # noqa: ARG002 - numpy names both
         """Its two words, the lower one first: the digest is a number written from the highest digit on."""
         return np.frombuffer(self._digest, dtype=">u8")[::-1].astype(np.uint64)
 

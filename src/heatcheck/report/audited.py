@@ -1,7 +1,8 @@
 """What was audited, in a few facts for the head and the foot of a report."""
 
-from heatcheck.report.wording import number, said, spaced
+from heatcheck.report.wording import said, spaced
 from heatcheck.results import Audit
+from heatcheck.results.written import number
 
 _ELSEWHERE = {"baselines", "papers", "questions", "settings"}  # said beside each check
 _LAST = ("other fits", "left out of the task")

@@ -16,8 +16,9 @@ from heatcheck.report.markdown import table as markdown_table
 from heatcheck.report.sections import CardLine, Evidence, card_line
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.tables import Columns, as_csv, plain_json
-from heatcheck.report.wording import MINUS, NOTHING, meaning, number, spaced, title
+from heatcheck.report.wording import meaning, spaced, title
 from heatcheck.results import Audit, Line
+from heatcheck.results.written import MINUS, NOTHING, number
 
 
 class Cell(NamedTuple):

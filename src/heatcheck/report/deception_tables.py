@@ -7,7 +7,6 @@ from heatcheck.report.table import Table
 from heatcheck.report.wording import counted, spaced
 from heatcheck.results import CheckResult, Key, Measurement, key
 from heatcheck.results.written import NOTHING, with_seen_ends
-from heatcheck.results.written import fine as fine  # studies take it from here
 
 _Kinds = Mapping[str, Mapping[Key, Measurement]]  # kind of model -> name of a measurement, with its distance -> it
 

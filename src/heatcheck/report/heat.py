@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from heatcheck.report.wording import number
+from heatcheck.results.written import number
 
 
 class Word(NamedTuple):

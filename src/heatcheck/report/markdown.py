@@ -8,8 +8,9 @@ from heatcheck.engine import write_whole
 from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, meaning, spaced
+from heatcheck.report.wording import meaning, spaced
 from heatcheck.results import Audit
+from heatcheck.results.written import NOTHING
 
 _IDS = 20  # of texts left out: the tables have all
 

@@ -7,19 +7,9 @@ from html import escape
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY
 from heatcheck.report.sections import CardLine, card_line
-from heatcheck.report.wording import (
-    counted,
-    explainer_name,
-    grouping,
-    interval,
-    meaning,
-    number,
-    quantity,
-    reading,
-    spaced,
-    title,
-)
+from heatcheck.report.wording import counted, explainer_name, grouping, meaning, quantity, reading, spaced, title
 from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult
+from heatcheck.results.written import interval, number
 
 ROWS = 60  # of a table: a cell of a notebook is no place for a thousand
 

@@ -9,20 +9,9 @@ from heatcheck.report.figures import Figure
 from heatcheck.report.heat import Heatmap, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY, SIGNS
 from heatcheck.report.table import Table
-from heatcheck.report.wording import (
-    advice,
-    counted,
-    grouping,
-    in_order,
-    interval,
-    number,
-    quantity,
-    reading,
-    said,
-    spaced,
-    title,
-)
+from heatcheck.report.wording import advice, counted, grouping, in_order, quantity, reading, said, spaced, title
 from heatcheck.results import Audit, CheckResult, Line, Measurement
+from heatcheck.results.written import interval, number
 
 
 class Evidence(NamedTuple):

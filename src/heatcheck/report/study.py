@@ -27,8 +27,9 @@ from heatcheck.report.study_wording import (
     said_of,
 )
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, explainer_name, in_order, number, said, spaced, title
+from heatcheck.report.wording import explainer_name, in_order, said, spaced, title
 from heatcheck.results import Model, StudyResult
+from heatcheck.results.written import NOTHING, number
 
 _ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # settings that the header and the table of tasks say
 _UNSET = {

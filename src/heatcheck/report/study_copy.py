@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from heatcheck.report.study_wording import two_digits, with_interval
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING
 from heatcheck.results import Row, StudyResult
+from heatcheck.results.written import NOTHING
 
 SEQUENCES = {
     "copy_permutation": "permutations of all symbols",

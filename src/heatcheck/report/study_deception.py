@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.report.deception_tables import NEAR, TRACES, fine, with_ends
+from heatcheck.report.deception_tables import NEAR, TRACES, with_ends
 from heatcheck.report.study_wording import ENCODERS, RERUNS, beside_theirs
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, number, spaced
+from heatcheck.report.wording import spaced
 from heatcheck.results import Key, Model, Row, StudyResult, key, value_text
+from heatcheck.results.written import NOTHING, fine, number
 
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, encoder and quantity
 _KINDS = {"removed": "words removed", "0": "honest", "twin": "gauge twin"}

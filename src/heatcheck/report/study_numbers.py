@@ -29,8 +29,8 @@ from heatcheck.report.study_wording import (
 )
 from heatcheck.report.study_writing import writing_in_short
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING, number
 from heatcheck.results import Comparison, Key, Model, Row, StudyResult, key
+from heatcheck.results.written import NOTHING, number
 
 EPSILONS = (0.05, 0.01, 0.001)
 

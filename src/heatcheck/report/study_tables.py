@@ -11,8 +11,8 @@ from heatcheck.report.study_tasks import tables_of_tasks
 from heatcheck.report.study_wording import model_name, ours, theirs
 from heatcheck.report.study_writing import tables_of_writing
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING
 from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results.written import NOTHING
 
 _WEIGHTS = {"learned": "learned weights", "uniform": "uniform weights", "last": "last state only"}
 _GUIDES = {"uniform": "uniform", "learned": "learned", "base": "the base’s", "adversary": "an adversary’s"}

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.study_wording import two_digits, with_half
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING
 from heatcheck.results import Model, Row, StudyResult
+from heatcheck.results.written import NOTHING
 
 # How weights other than a model's own come to it -> what it is called where they are its own.
 WAYS = {"put_in": "own", "trained": "learned"}

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heatcheck.report.deception_tables import fine
 from heatcheck.report.lexicon import WEIGHTS
-from heatcheck.report.wording import MINUS, NOTHING, number, spaced
+from heatcheck.report.wording import spaced
 from heatcheck.results import Comparison, Model, Row, StudyResult, find_quantity, key, value_text
 from heatcheck.results.key import BESIDE
 from heatcheck.results.study_quantities import STUDY
+from heatcheck.results.written import MINUS, NOTHING, fine, number
 
 # Named for their shape; all of one study have the same attention.
 SHAPED = {

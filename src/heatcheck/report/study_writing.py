@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.report.deception_tables import fine
 from heatcheck.report.study_wording import AT, PLACES, RERUNS, beside_theirs, two_digits, with_interval
 from heatcheck.report.table import Table
-from heatcheck.report.wording import NOTHING
 from heatcheck.results import Model, Row, StudyResult, value_text
+from heatcheck.results.written import NOTHING, fine
 
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, quantity and place
 _FIRST = ("0", "uniform", "none")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from heatcheck.report.wording import MINUS, NOTHING, number
 from heatcheck.results import Measurement
+from heatcheck.results.written import MINUS, NOTHING, number
 
 _NUMBERS = re.compile(rf"[\d.,\[\] {MINUS}{NOTHING}]+(\(n = [\d,]+\))?")
 

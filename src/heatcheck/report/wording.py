@@ -11,10 +11,7 @@ from heatcheck.report.lexicon import (
 )
 from heatcheck.report.model_names import KEYS, name_of
 from heatcheck.results import Card, Line, Measurement, find_quantity
-from heatcheck.results.written import MINUS as MINUS  # figures and studies take these from here
-from heatcheck.results.written import NOTHING as NOTHING
-from heatcheck.results.written import interval as interval
-from heatcheck.results.written import number as number
+from heatcheck.results.written import NOTHING
 
 SEEDS = "\N{NO-BREAK SPACE}seeds"
 

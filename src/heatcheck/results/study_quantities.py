@@ -10,7 +10,7 @@ STUDY = "study"  # what studies mean by a name, which a check may use for someth
 _SHARE = "share of texts"
 
 
-def _register(*quantities: tuple[str, str, str, str], unit: str = "", format: str = "number") -> None:  # noqa: A002
+def _register(*quantities: tuple[str, str, str, str], unit: str = "", format: str = "number") -> None:  # noqa: A002 - as Quantity has it
     """Name, words, and clauses: what a high value means, what a low one means."""
     register(
         *(

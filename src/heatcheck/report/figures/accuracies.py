@@ -8,8 +8,8 @@ from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, RIVAL, altair
 from heatcheck.report.figures.shapes import Rows, lines_at
 from heatcheck.report.lexicon import WEIGHTS
-from heatcheck.report.wording import interval, number
 from heatcheck.results import Measurement
+from heatcheck.results.written import interval, number
 
 _LOOKS = {"weighted": (ATTENTION, "diamond"), "without attention": (RIVAL, "circle"), "chance": (FLOOR, "cross")}
 _KINDS = {"permuted": "chance", "random": "chance"} | dict.fromkeys(

@@ -18,8 +18,9 @@ from heatcheck.report.figures.figure import (
     overall,
 )
 from heatcheck.report.figures.shapes import mean_of
-from heatcheck.report.wording import interval, number, pair_of, said, spaced
+from heatcheck.report.wording import pair_of, said, spaced
 from heatcheck.results import CheckResult
+from heatcheck.results.written import interval, number
 
 _BINS = 40
 

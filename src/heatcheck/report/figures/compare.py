@@ -11,8 +11,9 @@ from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, 
 from heatcheck.report.figures.shapes import Rows, Span, bars
 from heatcheck.report.lexicon import BY
 from heatcheck.report.perturbation_tables import ranking_title
-from heatcheck.report.wording import grouping, interval, number, spaced
+from heatcheck.report.wording import grouping, spaced
 from heatcheck.results import Audit, CheckResult, Measurement
+from heatcheck.results.written import interval, number
 
 Results: TypeAlias = Mapping[str, CheckResult]  # of one check, by the name of the model
 

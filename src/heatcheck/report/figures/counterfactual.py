@@ -21,8 +21,8 @@ from heatcheck.report.figures.figure import (
 from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.searched import Place, first_of_each_scale, is_beside, searched
-from heatcheck.report.wording import number
 from heatcheck.results import CheckResult
+from heatcheck.results.written import number
 
 _SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 _BINS = 40  # as published

@@ -19,8 +19,8 @@ from heatcheck.report.figures.figure import (
     altair,
     declare,
 )
-from heatcheck.report.wording import number
 from heatcheck.results import CheckResult
+from heatcheck.results.written import number
 
 TWIN = "gauge twin"
 UNIFORM, COMMONEST = "weight under uniform weights", "commonest label"

@@ -7,8 +7,8 @@ from heatcheck.report.dynamics_tables import at_last, pair_name, pairs_in, when
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
-from heatcheck.report.wording import number
 from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import number
 
 _AGREED, _FLOOR = "agreement A", "the second shuffled"
 _LOOKS = {

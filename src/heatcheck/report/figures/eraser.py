@@ -7,8 +7,9 @@ from typing import Any
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.lexicon import BY
-from heatcheck.report.wording import interval, number, spaced
+from heatcheck.report.wording import spaced
 from heatcheck.results import CheckResult
+from heatcheck.results.written import interval, number
 
 _SIDES = {"comprehensiveness": "without them (comprehensiveness)", "sufficiency": "with them only (sufficiency)"}
 _RIVALS = (RIVAL, MECHANICAL, MOST, BAR)

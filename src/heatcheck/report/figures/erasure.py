@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, RIVAL, Figure, altair, declare
-from heatcheck.report.wording import interval, number, spaced
+from heatcheck.report.wording import spaced
 from heatcheck.results import CheckResult
+from heatcheck.results.written import interval, number
 
 
 def erasure_effects(result: CheckResult, _: Mapping[str, str]) -> Figure | None:

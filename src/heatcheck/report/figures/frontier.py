@@ -21,8 +21,8 @@ from heatcheck.report.figures.figure import (
 from heatcheck.report.frontier import candidates, farthest, mean_of_seeds
 from heatcheck.report.lexicon import MODELS
 from heatcheck.report.model_names import STARTS, kind_of, name_of, short_name, start_of
-from heatcheck.report.wording import number
 from heatcheck.results import CheckResult
+from heatcheck.results.written import number
 
 PUBLISHED = "published adversary"
 _MOST_JSD = 0.7  # ln 2 is the most that two distributions can differ

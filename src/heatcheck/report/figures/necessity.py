@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from heatcheck.report.figures.accuracies import panel, rows_of, span_of
 from heatcheck.report.figures.distribution import Style
 from heatcheck.report.figures.figure import FLOOR, WIDTH, Figure, altair, declare
-from heatcheck.report.wording import number
 from heatcheck.results import CheckResult
+from heatcheck.results.written import number
 
 _PRIOR = "always the commonest label"
 _TITLES = {

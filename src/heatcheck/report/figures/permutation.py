@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from heatcheck.report.figures.figure import Figure, declare
 from heatcheck.report.figures.largest_weight import by_largest_weight
-from heatcheck.report.wording import number
 from heatcheck.results import CheckResult
+from heatcheck.results.written import number
 
 
 def delta_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:

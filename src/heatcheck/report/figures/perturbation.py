@@ -7,8 +7,8 @@ from typing import Any
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.perturbation_tables import overall, ranking_title
-from heatcheck.report.wording import interval, number
 from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import interval, number
 
 _KINDS = {"attention": "attention", "random": "random order"}
 _ORDERS = {"MoRF": "most relevant first (MoRF)", "LeRF": "least relevant first (LeRF)"}

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, RIVAL, Figure, altair, declare
-from heatcheck.report.wording import interval, number, spaced
+from heatcheck.report.wording import spaced
 from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import interval, number
 
 _LOOKS = {
     "attention": (ATTENTION, "diamond"),

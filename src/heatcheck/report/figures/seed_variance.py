@@ -10,8 +10,8 @@ from heatcheck.report.figures.distribution import alt_data, columns_for, side_by
 from heatcheck.report.figures.figure import BAR, Figure, altair, by_class, declare, heading
 from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.shapes import dots
-from heatcheck.report.wording import number
 from heatcheck.results import CheckResult
+from heatcheck.results.written import number
 
 SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 
