@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
     @property
     def quantity(self) -> str:
-        """Name and facts as one text, as a table has them: `trained:uniform`."""
+        """Name and facts as one text, as a table has them, such as ``trained:uniform``."""
         return key_text(self.name, self.by)
 
     @property
