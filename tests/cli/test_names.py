@@ -37,6 +37,12 @@ def test_an_audit_has_the_name_of_the_folder(folder):
     assert shown_names(["a/x", "b/x", "c/y"], [unnamed] * 3) == ["a/x", "b/x", "y"]
 
 
+def test_a_refusal_calls_the_model_by_its_name(folder):
+    found = hc.audit(folder, "mine.csv", checks=["identifiability", "permutation"], examples=5, split="all")
+    assert "my-lstm" in found.not_run["identifiability"]
+    assert load(folder).id not in str(found.missing)
+
+
 def test_the_browser_is_sent_to_the_address_that_is_printed(folder, heatcheck, monkeypatch):
     opened, served = [], []
 

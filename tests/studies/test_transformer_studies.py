@@ -90,4 +90,4 @@ def test_wrong_choices(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_column_for_each_ranking_of_chefer2021():
-    assert RANKINGS == (*EXPLAINERS, "random")
+    assert (*EXPLAINERS, "random") == RANKINGS

@@ -4,7 +4,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,6 +103,10 @@ class Plan:
         # The least: whatever else the machine did meanwhile makes a pass longer and never shorter.
         return min(times) / len(few) * math.sqrt(float(valid.float().mean()))
 
+    def told(self, reason: str) -> str:
+        """A reason with the subject's name in place of its id, which for a trained model is a digest."""
+        return reason.replace(self.case.subject.id, self.name)
+
     def _read(self, examples: Sequence[Example]) -> float:
         start = time.perf_counter()
         predict(self.case.subject, examples)
@@ -168,9 +172,10 @@ def run_plan(
     for number, (name, chosen) in enumerate(plan.checks.items()):
         watch(name, number, len(plan.checks))
         try:
-            results[name] = CHECKS[name].ask(plan.case, chosen)
+            found = CHECKS[name].ask(plan.case, chosen)
+            results[name] = replace(found, not_run={part: plan.told(why) for part, why in found.not_run.items()})
         except NotSupported as error:
-            not_run[name] = str(error)
+            not_run[name] = plan.told(str(error))
     watch("", len(plan.checks), len(plan.checks))
     return _gather(plan, results, not_run, not_fitted)
 
