@@ -60,10 +60,9 @@ def with_line(audit, line):
 
 def in_state(line, state, **changes):
     """The line as it would be had it been judged so, by whatever way."""
-    advice = LINES[line.name].advice.get(state, "")
-    return line._replace(state=state, advice=advice, reason="", undecided="", route="", certified=False)._replace(
-        **changes
-    )
+    rule = LINES[line.name]
+    said = {name: getattr(rule, name).get(state, "") for name in ("advice", "may_say", "do_not_say")}
+    return line._replace(state=state, reason="", undecided="", route="", certified=False, **said)._replace(**changes)
 
 
 def not_run(line, reason="heatcheck audit"):

@@ -10,6 +10,7 @@ import pytest
 from heatcheck.report import write_report
 from heatcheck.report.lexicon import SIGNS
 from heatcheck.report.wording import explainer_name
+from heatcheck.results import headline_of
 
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
 
@@ -98,7 +99,10 @@ def test_figures_and_heatmaps_are_drawn(audit, page):
 
 def test_the_card_is_read_without_opening_anything(audit, page):
     card = audit.card
-    assert page.inner_text(".lead").startswith("These heatmaps can be read as explanations for some purposes")
+    headline = headline_of(card)
+    assert page.inner_text(".lead") == headline.answer
+    told = page.inner_text(".sayings")
+    assert all(words in told for words in (*headline.may_say, *headline.do_not_say))
     summary = page.locator(".verdicts > li").all_inner_texts()
     assert len(summary) == len(card.lines) + 1, "across models says no, and is told beside the lines"
     for line, told in zip(card.lines, summary, strict=False):

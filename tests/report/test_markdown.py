@@ -10,8 +10,8 @@ import pytest
 
 from heatcheck.report import write_markdown, write_numbers
 from heatcheck.report.markdown import escaped
-from heatcheck.report.wording import meaning, title
-from heatcheck.results import AUDIT, FORMAT, audit_facts, keep_audit
+from heatcheck.report.wording import advised, title
+from heatcheck.results import AUDIT, FORMAT, audit_facts, headline_of, keep_audit
 from heatcheck.results.written import interval, number
 
 
@@ -34,8 +34,8 @@ def test_the_card_is_said_in_full(audit, text):
             assert escaped(words) in text
         for m in line.evidence:
             assert f"| {number(m.value)} | {interval(m)} | {m.n}" in text
-    lead, advice = meaning(card)
-    for words in (lead, *advice):
+    headline = headline_of(card)
+    for words in (headline.answer, *headline.may_say, *headline.do_not_say, *advised(card)):
         assert escaped(words) in text
     assert text.index("## The card") < text.index("## What this means") < text.index("## Agreement with")
 
@@ -106,7 +106,7 @@ def test_json_has_everything_in_plain_numbers(tmp_path):
     assert facts["card"][1]["evidence"][0]["value"] == k
     assert [line["name"] for line in facts["card"]] == [line.name for line in audit.card.lines]
     assert [facts[name]["name"] for name in facts["apart"]] == [line.name for line in audit.card.apart]
-    assert facts["meaning"]["lead"] == meaning(audit.card)[0]
+    assert facts["headline"]["answer"] == headline_of(audit.card).answer
     assert list(facts["results"]) == list(audit.results)
     for name, result in audit.results.items():
         of = facts["results"][name]

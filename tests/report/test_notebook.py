@@ -12,7 +12,7 @@ from study_results import study
 
 from heatcheck.explainers import Explanation, explain
 from heatcheck.report import notebook
-from heatcheck.results import keep_audit
+from heatcheck.results import headline_of, keep_audit
 
 
 class Read(HTMLParser):
@@ -48,7 +48,8 @@ def test_a_card_says_state_number_interval_and_n_of_each_line():
     for line in audit.card.every_line:
         assert f"{line.state} {line.name} {line.question} {line.sentence}" in shown
         assert not line.evidence or f"{in_full(line.evidence[0])} n = {line.evidence[0].n}" in shown
-    assert "What this means for your heatmaps. These heatmaps can be read as explanations for some" in shown
+    headline = headline_of(audit.card)
+    assert f"{headline.answer} You may say: “{headline.may_say[0]}”" in shown
     assert f"40 of 46 texts of reviews.jsonl (split test), accuracy {audit.accuracy:.3f}" in shown
     assert f"Not run: identifiability: {audit.not_run['identifiability']}" in shown
     assert "Apart from the card" in shown.partition("across models")[0].partition("works out of context")[2]

@@ -13,8 +13,8 @@ from heatcheck.auditing.lines.rule import Found
 from heatcheck.report import notebook, write_comparison, write_markdown, write_report
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.lexicon import SIGNS
-from heatcheck.report.wording import advice, meaning
-from heatcheck.results import Card, keep_audit, read_audit
+from heatcheck.report.wording import advice, advised
+from heatcheck.results import Card, headline_of, keep_audit, read_audit
 from heatcheck.results.written import interval, number
 
 
@@ -49,8 +49,9 @@ def test_every_line_of_the_card_is_said_in_full(audit, page):
 
 def test_what_a_line_asks_for_stands_at_the_top(audit, page):
     shown = page.source[page.source.index('<section id="meaning">') : page.source.index('<section id="card"')]
-    lead, advised = meaning(audit.card)
-    for words in (lead, *advised, "Not run: nothing is known", "Not decided: more data would decide"):
+    headline = headline_of(audit.card)
+    asked = (headline.answer, *headline.may_say, *headline.do_not_say, *advised(audit.card))
+    for words in (*asked, "Not run: nothing is known", "Not decided: more data would decide"):
         assert words in shown
 
 
@@ -309,7 +310,7 @@ def test_an_audit_without_results(tmp_path):
     page = page_of(audits.nothing_run(), tmp_path)
     assert page.text.count("○ not run") == 4 + 4, "in short, and on the card"
     assert "across models : not run (heatcheck audit)." in page.text
-    assert "Nothing is decided yet." in page.text
+    assert "Not decided: neither whether the highlighted words matter" in page.text
     assert "No texts were kept" in page.text
     assert "nan" not in page.text.lower().split()
 
@@ -329,18 +330,11 @@ def test_rows_of_a_class_that_nobody_predicts(tmp_path):
     assert [panel["title"] for panel in panels] == [f"n = {len(audit.results['agreement'].examples)}"]
 
 
-def test_meaning_follows_the_states():
-    def means(*lines):
-        return meaning(Card(lines, 1.0))
-
+def test_only_decided_lines_ask_for_anything():
     lines = audits.in_every_state().card.lines
-    assert "1 yes and 1 no" in means(*lines)[0]
-    assert len(means(*lines)[1]) == 2
-    assert means(lines[1])[0].endswith("as explanations.")
-    assert means(*lines[:2])[0].endswith("only 1 of 2 lines could be decided.")
-    assert means(lines[2])[0].startswith("Do not read these heatmaps")
-    assert means(lines[0], lines[3]) == (means(lines[0])[0], [])
-    assert means(lines[1]._replace(advice=""))[1] == [lines[1].sentence]
+    assert len(advised(Card(lines, 1.0))) == 2
+    assert advised(Card((lines[0], lines[3]), 1.0)) == []
+    assert advised(Card((lines[1]._replace(advice=""),), 1.0)) == [lines[1].sentence]
 
 
 def test_advice_does_not_contradict_the_numbers_beside_it():

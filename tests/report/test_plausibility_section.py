@@ -9,7 +9,8 @@ from parsed import Page
 
 from heatcheck.report import write_figures, write_report
 from heatcheck.report.figures import draw
-from heatcheck.report.wording import meaning
+from heatcheck.report.wording import advised
+from heatcheck.results import headline_of
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +45,8 @@ def test_it_has_no_part_in_what_is_advised(audit, tmp_path, state):
     told = Page(write_report(audits.with_line(audit, line), tmp_path / "report.html"))
     shown = told.source[told.source.index('<section id="meaning">') :]
     shown = shown[: shown.index("</section>")]
-    lead, advice = meaning(audit.card)
-    assert lead in shown
-    assert all(words in shown for words in advice)
+    assert headline_of(audit.card).answer in shown
+    assert all(words in shown for words in advised(audit.card))
     assert "people" not in shown
     assert shown.count("<li>") == len(audit.card.lines) + 1, "and across models, which says no"
 

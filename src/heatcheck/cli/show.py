@@ -116,6 +116,7 @@ def card(audit: "Audit") -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
+    _headline(audit)
     scored = "" if audit.units == "words" else f"; scores are of {audit.units}"
     console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}", style="dim")
     if audit.training_rows:
@@ -145,6 +146,19 @@ def _missing(audit: "Audit") -> None:
         for part, reason in found.not_run.items():
             if part not in audit.not_fitted:
                 console.print(f"not run: {check}: {part} ({reason})")
+
+
+def _headline(audit: "Audit") -> None:
+    """The answer, and what follows from it for whoever shows these heatmaps."""
+    from heatcheck.results import headline_of
+
+    headline, console = headline_of(audit.card), _console()
+    console.print(headline.answer, style="bold")
+    for words in headline.may_say:
+        console.print(f"You may say: “{words}”")
+    for words in headline.do_not_say:
+        console.print(f"Do not say: “{words}”")
+    console.print("")
 
 
 def _apart(line: "Line") -> None:

@@ -16,8 +16,8 @@ from heatcheck.report.markdown import table as markdown_table
 from heatcheck.report.sections import CardLine, Evidence, card_line
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.tables import Columns, as_csv, plain_json
-from heatcheck.report.wording import meaning, spaced, title
-from heatcheck.results import Audit, Line
+from heatcheck.report.wording import spaced, title
+from heatcheck.results import Audit, Line, headline_of
 from heatcheck.results.written import MINUS, NOTHING, number
 
 
@@ -156,7 +156,7 @@ def _page(found: Comparison) -> bytes:
         "lacking": lacking_table(found),
         "facts": _facts(found),
         "cards": card_rows(found),
-        "leads": [(name, meaning(audit.card)[0]) for name, audit in found.audits.items()],
+        "leads": [(name, headline_of(audit.card).answer) for name, audit in found.audits.items()],
         "paired": paired_table(found),
         "not_paired": found.not_paired,
         "figures": [(title(figure.check), figure) for figure in figures],
@@ -186,7 +186,7 @@ def _markdown(found: Comparison) -> bytes:
         for row in card_rows(found)
     ]
     blocks.append(markdown_table(Table("Answer, statistic, 95% interval and n", ("", *found.names), rows)))
-    leads = [(name, meaning(audit.card)[0]) for name, audit in found.audits.items()]
+    leads = [(name, headline_of(audit.card).answer) for name, audit in found.audits.items()]
     blocks += ["## What each card means for its heatmaps", listed(f"**{escaped(n)}**: {escaped(w)}" for n, w in leads)]
     blocks.append("## Differences, text by text")
     paired = paired_table(found)

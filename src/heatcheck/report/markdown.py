@@ -8,8 +8,8 @@ from heatcheck.engine import write_whole
 from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
-from heatcheck.report.wording import meaning, spaced
-from heatcheck.results import Audit
+from heatcheck.report.wording import advised, spaced
+from heatcheck.results import Audit, headline_of
 from heatcheck.results.written import NOTHING
 
 _IDS = 20  # of texts left out: the tables have all
@@ -72,7 +72,7 @@ def _row(cells: Sequence[str], *, raw: bool = False) -> str:
 
 
 def _blocks(audit: Audit) -> list[str]:
-    lead, advice = meaning(audit.card)
+    headline, advice = headline_of(audit.card), advised(audit.card)
     blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
     blocks.append(
         listed(
@@ -90,7 +90,9 @@ def _blocks(audit: Audit) -> list[str]:
     )
     for line in audit.card.apart:
         blocks += [f"### Apart from the card, {line.heading}", *_line(card_line(line), level=4)]
-    blocks += ["## What this means for your heatmaps", escaped(lead)]
+    blocks += ["## What this means for your heatmaps", escaped(headline.answer)]
+    blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
+    blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
     if advice:
         blocks.append(listed(map(escaped, advice)))
     for section in sections(audit, []):

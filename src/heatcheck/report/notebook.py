@@ -7,8 +7,8 @@ from html import escape
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY
 from heatcheck.report.sections import CardLine, card_line
-from heatcheck.report.wording import counted, explainer_name, grouping, meaning, quantity, reading, spaced, title
-from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult
+from heatcheck.report.wording import counted, explainer_name, grouping, quantity, reading, spaced, title
+from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult, headline_of
 from heatcheck.results.written import interval, number
 
 ROWS = 60  # of a table: a cell of a notebook is no place for a thousand
@@ -161,16 +161,18 @@ def heatmaps_html(scores: Mapping[str, Sequence[tuple[str, float | None]]]) -> s
 
 
 def _card(card: Card) -> str:
-    lead, advice = meaning(card)
+    headline = headline_of(card)
     four = "".join(_card_row(card_line(line)) for line in card.lines)
     others = "".join(_card_row(card_line(line)) for line in card.apart)
     said = f"Apart from the card: {', and '.join(line.heading for line in card.apart)}"
     apart = f'<tr><th scope="rowgroup" colspan="3">{said}</th></tr>'
-    points = "".join(f"<li>{_safe(sentence)}</li>" for sentence in advice)
+    sayings = [f"You may say: “{words}”" for words in headline.may_say]
+    sayings += [f"Do not say: “{words}”" for words in headline.do_not_say]
+    points = "".join(f"<li>{_safe(words)}</li>" for words in sayings)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("", "line", "statistic, 95% interval, n"))
     return (
+        f"<p><b>{_safe(headline.answer)}</b></p><ul>{points}</ul>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{four}{apart}{others}</tbody></table></div>'
-        f"<p><b>What this means for your heatmaps.</b> {_safe(lead)}</p>" + (f"<ul>{points}</ul>" if points else "")
     )
 
 

@@ -10,8 +10,8 @@ from heatcheck.report.figures import draw
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.html import render
 from heatcheck.report.sections import card_line, sections
-from heatcheck.report.wording import explainer_name, meaning
-from heatcheck.results import Audit
+from heatcheck.report.wording import explainer_name
+from heatcheck.results import Audit, headline_of
 
 # Mail servers and chat tools let this much through.
 BYTES = 4_900_000
@@ -26,13 +26,12 @@ def write_report(audit: Audit, path: Path | str) -> Path:
     if path.is_dir():
         raise BadInput(f"{path} is a folder: name the file to write, such as report.html.")
     figures = draw(audit)
-    lead, _ = meaning(audit.card)
     facts = {
         "audit": audit,
         "facts": at_the_head(audit),
         "card": [card_line(line, audit.n) for line in audit.card.lines],
         "apart": [card_line(line, audit.n) for line in audit.card.apart],
-        "lead": lead,
+        "headline": headline_of(audit.card),
         "sections": sections(audit, figures),
         "about": about(audit),
         "explainer_name": explainer_name,

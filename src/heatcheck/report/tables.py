@@ -12,7 +12,7 @@ import numpy as np
 from heatcheck.engine import nulled, write_whole
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report.sections import sections
-from heatcheck.report.wording import meaning
+from heatcheck.report.wording import advised
 from heatcheck.results import Audit, audit_facts
 
 Columns: TypeAlias = dict[str, list[Any]]
@@ -35,9 +35,8 @@ def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]
 def write_numbers(audit: Audit, path: Path | str) -> Path:
     """Write an audit as one JSON file: all that is kept of it, the values of each text, and what the report says."""
     path = Path(path)
-    lead, advice = meaning(audit.card)
     said = {one.check: {"title": one.title, "held_fixed": one.held} for one in sections(audit, [])}
-    facts = {**audit_facts(audit, arrays=True), "meaning": {"lead": lead, "advice": advice}, "said": said}
+    facts = {**audit_facts(audit, arrays=True), "advice": advised(audit.card), "said": said}
     write_whole(path, plain_json(facts))
     return path
 

@@ -127,35 +127,10 @@ def reading(check: str, method: str) -> list[str]:
     return [words for words in (READING.get(check), METHODS.get(method)) if words]
 
 
-def meaning(card: Card) -> tuple[str, list[str]]:
-    """What the card asks of somebody who shows these heatmaps: one sentence, then one for each decided line.
-
-    What stands apart from the lines is not counted among them.
-    """
-    lines = card.lines
-    decided = [line for line in lines if line.state in ("yes", "no")]
-    against = sum(line.state == "no" for line in decided)
-    if not decided:
-        lead = (
-            "Nothing is decided yet. Until it is, show these heatmaps as pictures of the weights, not as reasons "
-            "for a prediction."
-        )
-    elif against == 0:
-        lead = "Nothing found here speaks against reading these heatmaps as explanations."
-        if len(decided) < len(lines):
-            lead = (
-                "Too little is decided to read these heatmaps as explanations: nothing speaks against it so far, but "
-                f"only {len(decided)} of {len(lines)} lines could be decided."
-            )
-    elif against == len(decided):
-        lead = f"Do not read these heatmaps as explanations: every line that could be decided says no ({_of(lines)})."
-    else:
-        lead = (
-            "These heatmaps can be read as explanations for some purposes and not for others: "
-            f"{len(decided) - against} yes and {against} no, {_of(lines)}."
-        )
-    spoken = [line for line in card.apart if line.advice]
-    return lead, [advice(line) for line in [*decided, *spoken]]
+def advised(card: Card) -> list[str]:
+    """What each decided line asks of somebody who shows these heatmaps."""
+    decided = [line for line in card.lines if line.state in ("yes", "no")]
+    return [advice(line) for line in [*decided, *(line for line in card.apart if line.advice)]]
 
 
 def advice(line: Line) -> str:
@@ -165,8 +140,3 @@ def advice(line: Line) -> str:
     if line.state == "not run":
         return f"Not decided: {line.sentence}" if line.evidence else "Not run: nothing is known about this."
     return f"Not decided: {line.reason.rstrip('.')}." if line.reason else line.sentence
-
-
-def _of(lines: Sequence[Line]) -> str:
-    decided = sum(line.state in ("yes", "no") for line in lines)
-    return f"{decided} of {len(lines)} lines decided"

@@ -7,6 +7,7 @@ from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, audit_facts, ke
 from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
+from heatcheck.results.headline import Headline, headline_of
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
 from heatcheck.results.line import Group, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
@@ -27,6 +28,7 @@ __all__ = [
     "CheckResult",
     "Comparison",
     "Group",
+    "Headline",
     "Holds",
     "Key",
     "Line",
@@ -41,6 +43,7 @@ __all__ = [
     "audit_facts",
     "find_key",
     "find_quantity",
+    "headline_of",
     "keep_audit",
     "keep_results",
     "keep_study",

@@ -22,6 +22,7 @@ from heatcheck.results.as_facts import (
 from heatcheck.results.audit import Audit, AuditedExample
 from heatcheck.results.card import Card
 from heatcheck.results.damage import DAMAGE, digest
+from heatcheck.results.headline import headline_of
 from heatcheck.results.line import Line
 
 AUDIT, ARRAYS = "audit.json", "audit.npz"
@@ -57,6 +58,7 @@ def audit_facts(audit: Audit, *, arrays: bool = False) -> dict[str, Any]:
         "labels": None if audit.labels is None else list(audit.labels),
         "accuracy": tagged(audit.accuracy),
         "commonest": None if audit.commonest is None else list(audit.commonest),
+        "headline": headline_of(audit.card)._asdict(),
         "logit_scale": tagged(audit.card.logit_scale),
         "card": [_kept_line(line) for line in audit.card.lines],
         "apart": list(apart),

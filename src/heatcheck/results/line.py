@@ -30,6 +30,8 @@ class Line(NamedTuple):
     route: str = ""  # how it was decided, where a line has several ways: "swap", "gauge twin", "retraining", …
     certified: bool = False  # by a proof, not by an interval
     needs_refit: bool = False  # not run, and only models trained again would tell
+    may_say: str = ""  # of heatmaps like these, where the line is decided so
+    do_not_say: str = ""
     advice: str = ""  # what a decided line asks of somebody who shows these heatmaps
     check: str = ""  # whose words name the evidence
     heading: str = ""  # of a line that stands apart: what it is about

@@ -107,4 +107,7 @@ RULE = LineRule(
     preface="This is about all models of the kind, not about this one. A search that finds nothing proves nothing, so "
     "the answer is never yes.",
     states=("no", "not found", "unclear", "not run"),
+    do_not_say={
+        "no": "This heatmap is the only account of these answers.",
+    },
 )

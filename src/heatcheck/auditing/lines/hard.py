@@ -114,4 +114,10 @@ RULE = LineRule(
         "no": "Most shuffles of the weights leave the answer as it was: do not read the one that is shown as the "
         "reason.",
     },
+    may_say={
+        "yes": "In this model a very different heatmap would come with a different answer.",
+    },
+    do_not_say={
+        "no": "The model gave this answer because it put its weight on these words.",
+    },
 )

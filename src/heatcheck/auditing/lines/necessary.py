@@ -264,4 +264,15 @@ RULE = LineRule(
         "not need attention. This very model may use its weights all the same: do not argue from the mere presence of "
         "attention.",
     },
+    may_say={
+        "yes": "On this task, models of this kind do worse without learned attention.",
+        ("no", "nothing changes"): "This model gives the same answers with equal weights.",
+        ("no", "gauge twin"): "Another model with equal weights makes the same decisions.",
+        ("no", "swap"): "This model is about as accurate with equal weights.",
+        ("no", "retraining"): "A model of this kind, trained without attention, does about as well.",
+        ("no", "closed form"): "A model of this kind without attention does about as well.",
+    },
+    do_not_say={
+        "no": "The model needs its attention to do well on this task.",
+    },
 )

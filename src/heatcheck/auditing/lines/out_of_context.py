@@ -121,4 +121,10 @@ RULE = LineRule(
         "yes": "The weights pick out telling words even outside this model: they say something about the text itself.",
         "no": "The weights do not help outside this model: do not reuse them as a list of important words.",
     },
+    may_say={
+        "yes": "The weights pick out words that tell the label even without this model.",
+    },
+    do_not_say={
+        "no": "These words are important for the label in general.",
+    },
 )

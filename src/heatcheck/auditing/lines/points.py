@@ -87,4 +87,10 @@ RULE = LineRule(
         "no": "Do not present the highlighted words as the words the answer depends on: other explanations find words "
         "that matter more.",
     },
+    may_say={
+        "yes": "The highlighted words are, on average, words the answer depends on.",
+    },
+    do_not_say={
+        "no": "The highlighted words are the words the answer depends on.",
+    },
 )

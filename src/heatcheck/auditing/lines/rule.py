@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from heatcheck.results import CheckResult, Group, Line, Measurement, State, Undecided
@@ -54,6 +55,8 @@ class LineRule(NamedTuple):
     checks: tuple[str, ...]  # without which it is not run
     judge: Callable[[Mapping[str, CheckResult], CardSettings], Line]
     advice: Mapping[str | tuple[str, str], str]  # by state, or by state and route
+    may_say: Mapping[str | tuple[str, str], str] = MappingProxyType({})  # likewise: what one may tell others
+    do_not_say: Mapping[str | tuple[str, str], str] = MappingProxyType({})
     group: Group = "card"
     states: tuple[State, ...] = ("yes", "no", "unclear", "not run")
     refusal: str = "{check} could not be run: {reason}"  # how a check that could not be run is told
@@ -77,7 +80,9 @@ class LineRule(NamedTuple):
             route=found.route,
             certified=found.certified,
             needs_refit=found.needs_refit,
-            advice=self.advice.get((found.state, found.route), self.advice.get(found.state, "")),
+            advice=_of(self.advice, found),
+            may_say=_of(self.may_say, found),
+            do_not_say=_of(self.do_not_say, found),
             check=self.checks[0],
             heading=self.heading,
             preface=self.preface,
@@ -86,6 +91,11 @@ class LineRule(NamedTuple):
     def not_run(self, holds: str, what_would: str) -> Line:
         """That nothing is known, and what would change that."""
         return self.line(nothing_known(what_would), (), holds)._replace(cannot_see="")
+
+
+def _of(words: Mapping[str | tuple[str, str], str], found: Found) -> str:
+    """What is said of a state reached by this route, or else by any."""
+    return words.get((found.state, found.route), words.get(found.state, ""))
 
 
 def nothing_known(
