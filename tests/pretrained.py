@@ -34,3 +34,17 @@ def film_corpus(texts: int = 96) -> Corpus:
 def as_rows(corpus: Corpus) -> list[dict[str, str]]:
     """As a user's own file has it."""
     return [{"text": e.text, "label": LABELS[e.label], "split": name} for name, of in corpus.splits.items() for e in of]
+
+
+# Of a model folder that brings its own: it leaves a mark where it is run.
+CODE = """
+from pathlib import Path
+Path({mark!r}).touch()
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+class TheirConfig(BertConfig):
+    model_type = "theirs"
+class TheirNetwork(BertForSequenceClassification):
+    config_class = TheirConfig
+class TheirTokenizer(PreTrainedTokenizerFast):
+    pass
+"""

@@ -17,7 +17,7 @@ def write_bert(folder: Path) -> str:
     config = CONFIGS["bert"]()
     config.num_labels = 2
     torch.manual_seed(0)
-    network = AutoModelForSequenceClassification.from_config(config).eval()  # type: ignore[no-untyped-call]
+    network = AutoModelForSequenceClassification.from_config(config).eval()
     with torch.no_grad():
         for parameter in network.parameters():
             if parameter.dim() > 1:

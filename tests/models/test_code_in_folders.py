@@ -9,20 +9,8 @@ import pytest
 from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.models import load, save
 from heatcheck.models.hf import make_transformer, read_pretrained
-from pretrained import keep
+from pretrained import CODE, keep
 from tiny_transformers import make
-
-CODE = """
-from pathlib import Path
-Path({mark!r}).touch()
-from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
-class TheirConfig(BertConfig):
-    model_type = "theirs"
-class TheirNetwork(BertForSequenceClassification):
-    config_class = TheirConfig
-class TheirTokenizer(PreTrainedTokenizerFast):
-    pass
-"""
 
 
 @pytest.fixture(autouse=True)

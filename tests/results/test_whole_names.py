@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from heatcheck.errors import BadInput
-from heatcheck.results import QUANTITIES, key, parse_key
+from heatcheck.results import OF_STUDIES, QUANTITIES, key, parse_key
 from heatcheck.results.key import AXES
 from heatcheck.results.study import COLUMNS, Row
-from heatcheck.results.study_quantities import STUDY
 from heatcheck.studies import STUDIES, read_published
 
 ROOMS = ("auditing", "checks", "cli", "report", "serve", "studies")
@@ -102,7 +101,7 @@ def test_a_published_number_is_written_as_it_was_read():
 
 def test_every_quantity_of_a_study_has_words_and_a_direction():
     of_texts = {"p", "effect", "auprc"}  # names of kept arrays only
-    registered = {name for check, name in QUANTITIES if check == STUDY}
+    registered = {name for check, name in QUANTITIES if check == OF_STUDIES}
     assert AXES.keys() - of_texts <= registered
     assert {one.key.name for study in STUDIES for one in read_published(study)} <= registered
 

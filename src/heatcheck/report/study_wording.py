@@ -8,9 +8,8 @@ import numpy as np
 
 from heatcheck.report.lexicon import WEIGHTS
 from heatcheck.report.wording import spaced
-from heatcheck.results import Comparison, Model, Row, StudyResult, find_quantity, key, value_text
+from heatcheck.results import OF_STUDIES, Comparison, Model, Row, StudyResult, find_quantity, key, value_text
 from heatcheck.results.key import BESIDE
-from heatcheck.results.study_quantities import STUDY
 from heatcheck.results.written import MINUS, NOTHING, fine, number
 
 # Named for their shape; all of one study have the same attention.
@@ -225,7 +224,7 @@ def quantity_name(row: Row, labels: Sequence[str]) -> str:
         return f"weight {place}, {trained_in_words(row.by['trained'])}"
     if row.name == "auc" and row.by["words"] == "polarity":
         return "AUC of |polarity|, polar words"
-    known = find_quantity(row.name, STUDY)
+    known = find_quantity(row.name, OF_STUDIES)
     # Where no place is left for what tells its kinds apart, the text of the table says it.
     if known is None or "{}" not in known.words or not row.by:
         return spaced(row.quantity)
@@ -303,7 +302,7 @@ def with_interval(row: Row) -> str:
 
 def _shown(row: Row) -> Callable[[float], str]:
     """How the values of its quantity are written."""
-    known = find_quantity(row.name, STUDY)
+    known = find_quantity(row.name, OF_STUDIES)
     return number if known is None else {"fine": fine, ".4f": _fine}.get(known.format, number)
 
 

@@ -1,6 +1,5 @@
 """What was found, as plain data: measurements, results of checks, the card, audits, studies; and their files."""
 
-import heatcheck.results.quantities  # noqa: F401  (fills QUANTITIES)
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
 from heatcheck.results.audit import Audit, AuditedExample
 from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, audit_facts, keep_audit, read_audit
@@ -11,14 +10,17 @@ from heatcheck.results.headline import Headline, headline_of
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
 from heatcheck.results.line import Group, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
-from heatcheck.results.quantity import QUANTITIES, Quantity, find_quantity, register
+from heatcheck.results.quantities import QUANTITIES
+from heatcheck.results.quantity import Quantity, find_quantity, register
 from heatcheck.results.study import Comparison, Model, Published, Row, StudyResult
 from heatcheck.results.study_files import STUDY, STUDY_ARRAYS, keep_study, read_study
+from heatcheck.results.study_quantities import OF_STUDIES
 
 __all__ = [
     "ARRAYS",
     "AUDIT",
     "FORMAT",
+    "OF_STUDIES",
     "QUANTITIES",
     "STUDY",
     "STUDY_ARRAYS",

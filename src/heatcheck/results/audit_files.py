@@ -121,16 +121,15 @@ def read_audit(folder: Path | str) -> Audit:
             raise BrokenFolder(f"{folder} was kept by a later heatcheck: it can be read by that one.")
         if facts["format"] < FORMAT:
             raise BrokenFolder(f"{folder} was kept by an older heatcheck, in another form: audit the model again.")
+        # Before anything is made of them: every fact may be edited into one that nothing can be made or drawn from.
+        if facts["facts"] != _digest_of_facts(facts):
+            raise ValueError(f"{AUDIT} was changed since it was written")
         packed = (folder / ARRAYS).read_bytes()
         if digest(packed) != facts["arrays"]:
             raise ValueError(f"{ARRAYS} is not the one that was written with {AUDIT}")
         with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
-        audit = _audit_from(facts, arrays)
-        # Every number of a report may be edited into one that nothing can be drawn from.
-        if facts["facts"] != _digest_of_facts(facts):
-            raise ValueError(f"{AUDIT} was changed since it was written")
-        return audit
+        return _audit_from(facts, arrays)
     except DAMAGE as error:
         why = f"{ARRAYS} cannot be read" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         raise BrokenFolder(f"{folder} is damaged ({why}): audit the model again.") from None

@@ -1,6 +1,8 @@
 """Every quantity that a check measures: its plain words, its unit, and what high and low values mean."""
 
-from heatcheck.results.quantity import Quantity, register
+from heatcheck.results.quantity import QUANTITIES, Quantity, register
+
+__all__ = ["QUANTITIES"]  # filled when this is imported
 
 # Agreement with other explanations (agreement, layers, dynamics) ------------------------------------------------------
 register(

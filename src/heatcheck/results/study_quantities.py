@@ -5,7 +5,7 @@
 
 from heatcheck.results.quantity import Quantity, register
 
-STUDY = "study"  # what studies mean by a name, which a check may use for something of its own
+OF_STUDIES = "study"  # what studies mean by a name, which a check may use for something of its own
 
 _SHARE = "share of texts"
 
@@ -14,7 +14,7 @@ def _register(*quantities: tuple[str, str, str, str], unit: str = "", format: st
     """Name, words, and clauses: what a high value means, what a low one means."""
     register(
         *(
-            Quantity(name, words, _sentence(high), _sentence(low), unit=unit, format=format, check=STUDY)
+            Quantity(name, words, _sentence(high), _sentence(low), unit=unit, format=format, check=OF_STUDIES)
             for name, words, high, low in quantities
         )
     )
