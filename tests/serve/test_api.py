@@ -308,7 +308,7 @@ def test_a_mistake_of_ours_is_one_sentence_without_the_text(page):
 
 
 def test_what_takes_too_long_is_told_in_time_and_what_waits_is_not_begun(dawdling):
-    with serving({"moody": MOODY}, seconds=1.5) as address, ThreadPoolExecutor(20) as clients:
+    with serving({"moody": MOODY}, seconds=3.0) as address, ThreadPoolExecutor(20) as clients:
         many = list(clients.map(lambda _: look(address, "but dull dawdle", "moody"), range(20)))
         assert [found.status for found in many] == [503] * 20
         assert {found.error for found in many} == {"this took too long and was stopped: try a shorter text."}
