@@ -9,10 +9,24 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from heatcheck import stats
-from heatcheck.auditing import CardSettings
+from heatcheck.auditing import CardSettings, plan_audit
+from heatcheck.auditing.calibration.draws import draw_subject, draw_texts
+from heatcheck.auditing.calibration.truth import Cell
 from heatcheck.auditing.lines import judge_out_of_context
 from heatcheck.checks import CHECKS, Case
-from heatcheck.checks.guide import GuideSettings, best_readings, guides, odds_of, of_log_odds, of_refitted, tokens_of
+from heatcheck.checks.guide import (
+    GuideSettings,
+    Halved,
+    at_half_the_counts,
+    best_readings,
+    count_texts,
+    guided,
+    guides,
+    odds_of,
+    of_log_odds,
+    of_refitted,
+    tokens_of,
+)
 from heatcheck.checks.refitting import adversary_recipe
 from heatcheck.data import Corpus, Example, Split, load_task
 from heatcheck.data.planted import planted
@@ -182,11 +196,55 @@ def test_the_gain_of_the_second_half_of_the_counts_is_counted_once_more():
     case = case_of("reader@planted_contrast", tested=100)
     right = {"own": np.ones(100, bool), "uniform": np.arange(100) < 80}
     half = np.where(np.arange(100) < 70, 1.0, 0.0)
-    found = {m.name: m for m in of_log_odds(case, GuideSettings(), right, np.ones(100, bool), None, half)}
+    found = {m.name: m for m in of_log_odds(case, GuideSettings(), right, np.ones(100, bool), None, Halved(half))}
     assert found["headroom"].value == pytest.approx(0.2)
     assert found["lasts"].value == pytest.approx(0.1)
-    more = {m.name: m for m in of_log_odds(case, GuideSettings(), right, np.ones(100, bool), None, np.ones(100))}
+    best = Halved(np.ones(100))
+    more = {m.name: m for m in of_log_odds(case, GuideSettings(), right, np.ones(100, bool), None, best)}
     assert more["lasts"].value == more["headroom"].value, "what was lost by counting more is not gained by less"
+
+
+def test_which_texts_were_counted_widens_what_endless_ones_would_leave():
+    """The interval of `lasts` was over tested texts alone, though the counts are of a sample too."""
+    case = case_of("reader@planted_contrast", tested=100)
+    right = {"own": np.ones(100, bool), "uniform": np.arange(100) < 80}
+    half = np.where(np.arange(100) < 70, 1.0, 0.0)
+    calm, noisy, unknown = (
+        next(
+            m for m in of_log_odds(case, GuideSettings(), right, np.ones(100, bool), None, halved) if m.name == "lasts"
+        )
+        for halved in (Halved(half), Halved(half, 0.1), Halved(half, np.inf))
+    )
+    assert calm.value == noisy.value == unknown.value
+    sampled = (calm.high - calm.low) / 3.92
+    # A reading keeps what it is right on already, so bad luck moves nothing: only the lower end is far.
+    assert noisy.value - noisy.low == pytest.approx(1.96 * np.hypot(sampled, 0.1), rel=0.15)
+    assert unknown.low == -np.inf
+
+
+def test_the_luck_of_counting_is_as_large_as_fresh_training_texts_show_it():
+    case = case_of("majority_reader@planted_majority", tested=200)
+    tokens = tokens_of(case.subject, case.tested)
+    guesses, told = [], []
+    for seed in range(16):
+        case.trained_on = planted("planted_majority", seed=seed, sizes=(400, 10, 10))
+        counted = count_texts(case)
+        halved = at_half_the_counts(case, GuideSettings(), counted, tokens, "log-odds")
+        whole = guided(case, tokens, counted.odds(0.5))["uniform"] == case.gold
+        guesses.append(2 * whole.mean() - halved.right.mean())
+        told.append(halved.noise)
+    assert np.std(guesses, ddof=1) > 0.003, "there is luck to be told of"
+    assert 0.6 < np.sqrt(np.mean(np.square(told))) / np.std(guesses, ddof=1) < 2.5
+
+
+def test_a_majority_that_words_alone_would_reach_cannot_be_asked_about():
+    """At this seed the old interval, over tested texts alone, said yes: lasts = .060 [.022, .087]."""
+    cell = Cell("majority_reader", "planted_majority")
+    plan = plan_audit(
+        draw_subject(cell, 607), draw_texts(cell, 607, 600), checks=["guide"], examples=300, seed=607, settings={}
+    )
+    line = judge_out_of_context(check.measure(plan.case, GuideSettings()), CardSettings())
+    assert line.state == "unclear"
 
 
 def test_equal_to_brute_force():

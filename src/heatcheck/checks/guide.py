@@ -31,7 +31,7 @@ Answers = Int[np.ndarray, " example"]
 MUCH = 0.25  # of the weight, on tokens that belong to no word
 LOG_ODDS, REFITTED = {"guide": "log_odds"}, {"guide": "refitted"}
 MAJORITY = "always the commonest label"  # the reading to which words say nothing
-HALVINGS = 2  # of the counted texts, at random, each into two halves
+HALVINGS = 4  # of the counted texts, at random, each into two halves and four quarters
 
 
 @dataclass(frozen=True)
@@ -182,24 +182,49 @@ def best_readings(case: Case, read: Mapping[str, Mapping[str, Answers]]) -> dict
     return {"weighted": best["own"], "unweighted": best["uniform"]}
 
 
+class Halved(NamedTuple):
+    """A reading without weights whose words were counted in half of the training texts."""
+
+    right: Float[np.ndarray, " example"]  # how often it is right on each text, over several halves
+    noise: float = 0.0  # standard error, from counting, of the accuracy that endless texts are taken to give
+
+
 def at_half_the_counts(
     case: Case, settings: GuideSettings, counted: Counted, tokens: Sequence[Sequence[str]], reading: str
-) -> Float[np.ndarray, " example"] | None:
+) -> Halved | None:
     """How often a reading without weights is right if its words are counted in half of the texts; None for no word.
 
     What it gains from half to whole it would about gain once more from endless texts: its error is the noise of counts,
-    whose variance halves with every doubling.
+    whose variance halves with every doubling. How far that guess is off depends on which texts were counted. The two
+    halves are counted in different texts, so the same guess made from each half and its quarters shows it: its variance
+    there is twice that of the whole.
     """
     if reading == MAJORITY:
         return None
-    found = []
+
+    def right(places: Sequence[int]) -> Float[np.ndarray, " example"] | None:
+        part = counted.part(places)
+        if set(part.labels) != set(counted.labels):
+            return None
+        answers = guided(case, tokens, part.odds(settings.smoothing).readings()[reading])["uniform"]
+        return np.asarray((answers == case.gold) * 1.0)
+
+    halves, gaps = [], []
     for number in range(HALVINGS):
         order = stream(case.seed, "guide halves", str(number)).permutation(len(counted.labels)).tolist()
-        for half in (counted.part(order[::2]), counted.part(order[1::2])):
-            if set(half.labels) == set(counted.labels):
-                answers = guided(case, tokens, half.odds(settings.smoothing).readings()[reading])["uniform"]
-                found.append(answers == case.gold)
-    return np.mean(found, axis=0) if found else None
+        guesses = []
+        for places in (order[::2], order[1::2]):
+            half, *quarters = (right(some) for some in (places, places[::2], places[1::2]))
+            known = [quarter.mean() for quarter in quarters if quarter is not None]
+            if half is not None:
+                halves.append(half)
+                guesses += [2 * half.mean() - np.mean(known)] if len(known) == 2 else []
+        if len(guesses) == 2:
+            gaps.append(guesses[0] - guesses[1])
+    if not halves:
+        return None
+    noise = float(np.sqrt(np.mean(np.square(gaps)) / 4)) if gaps else np.inf
+    return Halved(np.mean(halves, axis=0), noise)
 
 
 def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
@@ -235,7 +260,7 @@ def of_log_odds(
     right: Mapping[str, Right],
     base: Right,
     best: Mapping[str, Reading] | None = None,
-    half: Float[np.ndarray, " example"] | None = None,
+    half: Halved | None = None,
 ) -> Iterator[Measurement]:
     """How right the counted words are under each kind of weights, and what share of the headroom the weights gain.
 
@@ -259,7 +284,8 @@ def of_log_odds(
         yield from measured(case, name, values.astype(float), everyone, baseline, by, settings.draws)
     without = best["unweighted"].right.astype(float)
     # Endless counts: as much again as was gained by the second half of the texts, if anything was.
-    at_the_limit = without if half is None else 2 * without - half
+    at_the_limit = without if half is None else 2 * without - half.right
+    noise = 0.0 if half is None else half.noise
     columns = np.stack([best["weighted"].right, without, base, at_the_limit], axis=1)
 
     def interval(statistic: Any) -> stats.Interval:
@@ -269,7 +295,14 @@ def of_log_odds(
         return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws)
 
     headroom = interval(lambda mean: mean[:, 2] - mean[:, 1])
-    lasts = interval(lambda mean: mean[:, 2] - np.maximum(mean[:, 1], mean[:, 3]))
+    luck = stream(case.seed, "bootstrap", "guide counts")  # of the texts that happened to be counted
+
+    def left(mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
+        # One row is the value itself, which has no luck in it; resamples come in many.
+        shift = luck.normal(0.0, 1.0, len(mean)) * noise if len(mean) > 1 and noise > 0 else 0.0
+        return np.asarray(mean[:, 2] - np.maximum(mean[:, 1], mean[:, 3] + shift))
+
+    lasts = interval(left)
     carries = _carried(case, settings, right, commonest)
     yield Measurement("headroom", *headroom, "0: without weights words are read as well as the model reads", LOG_ODDS)
     yield Measurement("lasts", *lasts, "0: so they would be, were they counted in endless texts", LOG_ODDS)
