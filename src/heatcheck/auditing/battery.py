@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from heatcheck.auditing.audited_examples import audited_examples, commonest_label
+from heatcheck.auditing.audited_examples import audited_examples, commonest_label, pick_example
 from heatcheck.auditing.choices import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.fitting_again import cannot_refit, fits_for, made_up, numbered
 from heatcheck.auditing.lines import CardSettings, make_card
@@ -323,7 +323,7 @@ def _gather(
         about["other fits"] = remark
     if plan.corpus.dropped:
         about["left out of the task"] = dict(plan.corpus.dropped)
-    examples, rival = audited_examples(case)
+    examples, rival = audited_examples(case, results)
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,
@@ -333,7 +333,14 @@ def _gather(
         n=len(case.examples),
         available=plan.available,
         seed=case.seed,
-        card=make_card(results, case.logit_scale, plan.card, not_run, cannot_refit=cannot_refit(case.subject)),
+        card=make_card(
+            results,
+            case.logit_scale,
+            plan.card,
+            not_run,
+            cannot_refit=cannot_refit(case.subject),
+            available=plan.available,
+        ),
         results=results,
         examples=examples,
         not_run=not_run,
@@ -344,4 +351,5 @@ def _gather(
         training_rows=plan.rows.said or None,
         commonest=commonest_label(examples),
         rival=rival,
+        shown_first=pick_example(examples, results),
     )

@@ -81,6 +81,7 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
             baseline = "none: this is the floor" if name == "random" else "effect of random removal"
             measurements += measured(case, "effect", effect, np.ones(len(rows), bool), baseline, by, settings.draws)
         measurements += _ratios(case, settings, operator, per_example)
+        measurements += _above_random(case, settings, operator, per_example)
     return CheckResult(
         check="erasure",
         subject=case.subject.id,
@@ -164,6 +165,19 @@ def _ratios(case: Case, settings: ErasureSettings, operator: str, effects: dict[
     if (signed := effects.get(f"effect:best signed rival:{operator}")) is not None:
         k_signed = interval("K signed", signed, share)
         yield Measurement("K_signed", *k_signed, baseline="0: random removal; 1: the best signed rival", by=by)
+
+
+def _above_random(
+    case: Case, settings: ErasureSettings, operator: str, effects: dict[str, Effects]
+) -> Iterator[Measurement]:
+    """What each ranking's words do beyond random ones: which method to show instead of a heatmap that fails."""
+    floor = effects[f"effect:random:{operator}"]
+    for name, effect in effects.items():
+        ranking = name.removeprefix("effect:").removesuffix(f":{operator}")
+        if name.endswith(f":{operator}") and ranking != "random":
+            by = {"ranking": ranking, "operator": operator}
+            everyone = np.ones(len(floor), bool)
+            yield from measured(case, "above_random", effect - floor, everyone, "0: random removal", by, settings.draws)
 
 
 def _cost(case: Case, settings: ErasureSettings) -> int:

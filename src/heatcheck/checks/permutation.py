@@ -4,12 +4,12 @@ The states stay as they are; only which word carries which weight changes, so th
 linear read-out a shuffle costs one weighted sum of relevances (stats/shuffles.py), never a forward pass.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 
 from heatcheck import stats
@@ -20,6 +20,9 @@ from heatcheck.checks.refitting import total_variation
 from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, require_short_cut, responses
+from heatcheck.explainers.counterfactual import word_of_each_key
+from heatcheck.explainers.readout import of_words
+from heatcheck.explainers.scores import WordScores
 from heatcheck.models import name_of_keys
 from heatcheck.results import CheckResult, Measurement
 
@@ -62,6 +65,7 @@ def measure(case: Case, settings: PermutationSettings) -> CheckResult:
         "q": (standard <= settings.epsilon).mean(axis=1),
         "flips": (logits.argmax(-1) != own.argmax(-1)).mean(axis=1),
         "evenness": stats.evenness(*case.weights),
+        **_typical(case, standard, logits),
     }
     return CheckResult(
         check="permutation",
@@ -75,6 +79,48 @@ def measure(case: Case, settings: PermutationSettings) -> CheckResult:
         seed=case.seed,
         facts={"logit_scale": case.logit_scale},
     )
+
+
+def _typical(
+    case: Case, change: Float[np.ndarray, "example draw"], logits: Float[np.ndarray, "example draw label"]
+) -> dict[str, Float[np.ndarray, " example"]]:
+    """The shuffle of each example that is the median in effect, and the answer's probability without and with it."""
+    draw = change.argsort(axis=1, kind="stable")[:, (change.shape[1] - 1) // 2]
+    rows = np.arange(len(draw))
+
+    def probability(of: Float[np.ndarray, "example label"]) -> Float[np.ndarray, " example"]:
+        return np.asarray(softmax(case.logit_scale * of, -1)[rows, case.predicted])
+
+    own, shuffled = probability(case.own_logits), probability(logits[rows, draw])
+    return {"typical_draw": draw.astype(float), "p_own": own, "p_typical": shuffled}
+
+
+def typical_weights(case: Case, draws: Mapping[str, int]) -> WordScores:
+    """The very shuffle that each example was measured under, summed by word; `draws` says which, by example id."""
+    weights, allowed = case.head_weights
+    shuffled = np.zeros_like(weights[:, 0])
+    for row, example in enumerate(case.examples):
+        if example.id not in draws:
+            continue
+        draw, seed = draws[example.id], seed_of(case.seed, "permutation", example.id)
+        of_heads = [
+            stats.shuffled_weights(
+                of_head[None].astype(np.float64),
+                allowed[row : row + 1],
+                np.array([seed], np.uint64) + np.uint64(head),
+                draw + 1,
+            )[0, draw]
+            for head, of_head in enumerate(weights[row])
+        ]
+        shuffled[row] = np.mean(of_heads, axis=0)
+    return of_words(shuffled, words_of_keys(case), case.examples)
+
+
+def words_of_keys(case: Case) -> Int[np.ndarray, "example token"]:
+    """Which word each key belongs to, -1 for none."""
+    if case.readout is not None:
+        return case.readout.word
+    return word_of_each_key(case.subject, case.examples, case.weights[1].shape[1])
 
 
 def shuffled_logits(case: Case, repeats: int) -> Float[np.ndarray, "example draw label"]:

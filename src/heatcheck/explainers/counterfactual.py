@@ -163,12 +163,13 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
     readout = read_out(subject, examples)
     if readout is None:
         found = stand_ins(subject, examples, seed=seed)
-        return of_words(found.weights[:, 0], _words(subject, examples, found.weights.shape[-1]), examples)
+        return of_words(found.weights[:, 0], word_of_each_key(subject, examples, found.weights.shape[-1]), examples)
     found = of_readout(readout, [e.id for e in examples], epsilon=EPSILON, seed=seed)
     return of_words(found.weights[:, 0], readout.word, examples)
 
 
-def _words(subject: Subject, examples: Sequence[Example], longest: int) -> Int[np.ndarray, "example token"]:
+def word_of_each_key(subject: Subject, examples: Sequence[Example], longest: int) -> Int[np.ndarray, "example token"]:
+    """Which word each key belongs to, -1 for none."""
     rows: dict[int, np.ndarray] = {}
     for indices, batch, _ in responses(subject, examples):
         rows.update(zip(indices, batch.word.cpu().numpy(), strict=True))

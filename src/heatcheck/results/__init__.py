@@ -1,4 +1,4 @@
-"""What was found, as plain data: measurements, results of checks, the card, audits, studies; and their files."""
+"""Results as plain data: measurements, results of checks, the card, audits, studies; and their files."""
 
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
 from heatcheck.results.audit import Audit, AuditedExample
@@ -8,10 +8,11 @@ from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
 from heatcheck.results.headline import Headline, headline_of
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
-from heatcheck.results.line import Group, Line, State, Undecided
+from heatcheck.results.line import Group, Instead, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantities import QUANTITIES
 from heatcheck.results.quantity import Quantity, find_quantity, register
+from heatcheck.results.strip import Mark, Strip, Zone
 from heatcheck.results.study import Comparison, Model, Published, Row, StudyResult
 from heatcheck.results.study_files import STUDY, STUDY_ARRAYS, keep_study, read_study
 from heatcheck.results.study_quantities import OF_STUDIES
@@ -32,16 +33,20 @@ __all__ = [
     "Group",
     "Headline",
     "Holds",
+    "Instead",
     "Key",
     "Line",
+    "Mark",
     "Measurement",
     "Model",
     "Published",
     "Quantity",
     "Row",
     "State",
+    "Strip",
     "StudyResult",
     "Undecided",
+    "Zone",
     "audit_facts",
     "find_key",
     "find_quantity",

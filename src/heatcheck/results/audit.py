@@ -51,6 +51,7 @@ class Audit:
     training_rows: str | None = None  # what is to be said of rows that the model was trained on
     commonest: tuple[str, float] | None = None  # label of the examples and its share, where all are labelled
     rival: str | None = None  # the explainer that attention is compared with, text by text
+    shown_first: str | None = None  # the example that a report opens with, by id
 
     @property
     def missing(self) -> dict[str, str]:

@@ -23,10 +23,11 @@ from heatcheck.results.audit import Audit, AuditedExample
 from heatcheck.results.card import Card
 from heatcheck.results.damage import DAMAGE, digest
 from heatcheck.results.headline import headline_of
-from heatcheck.results.line import Line
+from heatcheck.results.line import Instead, Line
+from heatcheck.results.strip import Mark, Strip, Zone
 
 AUDIT, ARRAYS = "audit.json", "audit.npz"
-FORMAT = 2  # of these files: a larger one is of a heatcheck to come, a smaller one of one that was
+FORMAT = 3  # of these files: a larger one is of a heatcheck to come, a smaller one of one that was
 
 _BY_CHECK = ("measurements", "excluded")  # what a reader wants of a check: by its name, before all else of it
 _NUMBERS = ("probability", "tau")  # of an example
@@ -42,6 +43,7 @@ _PLAIN = (
     "units",
     "training_rows",
     "rival",
+    "shown_first",
 )  # fields that are JSON as they are
 
 
@@ -159,11 +161,39 @@ def _audit_from(facts: Facts, arrays: Mapping[str, np.ndarray]) -> Audit:
 
 
 def _kept_line(line: Line) -> dict[str, Any]:
-    return {**line._asdict(), "evidence": [kept_measurement(m) for m in line.evidence]}
+    evidence = [kept_measurement(m) for m in line.evidence]
+    strip = None if line.strip is None else _kept_strip(line.strip)
+    instead = None if line.instead is None else _kept_instead(line.instead)
+    return {**line._asdict(), "evidence": evidence, "strip": strip, "instead": instead}
+
+
+def _kept_instead(instead: Instead) -> dict[str, Any]:
+    return {**instead._asdict(), "gain": kept_measurement(instead.gain), "own": kept_measurement(instead.own)}
+
+
+def _kept_strip(strip: Strip) -> dict[str, Any]:
+    return {
+        "measurement": kept_measurement(strip.measurement),
+        "low": strip.low,
+        "zones": [zone._asdict() for zone in strip.zones],
+        "marks": [mark._asdict() for mark in strip.marks],
+    }
 
 
 def _line_from(facts: Facts) -> Line:
-    return Line(**{**facts, "evidence": tuple(measurement_from(m) for m in facts["evidence"])})
+    evidence = tuple(measurement_from(m) for m in facts["evidence"])
+    strip = None if facts["strip"] is None else _strip_from(facts["strip"])
+    instead = None if facts["instead"] is None else _instead_from(facts["instead"])
+    return Line(**{**facts, "evidence": evidence, "strip": strip, "instead": instead})
+
+
+def _instead_from(facts: Facts) -> Instead:
+    return Instead(**{**facts, **{name: measurement_from(facts[name]) for name in ("gain", "own")}})
+
+
+def _strip_from(facts: Facts) -> Strip:
+    zones, marks = (tuple(Zone(**zone) for zone in facts["zones"]), tuple(Mark(**mark) for mark in facts["marks"]))
+    return Strip(measurement_from(facts["measurement"]), facts["low"], zones, marks)
 
 
 def _kept_example(one: AuditedExample) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from heatcheck.errors import UnknownName
 from heatcheck.results.line import Line
 
+# What a reader wants to know first; lines that are new here come after these.
+READING_ORDER = ("points", "hard", "necessary", "context")
+
 
 @dataclass(frozen=True, repr=False)
 class Card:
@@ -17,6 +20,12 @@ class Card:
     def lines(self) -> tuple[Line, ...]:
         """What a heatmap must be to be read as an explanation."""
         return tuple(line for line in self.every_line if line.group == "card")
+
+    @property
+    def in_reading_order(self) -> tuple[Line, ...]:
+        """The same lines, the most telling first."""
+        place = {short: number for number, short in enumerate(READING_ORDER)}
+        return tuple(sorted(self.lines, key=lambda line: place.get(line.short, len(place))))
 
     @property
     def apart(self) -> tuple[Line, ...]:

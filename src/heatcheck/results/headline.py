@@ -1,4 +1,4 @@
-"""The answer in one sentence, with what may be said of these heatmaps and what may not.
+"""The answer in one sentence, what may be said of these heatmaps and what may not, and what would decide the rest.
 
 The lines of a card are not added up into a score, but their pattern has a plain meaning. Each answer declares the
 states that it needs; what may be said comes from the lines themselves, each for its own state and route.
@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 from heatcheck.results.card import Card
 from heatcheck.results.line import Line
+from heatcheck.results.written import in_brief
 
-Needs = Mapping[str, tuple[str, ...]]  # line by its short name -> the states of which it must have one
+Needs = Mapping[str, tuple[str, ...]]  # line by its short name -> the answers of which it must have one
 
-OPEN = ("unclear", "not run", "absent")  # decides nothing; a card may lack the line
+# What a line can say to a headline: `line_says` gives one of these.
+SAYS = ("yes", "no", "no better than random", "cannot be asked", "open", "not tested")
+NO = ("no", "no better than random")
 PICTURE = "This picture shows where the model puts its weight."  # true of every heatmap
 NOT_WHY = "These words are why the model answered so."
 
@@ -30,47 +33,58 @@ class Headline(NamedTuple):
     answer: str
     may_say: tuple[str, ...]
     do_not_say: tuple[str, ...]
+    next: str = ""  # what would decide what is open; empty where nothing is, or nothing would
+    instead: str = ""  # what to show in place of a heatmap that fails
 
 
-# The first whose needs are met. Every pattern of the two lines meets one: the last five cover what is open.
+_MATTER = "the highlighted words matter"
+_TWICE = "another method finds words that matter more than twice as much"
+_RANDOM = "the highlighted words do not matter significantly more than random words"
+_NOTHING = "no method finds words that matter much more than random words, so a heatmap has nothing to point at"
+_CHANGES = "very different weights would change the answer"
+_SAME = "most other weightings give the same answer"
+
+# The first whose needs are met. Every pattern of the two lines meets one.
 ANSWERS = (
+    Answer({"points": ("yes",), "hard": ("yes",)}, f"Yes, as far as was tested: {_MATTER}, and {_CHANGES}."),
+    Answer({"points": ("yes",), "hard": ("no",)}, f"Only as a pointer: {_MATTER}, but {_SAME}."),
     Answer(
-        {"points": ("yes",), "hard": ("yes",)},
-        "Yes, as far as was tested: the highlighted words matter, and very different weights would change the answer.",
+        {"points": ("yes",), "hard": ("cannot be asked",)},
+        f"Only as a pointer: {_MATTER}, but all words have nearly equal weights.",
     ),
     Answer(
-        {"points": ("yes",), "hard": ("no",)},
-        "Only as a pointer: the highlighted words matter, but most other weightings give the same answer.",
+        {"points": ("yes",), "hard": ("open",)},
+        f"As a pointer: {_MATTER}. Whether other weights would change the answer is not decided.",
     ),
     Answer(
-        {"points": ("yes",), "hard": OPEN},
-        "As a pointer: the highlighted words matter. Whether other weights would change the answer is not decided.",
+        {"points": ("yes",), "hard": ("not tested",)},
+        f"As a pointer: {_MATTER}. Whether other weights would change the answer was not tested.",
+    ),
+    Answer({"points": ("no",), "hard": ("yes",)}, f"No: {_TWICE}, though {_CHANGES}."),
+    Answer({"points": ("no",), "hard": ("no",)}, f"No: {_TWICE}, and {_SAME}."),
+    Answer({"points": ("no",)}, f"No: {_TWICE}."),
+    Answer({"points": ("no better than random",), "hard": ("yes",)}, f"No: {_RANDOM}, though {_CHANGES}."),
+    Answer({"points": ("no better than random",), "hard": ("no",)}, f"No: {_RANDOM}, and {_SAME}."),
+    Answer({"points": ("no better than random",)}, f"No: {_RANDOM}."),
+    Answer({"points": ("cannot be asked",)}, f"Not on these examples: {_NOTHING}."),
+    Answer(
+        {"points": ("open",), "hard": ("no",)},
+        f"Not decided: {_SAME}, and these examples do not show whether the highlighted words matter.",
     ),
     Answer(
-        {"points": ("no",), "hard": ("yes",)},
-        "No: another method finds words that matter more than twice as much, though very different weights would "
-        "change the answer.",
+        {"points": ("open",), "hard": ("yes",)},
+        f"Not decided: {_CHANGES}, but these examples do not show whether the highlighted words matter.",
+    ),
+    Answer({"points": ("open",)}, "Not decided: these examples do not show whether the highlighted words matter."),
+    Answer(
+        {"points": ("not tested",), "hard": ("no",)},
+        f"Not decided: {_SAME}, and whether the highlighted words matter was not tested.",
     ),
     Answer(
-        {"points": ("no",), "hard": ("no",)},
-        "No: another method finds words that matter more than twice as much, and most other weightings give the same "
-        "answer.",
+        {"points": ("not tested",), "hard": ("yes",)},
+        f"Not decided: {_CHANGES}, but whether the highlighted words matter was not tested.",
     ),
-    Answer({"points": ("no",)}, "No: another method finds words that matter more than twice as much."),
-    Answer(
-        {"points": OPEN, "hard": ("no",)},
-        "Not as reasons: most other weightings give the same answer. Whether the highlighted words matter is not "
-        "decided.",
-    ),
-    Answer(
-        {"points": OPEN, "hard": ("yes",)},
-        "Not decided: very different weights would change the answer, but whether the highlighted words matter is "
-        "open.",
-    ),
-    Answer(
-        {"points": OPEN, "hard": OPEN},
-        "Not decided: neither whether the highlighted words matter nor whether other weights would change the answer.",
-    ),
+    Answer({"points": ("not tested",)}, "Not decided: whether the highlighted words matter was not tested."),
 )
 
 
@@ -78,11 +92,53 @@ def headline_of(card: Card) -> Headline:
     """The answer that the card's lines support."""
     lines = {line.short: line for line in card.every_line}
     answer = next(answer for answer in ANSWERS if supports(answer.needs, lines))
-    may = tuple(line.may_say for line in card.every_line if line.may_say)
-    may_not = tuple(line.do_not_say for line in card.every_line if line.do_not_say)
-    return Headline(answer.words, may or (PICTURE,), may_not or (NOT_WHY,))
+    ordered = (*card.in_reading_order, *card.apart)
+    may = tuple(line.may_say for line in ordered if line.may_say)
+    may_not = tuple(line.do_not_say for line in ordered if line.do_not_say)
+    return Headline(answer.words, may or (PICTURE,), may_not or (NOT_WHY,), _next(lines), _instead(lines))
 
 
 def supports(needs: Needs, lines: Mapping[str, Line]) -> bool:
-    """Whether each line that is needed has one of the states that it needs."""
-    return all((lines[name].state if name in lines else "absent") in states for name, states in needs.items())
+    """Whether each line that is needed says one of the things that are needed of it."""
+    return all(line_says(lines.get(name)) in said for name, said in needs.items())
+
+
+def line_says(line: Line | None) -> str:
+    """What a line says to a headline; a line that the card lacks was not tested.
+
+    >>> line_says(None)
+    'not tested'
+    """
+    if line is None or line.state == "not run":
+        return "not tested"
+    if line.state == "unclear":
+        return "cannot be asked" if line.moot else "open"
+    return line.route if line.route in SAYS else line.state
+
+
+def _next(lines: Mapping[str, Line]) -> str:
+    """What would decide the two lines that the answer rests on, the first of them that is open."""
+    for name in ("points", "hard"):
+        line = lines.get(name)
+        if line is None or line_says(line) not in ("open", "not tested"):
+            continue
+        if line.undecided == "not run":
+            return f"This would decide it: {line.reason}"
+        if line.would_take:
+            return f"About {line.would_take:,} examples would decide it, if the value stays."
+    return ""
+
+
+def _instead(lines: Mapping[str, Line]) -> str:
+    """The method that did best on this model, with its number; or that none did better than random words."""
+    points = lines.get("points")
+    if points is None or points.state != "no":
+        return ""
+    if points.instead is None:
+        return "No method that was tried does better than random words."
+    found = points.instead
+    name = f"{found.method.replace('_', ' ')}{' with its sign' if found.signed else ''}"
+    return (
+        f"Show this instead: {name}. Beyond random words, removing its top words moves the probability by "
+        f"{in_brief(found.gain)}; the heatmap's top words move it by {in_brief(found.own)}."
+    )

@@ -100,6 +100,13 @@ register(
         unit="probability",
     ),
     Quantity(
+        "above_random",
+        "change of the probability beyond random words",
+        high="Removing the ranking's top words moves the probability far more than removing random words.",
+        low="Removing the ranking's top words moves the probability no more than removing random words.",
+        unit="probability",
+    ),
+    Quantity(
         "room",
         "best rival minus random",
         high="The best other method's words move the answer far more than random words.",

@@ -15,11 +15,11 @@ from heatcheck.auditing.lines.rule import (
     too_few_seeds,
     too_few_texts,
 )
-from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results import CheckResult, Line, Mark, Measurement, Strip, Zone
 from heatcheck.results.written import in_brief
 
 NAME = "across models"
-HOLDS = "the answers, as closely as another honest seed keeps them: the whole model may change"
+HOLDS = "the answers, as closely as another seed keeps them; the whole model may change"
 
 
 def judge_across(adversarial: CheckResult | None, gauge: CheckResult | None, settings: CardSettings) -> Line:
@@ -41,33 +41,28 @@ def _decide(adversarial: CheckResult, excess: Measurement | None, settings: Card
     if excess is None or star is None:
         return Found(
             "not found",
-            "no model that was tried stays as close to this one as its own other seeds do",
-            "No model was found that answers like this one and has another heatmap. A longer search might find one.",
+            "no model that was tried stays as close to this one as other seeds do",
+            "heatcheck found no other model with the same answers and another heatmap. A longer search might find one.",
         )
-    who = _described(star)
+    zones = (Zone(settings.excess, "none found"), Zone(0.7, "no"))
+    strip = Strip(excess, -0.7, zones, (Mark(0.0, "other seeds"),))
+    distance = f"Its heatmaps are {star.value:.2f} nats away; {_of_seeds(adversarial)}."
     if excess.low > settings.excess:
-        sentence = (
-            f"{who} answers as this one does, as closely as another seed would, with heatmaps {star.value:.2f} nats "
-            f"away; {_of_seeds(adversarial)}. So the same answers come with other heatmaps, and this one is not the "
-            "only story."
-        )
-        return Found("no", "", sentence)
-    reason = f"J* − J of seeds = {in_brief(excess)}: not surely above {settings.excess:g} nats"
-    sentence = (
-        f"The most different heatmaps found in a model that answers like this one are {star.value:.2f} nats away; "
-        f"{_of_seeds(adversarial)}. A longer search might find more."
-    )
-    return Found("not found", reason, sentence)
+        sentence = f"{_described(star)} gives the same answers with very different heatmaps. {distance}"
+        return Found("no", "", sentence, strip=strip)
+    reason = f"beyond other seeds, its heatmaps are {in_brief(excess)} nats away, not significantly {settings.excess:g}"
+    sentence = f"heatcheck found no model that differs much more than other seeds do. {distance}"
+    return Found("not found", reason, f"{sentence} A longer search might find one.", strip=strip)
 
 
 def _seeds(adversarial: CheckResult) -> int:
-    """The subject, and the other seeds on the frontier."""
+    """The model, and the other seeds on the frontier."""
     return 1 + len([m for m in adversarial.measurements if m.name == "jsd" and m.by.get("model") == "seed"])
 
 
 def _of_seeds(adversarial: CheckResult) -> str:
     seed = lookup(adversarial, "J_seed")
-    return f"those of other seeds are {seed.value:.2f} away" if seed is not None else "seeds were not compared"
+    return f"those of other seeds are {seed.value:.2f} away" if seed is not None else "other seeds were not compared"
 
 
 def _described(star: Measurement) -> str:
@@ -75,18 +70,18 @@ def _described(star: Measurement) -> str:
         "adversary": "A model trained to differ",
         "imitator": "A model trained on this one's answers alone",
         "gauge": "A twin in closed form",
-        "uniform": "A uniform model",
+        "uniform": "A model with equal weights",
     }
     return kinds.get(str(star.by.get("model")), "Another model")
 
 
 def _not_run(gauge: CheckResult | None) -> Found:
     equal, jsd = (lookup(gauge, name, twin="reversed") for name in ("agreement", "jsd"))
-    sentence = "Nothing is said about this."
+    sentence = "Not tested."
     if equal is not None and jsd is not None:
         sentence = (
             f"A twin in closed form makes {equal.value:.0%} of the same decisions with heatmaps {jsd.value:.2f} nats "
-            "away; how far those of honest seeds are is known only by fitting some."
+            "away. Only retraining can tell how far other seeds are."
         )
     return nothing_known(REFIT, sentence, needs_refit=True)
 
@@ -94,18 +89,18 @@ def _not_run(gauge: CheckResult | None) -> Found:
 RULE = LineRule(
     NAME,
     "across",
-    "Is there another model with about the same answers and another heatmap?",
-    "models that were not searched for: that none was found proves nothing",
+    "Is this the only heatmap that goes with these answers?",
+    "models that the search did not reach: finding none proves nothing",
     ("adversarial_model",),
     lambda results, settings: judge_across(results.get("adversarial_model"), results.get("gauge"), settings),
     {
-        "no": "Another model gives the same answers with a very different heatmap: do not present this one as the only "
-        "account of these answers."
+        "no": "Another model gives the same answers with a very different heatmap. Do not present this heatmap as the "
+        "only account of these answers."
     },
     group="apart",
     heading="about other models",
-    preface="This is about all models of the kind, not about this one. A search that finds nothing proves nothing, so "
-    "the answer is never yes.",
+    preface="This line is about all models of this kind, not about this one. A search that finds nothing proves "
+    "nothing, so the answer is never yes.",
     states=("no", "not found", "unclear", "not run"),
     do_not_say={
         "no": "This heatmap is the only account of these answers.",

@@ -1,9 +1,9 @@
 """The card: every line, whatever was run.
 
-A ratio is judged by its interval: above the threshold is yes, below is no, across it is unclear because more data
-would decide. Where there is nothing to point at, the question is moot, and that is unclear too, for another reason.
-Whether another model would answer alike with another heatmap stands apart, and so does whether people would mark the
-same words: that is no part of being an explanation.
+A ratio is judged by its interval: above the threshold is yes, below is no; one that includes it is unclear, because
+more data would decide. Where there is nothing to point at, the question cannot be asked, and that is unclear too, for
+another reason. Whether another model gives the same answers with another heatmap stands apart, and so does whether
+people mark the same words: that is no part of being an explanation.
 """
 
 from collections.abc import Mapping
@@ -34,15 +34,31 @@ def make_card(
     refused: Mapping[str, str] = MappingProxyType({}),
     *,
     cannot_refit: str | None = None,
+    available: int | None = None,
 ) -> Card:
     """All lines, whatever was run.
 
     Args:
-        refused: checks that could not be run on this subject, and why.
-        cannot_refit: why the subject cannot be fitted again, where it cannot.
+        refused: checks that could not be run on this model, and why.
+        cannot_refit: why the model cannot be retrained, where it cannot.
+        available: examples that the data has.
     """
     lines = (_why_not_run(rule, rule.judge(results, settings), refused, cannot_refit) for rule in LINES.values())
-    return Card(tuple(lines), logit_scale)
+    return Card(tuple(_how_many(line, available) for line in lines), logit_scale)
+
+
+def _how_many(line: Line, available: int | None) -> Line:
+    """How many examples would decide a line, and how to get them: what the data does not have is no advice."""
+    if not line.would_take:
+        return line
+    about = f"About {line.would_take:,} examples would decide, if the value stays"
+    if available is None:
+        how = ""
+    elif line.would_take <= available:
+        how = f" (--examples {line.would_take})"
+    else:
+        how = f"; the data has {available:,}"
+    return line._replace(reason=f"{line.reason}. {about}{how}.")
 
 
 def lines_decided_by(check: str) -> list[str]:

@@ -1,28 +1,31 @@
-"""*hard to manipulate*: in this very model, its states fixed, must the weights be about as they are?"""
+"""*hard to manipulate*: in this model, its hidden states kept, would different weights change the answer?"""
 
 from heatcheck.auditing.lines.rule import (
     CardSettings,
     Found,
     LineRule,
     cannot_be_asked,
+    examples_to_decide,
     lookup,
     needs_more_data,
     nothing_known,
     present,
+    straddles,
     too_few_texts,
 )
-from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results import CheckResult, Line, Mark, Measurement, Strip, Zone
 from heatcheck.results.written import in_brief
 
 NAME = "hard to manipulate"
 BOTH = "heatcheck audit MODEL --checks permutation,counterfactual"
+HOLDS = "the model and its hidden states; only the attention weights change"
 
 
 def judge_hard(permutation: CheckResult | None, counterfactual: CheckResult | None, settings: CardSettings) -> Line:
     """Yes only from an upper bound on the worst case; no from what an arbitrary shuffle does, for which that is enough.
 
-    In between, a stand-in exists for whoever searches, and a random one changes the answer. Both are asked on
-    standardised logits.
+    In between, a search finds different weights that keep the answer, and a random shuffle changes it. Both are asked
+    on standardised logits.
     """
     q, evenness = lookup(permutation, "q"), lookup(permutation, "evenness")
     attained, upper = lookup(counterfactual, "U"), lookup(counterfactual, "U_upper")
@@ -31,8 +34,7 @@ def judge_hard(permutation: CheckResult | None, counterfactual: CheckResult | No
     else:
         found = _decide(q, evenness, attained, upper, permutation.settings["epsilon"], settings)
     beside = [lookup(counterfactual, name) for name in ("U_null", "U_upper", "floor", "most")]
-    evidence = present(q, attained, *beside, evenness)
-    return RULE.line(found, evidence, "the states: only the weights change, in this very model")
+    return RULE.line(found, present(q, attained, *beside, evenness), HOLDS)
 
 
 def _without_shuffles(attained: Measurement | None) -> Found:
@@ -40,10 +42,20 @@ def _without_shuffles(attained: Measurement | None) -> Found:
     if attained is None:
         return nothing_known(BOTH)
     sentence = (
-        f"Weights that differ by {attained.value:.0%} of what is possible keep the answer; how many shuffles do was "
-        "not asked."
+        f"A search finds weights that keep the answer and differ by {attained.value:.0%} of the possible distance. "
+        "Shuffles of the weights were not tested."
     )
     return nothing_known(BOTH, sentence)
+
+
+def _shuffle_strip(q: Measurement, settings: CardSettings) -> Strip:
+    zones = (Zone(settings.shuffled, "yes or mixed"), Zone(1.0, "no"))
+    return Strip(q, 0.0, zones, (Mark(0.0, "every shuffle changes it"), Mark(1.0, "no shuffle does")))
+
+
+def _worst_case_strip(upper: Measurement, settings: CardSettings) -> Strip:
+    zones = (Zone(settings.different, "yes"), Zone(1.0, "mixed or no"))
+    return Strip(upper, 0.0, zones, (Mark(0.0, "these weights only"), Mark(1.0, "any weights")))
 
 
 def _decide(
@@ -57,62 +69,73 @@ def _decide(
     if q.n < settings.texts:
         return too_few_texts(q.n, settings)
     if evenness.value > settings.flat and q.low > settings.shuffled:
+        zones = (Zone(settings.flat, "can be asked"), Zone(1.0, "cannot be asked"))
         return cannot_be_asked(
-            f"the weights are nearly uniform (evenness {evenness.value:.2f}), so shuffles hardly change any",
-            "Every word has about the same weight, so there is no heatmap that could be another one.",
-        )
+            f"the evenness of the weights is {evenness.value:.2f}, and 1 is equal weights",
+            "All words have nearly equal weights, so shuffling the weights changes almost nothing.",
+        )._replace(strip=Strip(evenness, 0.0, zones, (Mark(0.0, "one word has all"), Mark(1.0, "equal weights"))))
     if upper is not None and upper.high < settings.different:
         sentence = (
-            f"Even the most different weights that keep the answer differ by only {upper.value:.0%} of what any "
-            "weights could: for this model a very different heatmap would mean a different answer."
+            "Very different weights would change the answer. Even the most different weights that keep it differ by "
+            f"only {upper.value:.0%} of the possible distance."
         )
-        return Found("yes", "", sentence, route="worst case")
+        return Found("yes", "", sentence, route="worst case", strip=_worst_case_strip(upper, settings))
+    strip = _shuffle_strip(q, settings)
+    kept, moved = _of_hundred(q.value)
     if q.low > settings.shuffled:
+        rest = f"in the other {moved} it moves more" if moved else "no shuffle moves it more"
         sentence = (
-            f"{q.value:.0%} of all shuffles of the weights move no probability by more than {near:g}: with the same "
-            "states another heatmap would do as well, so this one is not the reason for the answer."
+            f"Other weights mostly give the same answer. In {kept} of 100 shuffles of the weights, the probability "
+            f"moves by at most {near:g}; {rest}."
         )
-        return Found("no", "", sentence, route="shuffles")
+        return Found("no", "", sentence, route="shuffles", strip=strip)
+    shuffles = f"In {kept} of 100 shuffles of the weights, the probability moves by at most {near:g}."
     if attained is None:
-        sentence = (
-            f"{q.value:.0%} of all shuffles of the weights move no probability by more than {near:g}; whether weights "
-            "that somebody searches for do was not asked."
-        )
-        return nothing_known(BOTH, sentence)
-    sentence = (
-        f"Whoever searches finds weights that differ by {attained.value:.0%} of what is possible and move no "
-        f"probability by more than {near:g}; a random shuffle does so in {q.value:.0%} of the cases."
+        return nothing_known(BOTH, f"{shuffles} heatcheck did not search for different weights with the same answer.")
+    searched = (
+        f"A search finds weights that differ by {attained.value:.0%} of the possible distance and move it by at most "
+        f"{near:g}."
     )
-    return _undecided(q, upper or attained, settings, sentence, bounded=upper is not None)
+    found = _undecided(q, upper or attained, settings, f"{shuffles} {searched}", bounded=upper is not None)
+    return found._replace(strip=strip)
+
+
+def _of_hundred(share: float) -> tuple[int, int]:
+    """A share of the shuffles in whole numbers, and the rest.
+
+    >>> _of_hundred(0.714), _of_hundred(1.0), _of_hundred(0.997)
+    ((71, 29), (100, 0), (99, 1))
+    """
+    kept = round(100 * share)
+    if kept == 100 and share < 1:
+        kept = 99
+    return kept, 100 - kept
 
 
 def _undecided(q: Measurement, worst: Measurement, settings: CardSettings, sentence: str, *, bounded: bool) -> Found:
-    across = [
-        f"{name} = {in_brief(m)} lies across {limit:g}"
-        for name, m, limit in (("q", q, settings.shuffled), ("U", worst, settings.different))
-        if m.low <= limit <= m.high
-    ]
+    limits = (("shuffles", q, settings.shuffled), ("worst case", worst, settings.different))
+    across = [(name, m, limit) for name, m, limit in limits if straddles(m, limit)]
     if across:
-        return needs_more_data(f"{' and '.join(across)} with n = {q.n}", sentence)
+        why = "; ".join(f"{name} {in_brief(m)} includes {limit:g}" for name, m, limit in across)
+        _, nearest, limit = across[0]
+        return needs_more_data(why, sentence, examples_to_decide(nearest, limit))
     if not bounded and worst.high < settings.different:
-        why = "more search would decide: nothing more different was found, which proves nothing"
+        why = "a longer search would decide: finding nothing more different proves nothing"
         return Found("unclear", why, sentence, undecided="more search")
-    why = "in between: a stand-in exists if one searches, a random one changes the answer"
+    why = "a random shuffle usually changes the answer, but a search finds different weights that keep it"
     return Found("unclear", why, sentence, undecided="in between")
 
 
 RULE = LineRule(
     NAME,
     "hard",
-    "Must the weights be about as they are for the answer to stand?",
-    "whether the attended words matter; nor whether another model with other weights would answer alike",
+    "Would different weights change the answer?",
+    "whether the highlighted words matter, or whether another model with other weights gives the same answers",
     ("permutation", "counterfactual"),
     lambda results, settings: judge_hard(results.get("permutation"), results.get("counterfactual"), settings),
     {
-        "yes": "Inside this model a very different heatmap would have changed the answer: the one shown is not one of "
-        "many that would do.",
-        "no": "Most shuffles of the weights leave the answer as it was: do not read the one that is shown as the "
-        "reason.",
+        "yes": "Inside this model, a very different heatmap would come with a different answer.",
+        "no": "Most shuffles of the weights keep the answer. Do not present the heatmap as the reason for it.",
     },
     may_say={
         "yes": "In this model a very different heatmap would come with a different answer.",

@@ -1,9 +1,9 @@
 """*necessary*: does this task, for this family of models and this budget, need learned attention at all?
 
-N is the share of the accuracy above the commonest label's that the best attention-free model of the family loses. A
-*no* needs no retraining: any attention-free model of the family that does as well will do, and this very model with
-uniform weights at every attention site is one of them. It is *certified* only where a proof says so, not an interval. A
-*yes* needs the best one, so it is never certified. A model that is no better than the commonest label has nothing that
+N is the share of the gain over the majority class that the best attention-free model of the family loses. A *no* needs
+no retraining: any attention-free model of the family that does as well will do, and this very model with uniform
+weights at every attention site is one of them. It is *certified* only where a proof says so, not an interval. A *yes*
+needs the best one, so it is never certified. A model that is no better than the majority class has nothing that
 attention could be needed for, so that is asked first.
 """
 
@@ -23,18 +23,19 @@ from heatcheck.auditing.lines.rule import (
     too_few_seeds,
     too_few_texts,
 )
-from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results import CheckResult, Line, Mark, Measurement, Strip, Zone
 from heatcheck.results.written import in_brief
 
 NAME = "necessary"
-THIS_MODEL = "all but the weights: this very model, with uniform weights put in place of its own"
+THIS_MODEL = "everything but the weights: this model, with uniform weights in place of its own"
 EVERYWHERE = f"{THIS_MODEL} at every attention site"
 UNKNOWN_WORTH = "heatcheck audit MODEL --checks necessity,gauge"
-TWIN = "the family: a model of it with uniform weights, in closed form from this one"
-CLOSED_FORM = "the task and the family: its best model without attention is written down, not trained"
-RETRAINED = "the task: every model is trained again"
+TWIN = "every decision: another model of this kind with uniform weights, in closed form from this one"
+CLOSED_FORM = "the task and the kind of model: its best model without attention is in closed form, not trained"
+RETRAINED = "the task and the training recipe: every model is retrained"
+GAIN = "the gain over the majority-class baseline"
 UNIFORM = ("uniform everywhere", "uniform")
-WITHOUT = {"uniform": "under uniform weights", "last": "on the last state alone"}
+WITHOUT = {"uniform": "with equal weights", "last": "that reads the last state alone"}
 
 
 class _Judged(NamedTuple):
@@ -59,11 +60,11 @@ def _family(necessity: CheckResult | None) -> str:
     """Which family and what budget, where models of it were trained."""
     if necessity is None or lookup(necessity, "headroom", against="retrained") is None:
         return ""
-    return f"; the family and the budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
+    return f"; kind of model and budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
 
 
 def _beside(necessity: CheckResult | None, gauge: CheckResult | None) -> tuple[Measurement, ...]:
-    """What N is read against, and how far this model uses its weights."""
+    """The baselines of N, and how far this model uses its weights."""
     kinds = ("learned", "uniform", "last", "free", "own")
     return present(
         *(lookup(necessity, "N", against=a) for a in ("retrained", "closed form", "swap everywhere", "swap")),
@@ -93,7 +94,7 @@ def _at_all(sites: int) -> str:
 
 
 def _worth_asking(necessity: CheckResult | None, settings: CardSettings) -> bool:
-    """Whether this model is surely better than the commonest label; not if nobody knows."""
+    """Whether this model is significantly better than the majority class; not if nobody knows."""
     headroom = lookup(necessity, "headroom", against="swap")
     return headroom is not None and not _is_moot(headroom, settings)
 
@@ -111,9 +112,10 @@ def _nothing_changes(necessity: CheckResult | None, settings: CardSettings) -> _
         return None
     found = proved(
         "no",
-        f"uniform weights{_at_all(sites)} change no probability by more than {settings.unchanged:g} on "
-        f"any of {most.n:,} texts",
-        f"This model answers alike with uniform weights{_at_all(sites)}: its heatmaps have no part in its answers.",
+        f"uniform weights{_at_all(sites)} move no probability by more than {settings.unchanged:g} on any of "
+        f"{most.n:,} examples",
+        f"The model gives the same answers with equal weights for all words{_at_all(sites)}. No probability moves by "
+        f"more than {settings.unchanged:g} on {most.n:,} examples.",
         route="nothing changes",
     )
     return _Judged(found, (most,), EVERYWHERE if sites > 1 else THIS_MODEL)
@@ -125,24 +127,26 @@ def _twin(necessity: CheckResult | None, gauge: CheckResult | None, settings: Ca
         return None
     found = proved(
         "no",
-        f"a twin of this model has uniform weights and makes the same decision on every one of "
-        f"{equal.n:,} texts (and, by proof, on all others)",
-        "Another model, with uniform weights, makes the same decisions: what the weights do here, the words' own "
-        f"values can do instead.{_uses_its_own(necessity, settings)}",
+        f"a twin of this model has uniform weights and makes the same decision on all of {equal.n:,} examples, and by "
+        "proof on all others",
+        "Another model, with equal weights, makes the same decisions on every example. "
+        f"{_uses_its_own(necessity, settings)}",
         route="gauge twin",
     )
     return _Judged(found, (equal,), TWIN)
 
 
 def _uses_its_own(necessity: CheckResult | None, settings: CardSettings) -> str:
-    """That this very model is not the twin, where the difference is large."""
+    """That this very model is not the twin: by how much, where the difference is large."""
     lost = lookup(necessity, "N", against="swap")
     if lost is None or not lost.low > settings.needed:
-        return ""
-    return (
-        f" This very model uses its weights: with uniform ones it loses {_lost(lost)} of its accuracy above always "
-        "saying the commonest label."
-    )
+        return "This model itself may still use its weights."
+    return f"This model itself uses its weights: with equal ones it loses {_lost(lost)} of {GAIN}."
+
+
+def _strip(lost: Measurement, settings: CardSettings) -> Strip:
+    zones = (Zone(settings.needed, "no"), Zone(1.0, "yes"))
+    return Strip(lost, -0.15, zones, (Mark(0.0, "nothing is lost"), Mark(1.0, "all is lost")))
 
 
 def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged | None:
@@ -153,11 +157,11 @@ def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged |
         return None
     found = Found(
         "no",
-        f"N = {in_brief(lost)} of this very model under uniform weights{_at_all(sites)} lies below "
-        f"{settings.needed:g}, and the best model that has such weights loses no more",
-        f"With uniform weights in place of its own{_at_all(sites)} this model loses {_lost(lost)} of its accuracy "
-        "above always saying the commonest label: it does not need its heatmaps to do well.",
+        f"this model with uniform weights{_at_all(sites)} loses {in_brief(lost)} of {GAIN}, below "
+        f"{settings.needed:g}; the best model with such weights loses no more",
+        f"The model is about as accurate with equal weights{_at_all(sites)}. It keeps {_kept(lost)} of {GAIN}.",
         route="swap",
+        strip=_strip(lost, settings),
     )
     return _Judged(found, (lost,), EVERYWHERE if sites > 1 else THIS_MODEL)
 
@@ -182,20 +186,17 @@ def _fitted(necessity: CheckResult | None, settings: CardSettings) -> _Judged | 
 
 
 def _by_interval(lost: Measurement, without: str, counted: str, settings: CardSettings) -> Found:
-    best = f"The best model of this family {without} loses"
-    above = "of the accuracy above always saying the commonest label"
+    best = f"The best model {without} loses {_lost(lost)} of {GAIN}"
+    strip = _strip(lost, settings)
     if lost.low > settings.needed:
-        return Found("yes", "", f"{best} {_lost(lost)} {above}: here the task needs learned attention.")
+        return Found("yes", "", f"Models of this kind need learned attention for this task. {best}.", strip=strip)
     if lost.high < settings.needed:
-        sentence = (
-            f"{best} {_lost(lost)} {above}: the task does not need learned attention, so that a model does well is no "
-            "reason to trust its heatmaps."
-        )
-        return Found("no", "", sentence)
+        sentence = f"Models of this kind do about as well without learned attention. {best}."
+        return Found("no", "", sentence, strip=strip)
     return needs_more_data(
-        f"N = {in_brief(lost)} lies across {settings.needed:g} with n = {lost.n} {counted}",
-        f"{best} {_lost(lost)} {above}; whether that is more than {settings.needed:.0%} is not settled.",
-    )
+        f"{in_brief(lost)} includes {settings.needed:g} with {lost.n} {counted}",
+        f"{best}. The interval, {in_brief(lost)}, includes the threshold, {settings.needed:g}.",
+    )._replace(strip=strip)
 
 
 def _nothing_fitted(necessity: CheckResult | None, gauge: CheckResult | None, settings: CardSettings) -> _Judged:
@@ -205,15 +206,13 @@ def _nothing_fitted(necessity: CheckResult | None, gauge: CheckResult | None, se
     equal = lookup(gauge, "agreement", twin="uniform")
     if necessity is None and equal is not None:
         sentence = (
-            f"A twin of this model has uniform weights and makes {equal.value:.0%} of its decisions; whether those are "
-            "better than always saying the commonest label was not asked."
+            f"A twin of this model has equal weights and makes {equal.value:.0%} of its decisions. heatcheck did not "
+            "test whether the model is better than the majority class."
         )
         return _Judged(nothing_known(UNKNOWN_WORTH, sentence), (equal,), TWIN)
-    sentence = (
-        f"{_used(necessity)}Whether a model trained without attention would do as well is known only by training some."
-    )
+    sentence = f"{_used(necessity)}Only retraining can tell whether a model without attention would do as well."
     failed = len(necessity.not_run) if necessity is not None else 0
-    again = f"{REFIT} ({failed} of its fits could not be made)" if failed else REFIT
+    again = f"{REFIT} ({failed} of its training runs failed)" if failed else REFIT
     return _Judged(nothing_known(again, sentence, needs_refit=True), (), RETRAINED)
 
 
@@ -223,11 +222,11 @@ def _used(necessity: CheckResult | None) -> str:
     everywhere, here = (lookup(necessity, "N", against=against) for against in ("swap everywhere", "swap"))
     if sites > 1 and everywhere is not None and here is not None:
         return (
-            f"With uniform weights{_at_all(sites)} this model loses {_lost(everywhere)} of its accuracy above always "
-            f"saying the commonest label, and at the heatmap's alone {_lost(here)}. "
+            f"With equal weights{_at_all(sites)} this model loses {_lost(everywhere)} of {GAIN}; at the heatmap's site "
+            f"alone, {_lost(here)}. "
         )
     used = lookup(necessity, "change", weights="uniform")
-    return "" if used is None else f"Uniform weights move this model's probabilities by {used.value:.2f} on average. "
+    return "" if used is None else f"Equal weights move this model's probabilities by {used.value:.2f} on average. "
 
 
 def _is_moot(headroom: Measurement, settings: CardSettings) -> bool:
@@ -235,11 +234,12 @@ def _is_moot(headroom: Measurement, settings: CardSettings) -> bool:
 
 
 def _moot(headroom: Measurement, settings: CardSettings) -> Found:
+    zones = (Zone(settings.above_prior, "cannot be asked"), Zone(0.6, "can be asked"))
     return cannot_be_asked(
-        f"the model's accuracy less that of always saying the commonest label is {in_brief(headroom)}, and not "
-        f"surely {settings.above_prior:g} or more",
-        "There is next to nothing that attention, or anything else, could be needed for.",
-    )
+        f"the gain over the majority-class baseline is {in_brief(headroom)}, not significantly "
+        f"{settings.above_prior:g} or more",
+        "The model is hardly better than the majority-class baseline, so there is no gain to lose.",
+    )._replace(strip=Strip(headroom, -0.15, zones, (Mark(0.0, "majority class"),)))
 
 
 def _lost(share: Measurement) -> str:
@@ -247,22 +247,28 @@ def _lost(share: Measurement) -> str:
     return "nothing" if share.value <= 0 else f"{share.value:.0%}"
 
 
+def _kept(share: Measurement) -> str:
+    """The rest of it.
+
+    >>> _kept(Measurement("N", 0.03, -0.01, 0.08, 852, "", {})), _kept(Measurement("N", -0.02, -0.1, 0.05, 852, "", {}))
+    ('97%', 'all')
+    """
+    return "all" if share.value <= 0 else f"{1 - share.value:.0%}"
+
+
 RULE = LineRule(
     NAME,
     "necessary",
-    "Would the model be worse without learned attention?",
-    "what other families or budgets would need; nor, by itself, whether this model uses its weights: see how far "
-    "uniform ones change its answers",
+    "Is learned attention needed?",
+    "what other kinds of models or budgets need. By itself it does not see whether this model uses its weights",
     ("necessity",),
     lambda results, settings: judge_necessary(results.get("necessity"), results.get("gauge"), settings),
     {
-        "yes": "The task needs learned attention here: the weights carry part of the solution.",
-        "no": "Attention could be left out at next to no cost, so the weights need not carry the reasons: do not argue "
-        "from the mere presence of attention.",
+        "yes": "This task needs learned attention in models of this kind: the weights carry part of the solution.",
+        "no": "Attention could be left out at next to no cost. A good score is no argument for the heatmap.",
         # Another model has uniform weights: that says nothing about this one's.
-        ("no", "gauge twin"): "Another model, with uniform weights, makes the same decisions, so these decisions do "
-        "not need attention. This very model may use its weights all the same: do not argue from the mere presence of "
-        "attention.",
+        ("no", "gauge twin"): "Another model, with equal weights, makes the same decisions, so the decisions do not "
+        "need attention. This model itself may still use its weights.",
     },
     may_say={
         "yes": "On this task, models of this kind do worse without learned attention.",

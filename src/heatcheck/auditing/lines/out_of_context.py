@@ -5,16 +5,17 @@ from heatcheck.auditing.lines.rule import (
     Found,
     LineRule,
     cannot_be_asked,
+    examples_to_decide,
     lookup,
     needs_more_data,
     present,
     too_few_texts,
 )
-from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results import CheckResult, Line, Mark, Measurement, Strip, Zone
 from heatcheck.results.written import in_brief
 
 NAME = "works out of context"
-HOLDS = "weights, words and labels only: nothing is trained, and the model takes no part"
+HOLDS = "the weights, the words and the labels; nothing is trained, and the model takes no part"
 FROZEN, REFITTED = "log_odds", "refitted"
 
 
@@ -33,8 +34,8 @@ def judge_out_of_context(guide: CheckResult | None, settings: CardSettings) -> L
     found = _decide(gained, room, lasts, carries, settings)
     if found.state == "no" and refitted is not None and _gains(refitted, settings):
         leak = (
-            f" A model trained under these weights does learn from them (G = {refitted.value:.2f}): the weights encode "
-            "the label; the words do not carry it."
+            f" A model trained with these weights does gain from them ({refitted.value:.2f}): the weights encode the "
+            "label, and the words do not carry it."
         )
         found = found._replace(sentence=found.sentence + leak)
     weights = ("own", "uniform", "base", "learned", "adversary")
@@ -61,45 +62,49 @@ def _decide(
 ) -> Found:
     if room.n < settings.texts:
         return too_few_texts(room.n, settings)
-    if not carries.low >= settings.guide_room:
+    least = settings.guide_room
+    if not carries.low >= least:
         return cannot_be_asked(
-            f"by themselves the words say too little about the label, {in_brief(carries)} more than its "
-            f"commonest one, and not surely {settings.guide_room:g}",
-            "No word here speaks for a label by itself, so whoever has only words, weights and labels cannot tell "
-            "weights that mean something from weights that encode the label.",
-        )
-    if gained is None or not room.low >= settings.guide_room:
+            f"beyond the majority class, single words predict the label by {in_brief(carries)}, not significantly "
+            f"{least:g}",
+            "No single word says enough about the label, so weights on words cannot help outside the model.",
+        )._replace(strip=_room_strip(carries, "majority class", settings))
+    if gained is None or not room.low >= least:
         return cannot_be_asked(
-            f"words that are all weighted alike already do as well as the model, which has {in_brief(room)} "
-            f"more, and not surely {settings.guide_room:g}",
-            "Without any weights the words alone do as well as the model, so there is nothing for weights to add.",
-        )
-    if not lasts.low >= settings.guide_room:
-        return needs_more_data(
-            f"unweighted words still gain from every text they are counted in; with more training texts "
-            f"the model would have {in_brief(lasts)} more than they, not surely {settings.guide_room:g}",
-            "The words were counted in too few training texts to tell weights that pick out telling words from weights "
-            "that only leave out badly counted ones.",
-        )
-    gap = "of the gap between the words alone and the model"
-    if gained.low > settings.gain:
-        return Found(
-            "yes",
-            "",
-            f"Given what each word says by itself, the weights close {gained.value:.0%} {gap}: they pick out the words "
-            "that tell the label, with or without this model.",
-        )
-    if gained.high < settings.gain:
-        return Found(
-            "no",
-            "",
-            f"Given what each word says by itself, the weights close {_share(gained)} {gap}: outside this model "
-            "do not use them as a list of telling words.",
-        )
-    return needs_more_data(
-        f"G = {in_brief(gained)} lies across {settings.gain:g} with n = {gained.n}",
-        f"The weights close {_share(gained)} {gap}; whether that is at least {settings.gain:.0%} is not settled.",
+            f"the model's accuracy is {in_brief(room)} above that of a bag of words, not significantly {least:g}",
+            "A bag of words already does as well as the model, so there is no gap that the weights could close.",
+        )._replace(strip=_room_strip(room, "bag of words", settings))
+    strip = Strip(
+        gained,
+        -0.25,
+        (Zone(settings.gain, "no"), Zone(1.25, "yes")),
+        (Mark(0.0, "bag of words"), Mark(1.0, "the model")),
     )
+    if not lasts.low >= least:
+        return needs_more_data(
+            f"word counts still improve with more training examples; with enough of them the model would be "
+            f"{in_brief(lasts)} ahead, not significantly {least:g}",
+            "The words were counted in too few training examples. The weights may only leave out badly counted words.",
+        )._replace(strip=strip)
+    gap = "of the gap between a bag of words and the model"
+    if gained.low > settings.gain:
+        sentence = f"The weights pick out words that tell the label. They close {gained.value:.0%} {gap}."
+        return Found("yes", "", sentence, strip=strip)
+    if gained.high < settings.gain:
+        sentence = f"The weights do not help outside this model. They close {_share(gained)} {gap}."
+        if gained.low > 0:
+            sentence = f"The weights help little outside this model. They close {_share(gained)} {gap}."
+        return Found("no", "", sentence, strip=strip)
+    return needs_more_data(
+        f"{in_brief(gained)} includes {settings.gain:g}",
+        f"The weights close {_share(gained)} {gap}. The interval, {in_brief(gained)}, includes {settings.gain:g}.",
+        examples_to_decide(gained, settings.gain),
+    )._replace(strip=strip)
+
+
+def _room_strip(room: Measurement, baseline: str, settings: CardSettings) -> Strip:
+    zones = (Zone(settings.guide_room, "cannot be asked"), Zone(0.5, "can be asked"))
+    return Strip(room, -0.15, zones, (Mark(0.0, baseline),))
 
 
 def _gains(refitted: Measurement, settings: CardSettings) -> bool:
@@ -113,13 +118,13 @@ def _share(gained: Measurement) -> str:
 RULE = LineRule(
     NAME,
     "context",
-    "Do the weights help without this model around them?",
+    "Do the weights help outside this model?",
     "whether the model uses its weights",
     ("guide",),
     lambda results, settings: judge_out_of_context(results.get("guide"), settings),
     {
-        "yes": "The weights pick out telling words even outside this model: they say something about the text itself.",
-        "no": "The weights do not help outside this model: do not reuse them as a list of important words.",
+        "yes": "The weights pick out words that tell the label even outside this model.",
+        "no": "Do not reuse the weights outside this model as a list of important words.",
     },
     may_say={
         "yes": "The weights pick out words that tell the label even without this model.",

@@ -1,7 +1,7 @@
 """*plausible to people*: does the heatmap mark the words that people marked?
 
-Apart from the four lines and from the one across models: those are about the model, this is about its readers. That a
-heatmap pleases people says nothing about why the model decided, and every sentence here says so.
+Apart from the four lines and from the one across models: those are about the model, this is about its readers. A
+heatmap that pleases people says nothing about why the model decided, and every sentence here says so.
 """
 
 from heatcheck.auditing.lines.rule import (
@@ -9,19 +9,19 @@ from heatcheck.auditing.lines.rule import (
     Found,
     LineRule,
     cannot_be_asked,
+    examples_to_decide,
     lookup,
     needs_more_data,
     present,
     too_few_texts,
-    would_decide,
 )
-from heatcheck.results import CheckResult, Line, Measurement
+from heatcheck.results import CheckResult, Line, Mark, Measurement, Strip, Zone
 from heatcheck.results.written import in_brief
 
 NAME = "plausible to people"
-HOLDS = "weights, words and people's marks only: the model's answer is not looked at"
+HOLDS = "the weights, the words and people's marks; the model's answer plays no part"
 EXPLAINER = "attention"
-NOT_WHY = "This is about how heatmaps look to people and says nothing about why the model decided."
+NOT_WHY = "This says nothing about why the model decided."
 
 
 def judge_plausible(plausibility: CheckResult | None, settings: CardSettings) -> Line:
@@ -52,33 +52,34 @@ def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Fo
     if share.n < settings.texts:
         return too_few_texts(share.n, settings)
     if not room.low >= settings.plausible_room:
+        zones = (Zone(settings.plausible_room, "cannot be asked"), Zone(1.0, "can be asked"))
         return cannot_be_asked(
-            f"people marked so much that chance agrees with them but for {in_brief(room)}, and not surely "
+            f"between chance and full agreement there is only {in_brief(room)}, not significantly "
             f"{settings.plausible_room:g}",
             "People marked nearly every word, so any heatmap agrees with them.",
-        )
-    way = "of the way from chance to full agreement with people"
+        )._replace(strip=Strip(room, 0.0, zones, (Mark(0.0, "chance"),)))
+    way = "of the way from chance to full agreement"
+    zones = (Zone(settings.plausible, "no"), Zone(1.0, "yes"))
+    strip = Strip(share, -0.25, zones, (Mark(0.0, "chance"), Mark(1.0, "full agreement")))
     if share.low > settings.plausible:
-        return Found(
-            "yes", "", f"These heatmaps go {share.value:.0%} {way}: they mark people's words more than chance does."
-        )
+        sentence = f"The heatmaps mark people's words more than chance does. They go {share.value:.0%} {way}."
+        return Found("yes", "", sentence, strip=strip)
     if share.high < settings.plausible:
         gone = "none" if share.value <= 0 else f"only {share.value:.0%}"
-        return Found(
-            "no", "", f"These heatmaps go {gone} {way}: they mark hardly more of people's words than chance does."
-        )
+        sentence = f"The heatmaps mark people's words hardly more than chance does. They go {gone} {way}."
+        return Found("no", "", sentence, strip=strip)
     return needs_more_data(
-        f"P = {in_brief(share)} lies across {settings.plausible:g} with n = {share.n}"
-        f"{would_decide(share, settings.plausible)}",
-        f"Whether these heatmaps go at least {settings.plausible:.0%} {way} is not settled.",
-    )
+        f"{in_brief(share)} includes {settings.plausible:g}",
+        f"The heatmaps go {share.value:.0%} {way}. The interval, {in_brief(share)}, includes {settings.plausible:g}.",
+        examples_to_decide(share, settings.plausible),
+    )._replace(strip=strip)
 
 
 RULE = LineRule(
     NAME,
     "plausible",
     "Does the heatmap mark the words that people marked?",
-    "why the model decided: a heatmap that pleases may be unfaithful, and a faithful one may displease",
+    "why the model decided. A heatmap that people like may be unfaithful, and a faithful one may displease them",
     ("plausibility",),
     lambda results, settings: judge_plausible(results.get("plausibility"), settings),
     {},

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from heatcheck.results import CheckResult, Group, Line, Measurement, State, Undecided
+from heatcheck.results import CheckResult, Group, Instead, Line, Measurement, State, Strip, Undecided
 
-MANY_TIMES = 100  # the texts there are: more is not worth a number
+MANY_TIMES = 100  # the examples there are: more is not worth a number
 REFIT = "heatcheck audit MODEL --refit"
 
 
@@ -17,20 +17,20 @@ class CardSettings:
     """The thresholds of the card."""
 
     texts: int = 30  # fewer decide nothing: a bootstrap over a handful covers far less than it says
-    seeds: int = 5  # fewer decide nothing that was fitted again: two fits differ by chance alone
-    needed: float = 0.10  # N above is yes, below is no: the share of the accuracy above the prior that would be lost
-    above_prior: float = 0.05  # accuracy above the commonest label's share, or there is nothing to be needed for
+    seeds: int = 5  # fewer retrained models decide nothing: two of them differ by chance alone
+    needed: float = 0.10  # N above is yes, below is no: the share of the gain over the majority class that is lost
+    above_prior: float = 0.05  # accuracy above the majority class, or there is nothing to be needed for
     unchanged: float = 1e-4  # uniform weights that change no probability by more prove that weights are not needed
     points: float = 0.5  # K above is yes, below is no
-    room: float = 0.02  # a best rival must beat random removal by so much, or the question is moot
+    room: float = 0.02  # the best other method must beat random removal by so much, or the line cannot be asked
     different: float = 0.5  # U below is a yes: even the best stand-in has less than this share of the possible JSD
     shuffled: float = 0.5  # q above is a no: more than this share of all shuffles keeps the answer
     flat: float = 0.98  # weights whose entropy is this share of uniform ones' have no shape that could be moved
     excess: float = 0.25  # nats by which another model's heatmap must differ beyond what other seeds do
     gain: float = 0.5  # G above is yes, below is no: the share of the guide's headroom that the weights close
     plausible: float = 0.05  # P above is yes, below is no: the share of the way from chance to people's own marks
-    plausible_room: float = 0.05  # chance must fall so far short of people's marks, or the question is moot
-    guide_room: float = 0.02  # headroom, and what words say by themselves, must be so much, or the question is moot
+    plausible_room: float = 0.05  # chance must fall so far short of people's marks, or the line cannot be asked
+    guide_room: float = 0.02  # headroom, and what words say by themselves, must be so much, or the line cannot be asked
 
 
 class Found(NamedTuple):
@@ -42,7 +42,10 @@ class Found(NamedTuple):
     undecided: Undecided = ""
     route: str = ""
     certified: bool = False
-    needs_refit: bool = False  # not run, and only models trained again would tell
+    needs_refit: bool = False  # not run, and only retrained models would tell
+    strip: Strip | None = None
+    instead: Instead | None = None
+    would_take: int = 0  # examples
 
 
 class LineRule(NamedTuple):
@@ -64,7 +67,7 @@ class LineRule(NamedTuple):
     preface: str = ""  # what to know before reading it
 
     def line(self, found: Found, evidence: tuple[Measurement, ...], holds: str) -> Line:
-        """What was found, as a line."""
+        """What the rule says, as a line."""
         return Line(
             self.name,
             self.question,
@@ -86,6 +89,9 @@ class LineRule(NamedTuple):
             check=self.checks[0],
             heading=self.heading,
             preface=self.preface,
+            strip=found.strip,
+            instead=found.instead,
+            would_take=found.would_take,
         )
 
     def not_run(self, holds: str, what_would: str) -> Line:
@@ -98,21 +104,19 @@ def _of(words: Mapping[str | tuple[str, str], str], found: Found) -> str:
     return words.get((found.state, found.route), words.get(found.state, ""))
 
 
-def nothing_known(
-    what_would: str, sentence: str = "Nothing is said about this.", *, needs_refit: bool = False
-) -> Found:
+def nothing_known(what_would: str, sentence: str = "Not tested.", *, needs_refit: bool = False) -> Found:
     """That a check was not run, and the command that runs it."""
     return Found("not run", what_would, sentence, undecided="not run", needs_refit=needs_refit)
 
 
 def cannot_be_asked(why: str, sentence: str) -> Found:
     """That there is nothing to ask here, however much data there is."""
-    return Found("unclear", f"moot here: {why}", sentence, undecided="cannot be asked")
+    return Found("unclear", f"cannot be asked here: {why}", sentence, undecided="cannot be asked")
 
 
-def needs_more_data(why: str, sentence: str) -> Found:
-    """That these examples, or these seeds, do not decide."""
-    return Found("unclear", f"more data would decide: {why}", sentence, undecided="more data")
+def needs_more_data(why: str, sentence: str, examples: int = 0) -> Found:
+    """That these examples, or these seeds, do not decide; and how many examples would, where one can say."""
+    return Found("unclear", f"more data would decide: {why}", sentence, undecided="more data", would_take=examples)
 
 
 def proved(state: State, proof: str, sentence: str, *, route: str) -> Found:
@@ -135,40 +139,40 @@ def present(*measurements: Measurement | None) -> tuple[Measurement, ...]:
 
 def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
-    few = f"{n} text{'' if n == 1 else 's'}: too few to say anything"
-    needed = f"at least {settings.texts} texts are needed (--examples {settings.texts}, if the data has so many)"
-    return needs_more_data(needed, f"Only {few}.")
+    needed = f"at least {settings.texts} examples are needed"
+    few = f"{n} example{'' if n == 1 else 's'}"
+    return needs_more_data(needed, f"{few} cannot decide this.", settings.texts)
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
-    """Nothing refitted may be decided by so few."""
+    """Nothing retrained may be decided by so few."""
     lost = len(check.not_run)
-    failed = f" ({lost} fit{'' if lost == 1 else 's'} could not be made)" if lost else ""
+    failed = f" ({lost} training run{'' if lost == 1 else 's'} failed)" if lost else ""
     return needs_more_data(
         f"at least {settings.seeds} seeds are needed (--set {check.check}.seeds){failed}",
-        f"Only {n} seed{'' if n == 1 else 's'}: too few to tell chance from a difference.",
+        f"{n} seed{'' if n == 1 else 's'} cannot tell a difference from chance.",
     )
 
 
-def lies_across(m: Measurement, limit: float) -> bool:
+def straddles(m: Measurement, limit: float) -> bool:
     """Whether the interval decides nothing; one without ends decides nothing either."""
     return not (m.low > limit or m.high < limit)
 
 
-def would_decide(m: Measurement, limit: float) -> str:
-    """About how many texts the interval needs to leave the limit, if the value stays: its width falls with √n.
+def examples_to_decide(m: Measurement, limit: float) -> int:
+    """About how many examples the interval needs to leave the limit, if the value stays: its width falls with √n.
 
-    >>> would_decide(Measurement("K", 0.6, 0.4, 0.8, 100, "random", {}), 0.5)
-    '; if the value stays, about 410 texts would decide (--examples)'
+    0 where nobody can say, or where it would take a hundred times as many.
+
+    >>> examples_to_decide(Measurement("K", 0.6, 0.4, 0.8, 100, "random", {}), 0.5)
+    410
     """
     reach = m.value - m.low if m.value > limit else m.high - m.value
     gap = abs(m.value - limit)
     if not (math.isfinite(reach) and gap > 0 and reach >= gap):
-        return ""
+        return 0
     times = (reach / gap) ** 2
     if times > MANY_TIMES:
-        return f"; if the value stays, more than {MANY_TIMES} times as many texts would be needed"
-    digits = 10 ** max(0, len(str(int(m.n * times))) - 2)  # two digits say all that is known
-    return (
-        f"; if the value stays, about {math.floor(m.n * times / digits + 1) * digits:,} texts would decide (--examples)"
-    )
+        return 0
+    digits = int(10 ** max(0, len(str(int(m.n * times))) - 2))  # two digits say all that is known
+    return math.floor(m.n * times / digits + 1) * digits
