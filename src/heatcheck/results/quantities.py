@@ -100,7 +100,7 @@ register(
         unit="probability",
     ),
     Quantity(
-        "above_random",
+        "beyond_random",
         "change of the probability beyond random words",
         high="Removing the ranking's top words moves the probability far more than removing random words.",
         low="Removing the ranking's top words moves the probability no more than removing random words.",

@@ -45,7 +45,7 @@ def _instead(erasure: CheckResult) -> Instead | None:
     found = {
         str(m.by["ranking"]): m
         for m in erasure.measurements
-        if m.name == "above_random" and m.by.get("operator") == operator
+        if m.name == "beyond_random" and m.by.get("operator") == operator
     }
     others = {name: m for name, m in found.items() if name.removesuffix(SIGNED) in erasure.facts["rivals"]}
     best = max(others, key=lambda name: others[name].value, default=None)
