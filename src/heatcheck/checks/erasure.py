@@ -177,7 +177,9 @@ def _above_random(
         if name.endswith(f":{operator}") and ranking != "random":
             by = {"ranking": ranking, "operator": operator}
             everyone = np.ones(len(floor), bool)
-            yield from measured(case, "beyond_random", effect - floor, everyone, "0: random removal", by, settings.draws)
+            yield from measured(
+                case, "beyond_random", effect - floor, everyone, "0: random removal", by, settings.draws
+            )
 
 
 def _cost(case: Case, settings: ErasureSettings) -> int:

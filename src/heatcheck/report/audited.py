@@ -1,4 +1,4 @@
-"""What was audited, in a few facts for the head and the foot of a report."""
+"""The model, the data and the accuracy, in a few facts for the head and the foot of a report."""
 
 from heatcheck.report.wording import said, spaced
 from heatcheck.results import Audit
@@ -20,11 +20,21 @@ def at_the_head(audit: Audit) -> list[tuple[str, str, str]]:
     facts = [
         ("model", audit.subject, ""),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
-        ("texts", f"{audit.n:,} of {audit.available:,}", which_texts(audit)),
+        ("examples", f"{audit.n:,} of {audit.available:,}", which_texts(audit)),
     ]
     if audit.accuracy is not None:
-        facts.append(("accuracy on these texts", number(audit.accuracy), by_the_commonest(audit)))
+        facts.append(("accuracy on these examples", number(audit.accuracy), by_the_commonest(audit)))
     return facts
+
+
+def in_short(audit: Audit) -> str:
+    """The same in one row."""
+    task = audit.task.partition("@")[0]
+    parts = [audit.subject, f"{task} {audit.split}", f"{audit.n:,} of {audit.available:,} examples"]
+    if audit.accuracy is not None:
+        beside = f" (majority class {audit.commonest[1]:.2f})" if audit.commonest else ""
+        parts.append(f"accuracy {audit.accuracy:.2f}{beside}")
+    return " · ".join(parts)
 
 
 def which_texts(audit: Audit) -> str:
@@ -33,8 +43,10 @@ def which_texts(audit: Audit) -> str:
 
 
 def by_the_commonest(audit: Audit) -> str:
-    """What somebody gets who always says the commonest label; nothing where not all texts are labelled."""
-    return f"always “{audit.commonest[0]}” gives {number(audit.commonest[1])}" if audit.commonest else ""
+    """The majority-class baseline; nothing where not all examples are labelled."""
+    if not audit.commonest:
+        return ""
+    return f"majority class “{audit.commonest[0]}”: {number(audit.commonest[1])}"
 
 
 def about(audit: Audit) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ def render(template: str, facts: Mapping[str, Any], figures: Sequence[Figure]) -
         undefined=jinja2.StrictUndefined,
     )
     rooms.filters["glossed"] = glossed
+    rooms.filters["capitalised"] = lambda text: text[:1].upper() + text[1:]
     inside = {
         "specs": json_for_script({figure.name: figure.spec for figure in figures}),
         "bundle": _bundle() if figures else "",

@@ -1,14 +1,15 @@
-"""One self-contained page: the card first, then the evidence, then the heatmaps themselves."""
+"""One self-contained page: the answer first, then the evidence, then the heatmaps themselves."""
 
 from pathlib import Path
 
 from heatcheck.engine import expect, write_whole
 from heatcheck.errors import BadInput
-from heatcheck.report.audited import about, at_the_head
+from heatcheck.report.audited import about, at_the_head, in_short
 from heatcheck.report.examples import browse
 from heatcheck.report.figures import draw
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.html import render
+from heatcheck.report.opening import open_with
 from heatcheck.report.sections import card_line, sections
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import Audit, headline_of
@@ -26,12 +27,16 @@ def write_report(audit: Audit, path: Path | str) -> Path:
     if path.is_dir():
         raise BadInput(f"{path} is a folder: name the file to write, such as report.html.")
     figures = draw(audit)
+    instead = audit.card["points"].instead if any(line.short == "points" for line in audit.card.every_line) else None
     facts = {
         "audit": audit,
         "facts": at_the_head(audit),
-        "card": [card_line(line, audit.n) for line in audit.card.lines],
+        "in_short": in_short(audit),
+        "card": [card_line(line, audit.n) for line in audit.card.in_reading_order],
         "apart": [card_line(line, audit.n) for line in audit.card.apart],
         "headline": headline_of(audit.card),
+        "instead": instead,
+        "opening": open_with(audit, instead),
         "sections": sections(audit, figures),
         "about": about(audit),
         "explainer_name": explainer_name,

@@ -8,9 +8,10 @@ from heatcheck.report.check_tables import every_number, tables_of
 from heatcheck.report.figures import Figure
 from heatcheck.report.heat import Heatmap, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY, SIGNS
+from heatcheck.report.strips import DrawnStrip, draw_strip
 from heatcheck.report.table import Table
 from heatcheck.report.wording import advice, counted, grouping, in_order, quantity, reading, said, spaced, title
-from heatcheck.results import Audit, CheckResult, Line, Measurement
+from heatcheck.results import Audit, CheckResult, Line, Measurement, find_quantity
 from heatcheck.results.written import interval, number
 
 
@@ -22,6 +23,7 @@ class Evidence(NamedTuple):
     interval: str
     n: str
     scale: str  # what its ends mean, where it has ends: "0: random removal; 1: the best unsigned rival"
+    direction: str = ""  # what high and low values mean
 
 
 class CardLine(NamedTuple):
@@ -34,6 +36,7 @@ class CardLine(NamedTuple):
     held: str
     advice: str
     more_texts: int  # that its accuracies are of, where these are more than the texts whose heatmaps were audited
+    strip: DrawnStrip | None
 
 
 class Section(NamedTuple):
@@ -74,6 +77,7 @@ def card_line(line: Line, audited: int | None = None) -> CardLine:
         HELD.get(line.holds, line.holds),
         advice(line),
         most if audited is not None and most > audited else 0,
+        draw_strip(line),
     )
 
 
@@ -133,4 +137,10 @@ def _evidence(m: Measurement, check: str) -> Evidence:
     about = grouping(m)
     words = f"{quantity(m, check)}{': ' + about if about else ''}"
     scale = m.baseline if m.baseline.startswith(("0:", "1:")) else ""
-    return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}", scale)
+    return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}", scale, _direction(m, check))
+
+
+def _direction(m: Measurement, check: str) -> str:
+    """What high and low values mean, from the registered quantity."""
+    found = find_quantity(m.name, check)
+    return "" if found is None else f"High: {found.high} Low: {found.low}"

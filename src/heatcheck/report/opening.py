@@ -1,0 +1,143 @@
+"""The example that a report opens with: the model's heatmap above a typical shuffle of it, and both answers."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from heatcheck.report.heat import Word
+from heatcheck.report.wording import explainer_name
+from heatcheck.results import Audit, AuditedExample, CheckResult, Instead
+from heatcheck.results.written import decimals
+
+LEVELS = 10  # shades; the darkest are for text areas in print, so a heatmap's largest weight gets the seventh
+DARKEST = 7
+OWN, SHUFFLED, WORST = "attention", "shuffled", "counterfactual"
+
+
+class HeatRow(NamedTuple):
+    """One heatmap of the example, and the answer that goes with it."""
+
+    who: str
+    words: list[Word]
+    answer: str = ""  # "positive 0.87"; empty where no answer goes with it
+    percent: float = 0.0  # of a bar
+
+
+class Opening(NamedTuple):
+    """The example, its heatmaps, and what to know when reading them."""
+
+    id: str
+    rows: list[HeatRow]
+    caption: list[str]
+    worst: HeatRow | None  # one click further
+    worst_caption: str
+
+
+def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
+    """The picked example with its rows; None where no example was kept."""
+    example = next((one for one in audit.examples if one.id == audit.shown_first), None)
+    if example is None or OWN not in example.scores:
+        return None
+    own = example.scores[OWN]
+    largest = max((score for score in own if score is not None), default=0.0)
+    permutation = audit.results.get("permutation")
+    values = _values_of(permutation, example.id)
+    rows = [HeatRow("the model’s heatmap", shade(example.words, own, largest), *_answer(example, values.get("p_own")))]
+    if SHUFFLED in example.scores and "p_typical" in values:
+        words = shade(example.words, example.scores[SHUFFLED], largest)
+        rows.append(
+            HeatRow("the same weights, shuffled (a typical shuffle)", words, *_answer(example, values["p_typical"]))
+        )
+    if instead is not None and instead.method in example.scores:
+        rows.append(HeatRow(f"show this instead: {explainer_name(instead.method)}", _by_size(example, instead.method)))
+    caption = _caption(audit, example, permutation, values, len(rows))
+    worst, told = _worst_case(audit, example, largest)
+    return Opening(example.id, rows, caption, worst, told)
+
+
+def shade(words: Sequence[str], weights: Sequence[float | None], largest: float) -> list[Word]:
+    """Words with their weights, shaded on a scale that several rows share.
+
+    >>> [(word.level, word.title) for word in shade(["a", "fine", "film"], [0.1, 0.4, None], 0.4)]
+    [(2, '.10'), (7, '.40'), (0, '')]
+    """
+    top = largest or 1.0
+    return [
+        Word(
+            word,
+            0 if weight is None else min(LEVELS, round(DARKEST * max(0.0, weight) / top)),
+            "" if weight is None or not math.isfinite(weight) else _short(weight),
+        )
+        for word, weight in zip(words, weights, strict=False)
+    ]
+
+
+def _by_size(example: AuditedExample, method: str) -> list[Word]:
+    """Scores of another method, on a scale of their own; a minus stands before those against the answer."""
+    scores = example.scores[method]
+    largest = max((abs(score) for score in scores if score is not None), default=0.0)
+    sizes = shade(example.words, [None if score is None else abs(score) for score in scores], largest)
+    return [
+        word._replace(title="" if score is None else _short(score)) for word, score in zip(sizes, scores, strict=False)
+    ]
+
+
+def _short(weight: float) -> str:
+    """Two decimals without the zero before them.
+
+    >>> _short(0.371), _short(1.0), _short(0.002), _short(-0.25)
+    ('.37', '1.00', '.00', '−.25')
+    """
+    return decimals(weight, ".2f").replace("0.", ".", 1)
+
+
+def _values_of(result: CheckResult | None, example: str) -> Mapping[str, float]:
+    """What a check found of one example."""
+    if result is None or example not in result.examples:
+        return {}
+    at = result.examples.index(example)
+    return {name: float(values[at]) for name, values in result.per_example.items()}
+
+
+def _answer(example: AuditedExample, probability: float | None) -> tuple[str, float]:
+    probability = example.probability if probability is None else probability
+    if example.predicted is None or probability is None:
+        return "", 0.0
+    return f"{example.predicted} {probability:.2f}", round(100 * probability, 1)
+
+
+def _caption(
+    audit: Audit, example: AuditedExample, permutation: CheckResult | None, values: Mapping[str, float], rows: int
+) -> list[str]:
+    said = []
+    if permutation is not None and "q" in values:
+        q, near = permutation.find("q"), permutation.settings["epsilon"]
+        said.append(
+            f"Over {q.n:,} examples, {100 * q.value:.0f} of 100 shuffles move the probability by at most {near:g}; in "
+            f"this example {100 * values['q']:.0f} do."
+        )
+        said.append(
+            "heatcheck picked the example by rule: a short one whose share of such shuffles is nearest to the average."
+        )
+        if not math.isclose(audit.card.logit_scale, 1.0, rel_tol=0.01):
+            said.append(f"Probabilities are on heatcheck’s standard scale (logits × {audit.card.logit_scale:.2g}).")
+    if rows > 1:
+        said.append("The same shade is the same weight in both heatmaps.")
+    on_words = sum(score for score in example.scores[OWN] if score is not None)
+    if on_words < 0.995:
+        said.append(f"{1 - on_words:.0%} of this example’s weight lies on special tokens, which are not shown.")
+    return said
+
+
+def _worst_case(audit: Audit, example: AuditedExample, largest: float) -> tuple[HeatRow | None, str]:
+    found = audit.results.get("counterfactual")
+    if WORST not in example.scores or found is None:
+        return None, ""
+    row = HeatRow("the most different weights with this answer", shade(example.words, example.scores[WORST], largest))
+    linear = found.facts.get("method") in ("exact", "bracket")
+    told = (
+        "Every model with a linear read-out has such weights, so they alone prove little."
+        if linear
+        else "heatcheck searched for them; more different ones may exist."
+    )
+    return row, f"{told} The hidden state at a highlighted word may already have read the whole text."
