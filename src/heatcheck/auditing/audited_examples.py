@@ -16,7 +16,7 @@ from heatcheck.stats import kendall_tau
 
 SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in a report's heatmaps, whatever else was run
 NO_RIVALS = ("attention", "counterfactual", "shuffled", "random")  # attention, what is made from it, and chance
-WORDS = (5, 14)  # fewest and most of the example that a report opens with: it fits on one line
+FEWEST, CHARACTERS = 5, 55  # words at least, and characters at most, of the example that a report opens with
 
 
 def audited_examples(
@@ -67,22 +67,37 @@ def _shuffled(case: Case, permutation: CheckResult | None) -> dict[str, dict[str
 
 
 def pick_example(examples: Sequence[AuditedExample], results: Mapping[str, CheckResult]) -> str | None:
-    """The example that a report opens with: of those that fit on a line, the one that shuffles treat most as usual.
+    """The example that a report opens with: of those that fit on a line, the one that is most like the average.
 
-    Its share of shuffles that keep the answer is nearest to the mean over all examples; where no weights were shuffled,
-    it is the first that fits. Where none fits it is the one with the fewest words.
+    Its probability and its share of shuffles that keep the answer are nearest to their means over all examples.
+    Examples whose every word is one token go first: there the eye sees that a shuffle moves the same weights. Where no
+    weights were shuffled it is the first that fits, and where none fits the shortest.
     """
     if not examples:
         return None
-    fewest, most = WORDS
-    fits = [one for one in examples if fewest <= len(one.words) <= most and one.text_pair is None]
-    candidates = fits or [min(examples, key=lambda one: len(one.words))]
+    fits = [
+        one for one in examples if len(one.words) >= FEWEST and one.text_pair is None and _length(one) <= CHARACTERS
+    ]
+    candidates = [one for one in fits if _is_seen_to_be_shuffled(one)] or fits or [min(examples, key=_length)]
     permutation = results.get("permutation")
     if permutation is None:
         return candidates[0].id
-    kept = dict(zip(permutation.examples, permutation.per_example["q"].tolist(), strict=True))
-    mean = float(np.mean(permutation.per_example["q"]))
-    return min(candidates, key=lambda one: abs(kept.get(one.id, np.inf) - mean)).id
+    columns = [permutation.per_example[name] for name in ("q", "p_own")]
+    apart = np.sum([np.abs(column - column.mean()) for column in columns], axis=0)
+    distance = dict(zip(permutation.examples, apart.tolist(), strict=True))
+    return min(candidates, key=lambda one: distance.get(one.id, np.inf)).id
+
+
+def _length(one: AuditedExample) -> int:
+    return len(" ".join(one.words))
+
+
+def _is_seen_to_be_shuffled(one: AuditedExample) -> bool:
+    """Whether the shuffled weights of the words are the model's own in another order."""
+    own, shuffled = (one.scores.get(name, ()) for name in ("attention", "shuffled"))
+    if not own or len(own) != len(shuffled) or None in own or None in shuffled:
+        return False
+    return bool(np.allclose(np.sort(np.array(own, float)), np.sort(np.array(shuffled, float)), atol=1e-6))
 
 
 def beside_a_rival(examples: Sequence[AuditedExample]) -> tuple[list[AuditedExample], str | None]:

@@ -1,5 +1,7 @@
 """The model, the data and the accuracy, in a few facts for the head and the foot of a report."""
 
+import re
+
 from heatcheck.report.wording import said, spaced
 from heatcheck.results import Audit
 from heatcheck.results.written import number
@@ -29,8 +31,9 @@ def at_the_head(audit: Audit) -> list[tuple[str, str, str]]:
 
 def in_short(audit: Audit) -> str:
     """The same in one row."""
-    task = audit.task.partition("@")[0]
-    parts = [audit.subject, f"{task} {audit.split}", f"{audit.n:,} of {audit.available:,} examples"]
+    task, name = audit.task.partition("@")[0], re.sub(r" \([0-9a-f]{12}\)$", "", audit.subject)
+    where = audit.split if task in name else f"{task} {audit.split}"
+    parts = [name, where, f"{audit.n:,} of {audit.available:,} examples"]
     if audit.accuracy is not None:
         beside = f" (majority class {audit.commonest[1]:.2f})" if audit.commonest else ""
         parts.append(f"accuracy {audit.accuracy:.2f}{beside}")

@@ -39,7 +39,8 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     if example is None or OWN not in example.scores:
         return None
     own = example.scores[OWN]
-    largest = max((score for score in own if score is not None), default=0.0)
+    shared = [score for name in (OWN, SHUFFLED) for score in example.scores.get(name, ()) if score is not None]
+    largest = max(shared, default=0.0)
     permutation = audit.results.get("permutation")
     values = _values_of(permutation, example.id)
     rows = [HeatRow("the model’s heatmap", shade(example.words, own, largest), *_answer(example, values.get("p_own")))]
@@ -113,16 +114,17 @@ def _caption(
     if permutation is not None and "q" in values:
         q, near = permutation.find("q"), permutation.settings["epsilon"]
         said.append(
-            f"Over {q.n:,} examples, {100 * q.value:.0f} of 100 shuffles move the probability by at most {near:g}; in "
-            f"this example {100 * values['q']:.0f} do."
+            f"Over {q.n:,} examples, {100 * q.value:.0f} of 100 shuffles move the probability by at most {near:g} (in "
+            f"this example {100 * values['q']:.0f})."
         )
         said.append(
-            "heatcheck picked the example by rule: a short one whose share of such shuffles is nearest to the average."
+            "heatcheck picked the example by rule: the short one nearest to the average in probability and in such "
+            "shuffles."
         )
         if not math.isclose(audit.card.logit_scale, 1.0, rel_tol=0.01):
             said.append(f"Probabilities are on heatcheck’s standard scale (logits × {audit.card.logit_scale:.2g}).")
     if rows > 1:
-        said.append("The same shade is the same weight in both heatmaps.")
+        said.insert(0, "One example, one scale: the same shade is the same weight.")
     on_words = sum(score for score in example.scores[OWN] if score is not None)
     if on_words < 0.995:
         said.append(f"{1 - on_words:.0%} of this example’s weight lies on special tokens, which are not shown.")

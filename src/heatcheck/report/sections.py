@@ -1,5 +1,6 @@
 """What the page says about each check, as titles, sentences and tables of text."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -37,6 +38,9 @@ class CardLine(NamedTuple):
     advice: str
     more_texts: int  # that its accuracies are of, where these are more than the texts whose heatmaps were audited
     strip: DrawnStrip | None
+    lead: str  # the answer, and the number behind it
+    rest: list[str]  # further sentences
+    note: str  # what would decide a line that is open
 
 
 class Section(NamedTuple):
@@ -69,6 +73,7 @@ def card_line(line: Line, audited: int | None = None) -> CardLine:
     kept = [m for m in line.evidence if m.name != "U_upper" or ("U", m.value) not in exact]
     shown = [_evidence(m, line.check) for m in kept]
     most = max((m.n for m in kept if "accuracy" in m.name), default=0)
+    said = re.split(r"(?<=[.!?]) (?=[A-Zh])", line.sentence)  # heatcheck's name begins a sentence in small letters
     return CardLine(
         line,
         SIGNS[line.state],
@@ -78,6 +83,20 @@ def card_line(line: Line, audited: int | None = None) -> CardLine:
         advice(line),
         most if audited is not None and most > audited else 0,
         draw_strip(line),
+        " ".join(said[:2]),
+        said[2:],
+        _note(line),
+    )
+
+
+def _note(line: Line) -> str:
+    """What would decide a line that is open; nothing for one that is decided, or that its sentence explains."""
+    if line.state == "not run":
+        return f"Run: {line.reason}" if line.undecided == "not run" else line.reason
+    if line.would_take:
+        return f"More data would decide: about {line.would_take:,} examples, if the value stays."
+    return {"more data": "More data would decide.", "more search": "A longer search would decide."}.get(
+        line.undecided, ""
     )
 
 

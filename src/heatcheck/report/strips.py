@@ -15,6 +15,8 @@ class DrawnZone(NamedTuple):
     width: float
     answer: str
     kind: str  # "yes", "no" or "open": its colour
+    at: float  # where its answer is written
+    align: str
 
 
 class DrawnMark(NamedTuple):
@@ -47,7 +49,9 @@ def draw_strip(line: Line) -> DrawnStrip | None:
     for zone in strip.zones:
         end = strip.place(zone.end)
         kind = zone.answer if zone.answer in ("yes", "no") else "open"
-        zones.append(DrawnZone(_percent(start), _percent(end - start), zone.answer, kind))
+        middle = (start + end) / 2
+        at = {"start": start, "middle": middle, "end": end}[_align(middle)]
+        zones.append(DrawnZone(_percent(start), _percent(end - start), zone.answer, kind, _percent(at), _align(middle)))
         start = end
     marks = [
         DrawnMark(_percent(strip.place(mark.at)), mark.words, _align(strip.place(mark.at))) for mark in strip.marks

@@ -73,10 +73,7 @@ def _decide(
             "No method finds words that matter much more than random words, so there is nothing to point at.",
         )._replace(strip=strip)
     strip = _strip(min(shares, key=lambda m: abs(m.value - settings.points)), settings)
-    scale = (
-        "From random words (0) to the best other method's words (1), removing the highlighted words scores "
-        f"{shares[0].value:.2f}."
-    )
+    scale = f"From random words (0) to the best other method's words (1), removing them scores {shares[0].value:.2f}."
     if all(share.low > settings.points for share in shares):
         sentence = f"The highlighted words matter. {scale} {_effects(effects)}"
         return Found("yes", "", sentence, strip=_strip(shares[0], settings))
