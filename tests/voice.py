@@ -26,8 +26,8 @@ THINGS = "word|text|model|seed|label|line|step|row|task|example|token|control|ch
 # A pattern, and what to write instead.
 BANNED = {
     r"commonest label|commonest one": "majority class",
-    r"\b(?:a|one) \w+ a (?:%s)\b" % THINGS: "one … per …",  # "a row a model", "one importance a word"
-    r"\b(?:once|twice|texts|examples|draws|shuffles|seconds) a (?:%s)\b" % THINGS: "per …",
+    rf"\b(?:a|one) \w+ a (?:{THINGS})\b": "one … per …",  # "a row a model", "one importance a word"
+    rf"\b(?:once|twice|texts|examples|draws|shuffles|seconds) a (?:{THINGS})\b": "per …",
     r"\b(?:have|has|with) no sign\b|unsigned rival|\bhave not a sign\b": "methods that rank words without a sign",
     r"\b(?:made|fitted|trained) again\b|other fits\b": "retrained; retrained models",
     r"\bput in(?:to)?\b(?! (?:order|quotes|one|a |an |your|front))": "imposed; replaced",
@@ -195,6 +195,5 @@ if __name__ == "__main__":
     given = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     everywhere = [SOURCE, ROOT / "docs", ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     found = faults([Path(one).resolve() for one in given] or everywhere, long="--long" in sys.argv)
-    print(*found, sep="\n")
-    print(f"\n{len(found)} in all")
+    sys.stdout.write("\n".join([*map(str, found), f"\n{len(found)} in all\n"]))
     sys.exit(bool(found))

@@ -95,9 +95,7 @@ def _note(line: Line) -> str:
         return f"Run: {line.reason}" if line.undecided == "not run" else line.reason
     if line.would_take:
         return f"More data would decide: about {line.would_take:,} examples, if the value stays."
-    return {"more data": "More data would decide.", "more search": "A longer search would decide."}.get(
-        line.undecided, ""
-    )
+    return "A longer search would decide." if line.undecided == "more search" else ""
 
 
 def sections(audit: Audit, figures: Iterable[Figure]) -> list[Section]:

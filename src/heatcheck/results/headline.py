@@ -126,6 +126,8 @@ def _next(lines: Mapping[str, Line]) -> str:
             return f"This would decide it: {line.reason}"
         if line.would_take:
             return f"About {line.would_take:,} examples would decide it, if the value stays."
+        if line.undecided == "more data":
+            return line.sentence
     return ""
 
 

@@ -139,9 +139,11 @@ def present(*measurements: Measurement | None) -> tuple[Measurement, ...]:
 
 def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
-    needed = f"at least {settings.texts} examples are needed"
-    few = f"{n} example{'' if n == 1 else 's'}"
-    return needs_more_data(needed, f"{few} cannot decide this.", settings.texts)
+    few = f"{n} example{' is' if n == 1 else 's are'} too few"
+    return needs_more_data(
+        f"at least {settings.texts} examples are needed (--examples {settings.texts}, if the data has so many)",
+        f"{few}: at least {settings.texts} are needed.",
+    )
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
