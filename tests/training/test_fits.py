@@ -213,7 +213,7 @@ def test_a_killed_fit_goes_on_where_it_was(fits, tmp_path, monkeypatch):
     fits.make([])
     (job,) = fit_jobs([recipe], SMALL, fits.store)
     (outcome,) = engine.map(killed_at_its_second_epoch, [job], fits.store, workers=1)
-    assert (outcome.state, outcome.reason) == ("failed", "worker died with signal 9")
+    assert (outcome.state, outcome.reason) == ("failed", "its process died with signal 9")
     assert 0 < share_done(recipe.id, fits.store) < 1
 
     epochs = []

@@ -217,8 +217,8 @@ def _complaint(bad: Sequence[BadRow], rows: int, *, can_be_left_out: bool, optio
     more = [f"and {len(bad) - SHOWN} more"] if len(bad) > SHOWN else []
     listed = "; ".join([first, *others, *more])
     if not can_be_left_out:
-        return f"none of the {rows} rows can be used: {listed}." if rows > 1 else f"{listed}."
-    return f"{len(bad)} of {rows} rows cannot be used: {listed}. Fix them, or skip them with {options}."
+        return f"none of the {rows} rows can be used. {listed}." if rows > 1 else f"{listed}."
+    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Fix them, or skip them with {options}."
 
 
 def _options_that_mend(labels: Sequence[str]) -> str:

@@ -94,7 +94,7 @@ def _csv_rows(path: Path, usual: str, reading: Reading) -> Iterator[Row]:
                 continue
             where = f"{path}, row {number}"
             if len(fields) != len(header):
-                yield Row(where, {}, f"the row has {len(fields)} fields, but the header has {len(header)} columns")
+                yield Row(where, {}, f"{len(fields)} fields, but the header has {len(header)} columns")
             else:
                 yield Row(where, dict(zip(header, fields, strict=True)))
     except csv.Error as error:

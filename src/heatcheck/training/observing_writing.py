@@ -52,7 +52,7 @@ class ObservedWriting:
         return np.asarray(steps[:, :, None] & tokens[:, None])
 
     def padded(self, quantity: str) -> Float[np.ndarray, "example ... decision token"]:
-        """A quantity with one row per text and zeros after its ends; attention with an axis of heads before the steps."""
+        """A quantity with one row per text and zeros after its ends; attention also has an axis of heads."""
         if quantity not in self.of_steps:
             raise UnknownName("observed quantity", quantity, self.of_steps)
         places = self.valid

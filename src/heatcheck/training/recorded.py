@@ -73,8 +73,8 @@ class Recorded:
             places = np.flatnonzero(readable[number])
             if len(places) != self.each[row].shape[-1]:
                 raise BadInput(
-                    f"the example {batch.ids[number]} has {len(places)} tokens in this model but {self.each[row].shape[-1]} "
-                    "in its parent. Both models need the same tokenizer."
+                    f"the example {batch.ids[number]} has {len(places)} tokens here but {self.each[row].shape[-1]} in "
+                    "the parent model. Both models need the same tokenizer."
                 )
             found[number][..., places] = self.each[row]
         return torch.from_numpy(found).to(batch.valid.device)

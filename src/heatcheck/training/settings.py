@@ -203,8 +203,8 @@ def serrano(corpus: Corpus) -> Plan:
 def pruthi(corpus: Corpus) -> Plan:
     """Pruthi et al., classification: linear attention over a BiLSTM, or over embeddings with `encoder=none`.
 
-    From scratch, batch size 1, no dropout, no weight decay; all epochs are run and the best on dev is kept. Not as published:
-    a start and an end mark are read around each text, though never attended to.
+    From scratch, batch size 1, no dropout, no weight decay; all epochs are run and the best on dev is kept.
+    Not as published: the encoder reads a start and an end mark around each text; attention excludes them.
     """
     model = ClassifierSettings(
         attention="linear", embedding=128, embedding_scale=1.0, hidden=64, segments=corpus.segments

@@ -68,7 +68,7 @@ class Member:
                 raise BadInput(f"{self.where} has no column {column}. Its columns: {', '.join(header) or 'none'}.")
         for where, fields in records:
             if len(fields) != len(header):
-                raise BadInput(f"{where}: the row has {len(fields)} fields, but the header has {len(header)} columns.")
+                raise BadInput(f"{where}: {len(fields)} fields, but the header has {len(header)} columns.")
             yield where, dict(zip(header, fields, strict=True))
 
 
