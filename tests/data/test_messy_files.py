@@ -61,9 +61,9 @@ def test_every_bad_row_is_counted_and_the_first_few_are_shown(tmp_path):
     with pytest.raises(BadInput) as refused:
         load_task(path)
     assert str(refused.value) == (
-        f"4 of 44 rows cannot be used. {path}, row 22: the text is empty; row 23: the label is empty; row 24: 3 fields, "
-        "but the header has 2 columns; and 1 more. Fix them, or skip them with --skip-bad-rows --merge-labels (the labels "
-        "Negative, negative look alike)."
+        f"4 of 44 rows cannot be used. {path}, row 22: the text is empty; row 23: the label is empty; row 24: "
+        "3 fields, but the header has 2 columns; and 1 more. Fix them, or skip them with --skip-bad-rows "
+        "--merge-labels (the labels Negative, negative look alike)."
     )
     corpus = load_task(path, skip_bad_rows=True)
     assert len(texts_of(corpus)) == 40
@@ -91,8 +91,8 @@ def test_one_complaint_has_every_option_and_the_number_of_rows_that_are_left_out
     with pytest.raises(BadInput, match=r"^3 of 44 rows cannot be used") as refused:
         load_task(path, **columns)
     assert str(refused.value).endswith(
-        "skip them with --skip-bad-rows --merge-labels (this also skips 1 more row whose label is a missing value such as "
-        "'NaN'; the labels Negative, negative look alike)."
+        "skip them with --skip-bad-rows --merge-labels (this also skips 1 more row whose label is a missing value "
+        "such as 'NaN'; the labels Negative, negative look alike)."
     )
 
 

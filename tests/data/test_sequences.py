@@ -119,7 +119,7 @@ def test_alignments_made_by_hand_are_turned_round(tmp_path):
     (example,) = corpus["test"]
     assert (example.text, example.text_pair, example.alignment) == ("house", "das haus", ((0, 1),))
     assert corpus.dropped == {"another pair of languages": 1}
-    with pytest.raises(BadInput, match="gold_en_de has no split 'train'. Its splits: test"):
+    with pytest.raises(BadInput, match=r"gold_en_de has no split 'train'. Its splits: test"):
         load_task("gold_en_de", data_dir=folder)
 
 

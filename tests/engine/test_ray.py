@@ -133,11 +133,11 @@ def test_a_failure_stops_only_what_needs_it(tmp_path: Path, cluster: str, capfd:
         "lingers": "done",
     }
     assert {job_id: outcomes[job_id].reason for job_id in ("dies", "orphan", "bad", "exits", "lost")} == {
-        "dies": "died 3 times, last because its worker was killed or crashed",
+        "dies": "died 3 times; last reason: its worker was killed or crashed",
         "orphan": "needs the job dies, which failed",
         "bad": "ValueError: two lines",
         "exits": "its process exited with status 3",
-        "lost": f"made on another machine and not seen here: {store} must be on a file system that all machines "
+        "lost": f"created on another machine but not visible here: {store} must be on a file system that all machines "
         "of the Ray cluster share",
     }
     assert "jobs_for_tests.py" in outcomes["bad"].log
@@ -295,7 +295,7 @@ def test_a_function_that_ray_cannot_import_is_refused(tmp_path: Path, monkeypatc
 def test_a_machine_that_does_not_see_the_store_does_no_work(tmp_path: Path) -> None:
     made: Any = ray_driver._make(tmp_path, b"never read", tmp_path / "nowhere" / "a")
     assert made.state == "failed"
-    assert made.reason.startswith("no such folder on ")
+    assert made.reason.startswith("the folder does not exist on ")
     assert made.reason.endswith("nowhere must be on a file system that all machines of the Ray cluster share")
     assert not (tmp_path / "nowhere").exists()
 

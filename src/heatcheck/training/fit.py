@@ -308,8 +308,11 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
     """The untrained model: its vocabulary from train, its parameters from the recipe's seed."""
     vocabulary = _vocabulary(corpus, TrainingSettings(**recipe.training))
     facts = dict(recipe.model)
-    if (wanted := facts.pop("vectors")) != vectors_reference(vectors):
-        raise BadInput(f"the recipe starts from the word vectors {wanted}, but {vectors_reference(vectors)} was given.")
+    wanted, given = facts.pop("vectors"), vectors_reference(vectors)
+    if wanted != given:
+        raise BadInput(
+            f"the recipe starts from the word vectors {wanted or 'none'}, not {given or 'none'}. Check --vectors."
+        )
     matrix = None if vectors is None else torch.from_numpy(read_vectors(vectors, vocabulary.tokens).matrix)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)

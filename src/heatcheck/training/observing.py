@@ -124,7 +124,7 @@ def check_observe(observe: Facts, corpus: Corpus) -> None:
         raise BadInput(f"observe lacks the key {error.args[0]!r}. Make it with plan_observe.") from None
     if not steps or min(steps) < 0 or any(later <= earlier for earlier, later in pairwise(steps)):
         raise BadInput(
-            f"the steps to observe must be increasing and at least 0, not {', '.join(map(str, steps)) or 'empty'}."
+            f"the steps to observe must be increasing and at least 0, but are {', '.join(map(str, steps)) or 'empty'}."
         )
     if examples < 1:
         raise BadInput(f"the number of examples to observe must be at least 1, not {examples}.")
