@@ -274,7 +274,7 @@ def test_an_address_where_nobody_answers_is_said_at_once(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["dask", "ray:", "ray:10.0.0.1", "ray:ray://10.0.0.1:10001", "", "auto"])
 def test_what_is_no_cluster_is_refused_before_anything_runs(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadInput, match="is not a cluster. Use ray "):
+    with pytest.raises(BadInput, match=r"is not a cluster\. Use ray "):
         engine.map(do, [job("a")], tmp_path, cluster=text)
 
 
