@@ -288,7 +288,7 @@ def test_without_ray_its_package_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("_ray_is_installed")
 def test_a_function_that_ray_cannot_import_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(do, "__module__", "__main__")
-    with pytest.raises(BadInput, match="Ray cannot import 'do' from a script. Move it to a module"):
+    with pytest.raises(BadInput, match=r"Ray cannot import 'do' from a script\. Move it to a module"):
         engine.map(do, [job("a")], tmp_path, cluster="ray")
 
 

@@ -85,5 +85,5 @@ def test_refusals():
         bounded_share_interval(np.array([np.nan, 0.7]), np.array([0.5, 0.5]), generator=generator)
     with pytest.raises(BadInput, match="draws must be at least 1, not 0"):
         bounded_share_interval(np.ones(3), np.ones(3), draws=0, generator=generator)
-    with pytest.raises(BadInput, match="level must be .* not 95"):
+    with pytest.raises(BadInput, match=r"level must be .* not 95"):
         bounded_share_interval(np.ones(3), np.ones(3), level=95.0, generator=generator)

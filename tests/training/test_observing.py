@@ -277,7 +277,7 @@ def test_observed_texts_have_one_label_and_are_there():
     unknown = replace(SMALL, splits={**SMALL.splits, "test": Split("test", (Example("e", "a b"),))})
     with pytest.raises(BadInput, match="the example e of test does not have exactly one label"):
         check_observe(OBSERVE, unknown)
-    with pytest.raises(BadInput, match="nothing in test to observe"):
+    with pytest.raises(BadInput, match="no examples to observe"):
         check_observe(OBSERVE, replace(SMALL, splits={**SMALL.splits, "test": Split("test", ())}))
     with pytest.raises(BadInput, match="observe lacks the key 'split'"):
         check_observe({"steps": [0], "examples": 3}, SMALL)

@@ -165,7 +165,7 @@ def test_presets():
         (
             "pruthi",
             None,
-            "is a sequence-to-sequence task, but the preset pruthi is for classification. Use default, pruthi-seq2seq, snell-copy",
+            "but the preset pruthi is for classification. Use default, pruthi-seq2seq, snell-copy",
         ),
         (
             "snell-copy",
