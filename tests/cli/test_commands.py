@@ -242,7 +242,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["train", "missing.csv"], "no file missing.csv"),
+        (["train", "missing.csv"], "missing.csv does not exist"),
         (["train", "rotten_tomatos"], "did you mean 'rotten_tomatoes'?"),
         (["train", "sst"], "the file of the task sst is missing: copy sst.jsonl.gz to data"),
         (["train", "FILE", "--encoder", "lstn"], "did you mean 'lstm'?"),
@@ -251,7 +251,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["train", "FILE", "--set", "epochs"], "--set takes KEY=VALUE, not 'epochs'"),
         (["train", "FILE", "--set", "epoch=1"], "unknown setting 'epoch'"),
         (["train", "FILE", "--device", "gpu"], "unknown device 'gpu'"),
-        (["train", "FILE", "--vectors", "none.txt"], "no vectors at none.txt"),
+        (["train", "FILE", "--vectors", "none.txt"], "none.txt does not exist"),
         (["train", "FILE", "--out", "there"], "output folder"),
         (["train", "FILE", "--out", "mine.jsonl/m"], "cannot write"),
         (["train", "EMPTY"], "empty.csv is empty"),
@@ -262,7 +262,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["train", "FILE", "--set", "learning_rate=nan"], "learning_rate must be at least 0, not nan"),
         (["train", "FILE", "--seed", "99999999999999999999999"], "seed must be at least 0 and below 2**63"),
         (["train", "FILE", "--device", "meta"], "unknown device 'meta'. Use auto, cpu, cuda or mps"),
-        (["train", "planted_lookup", "--set", "select=auc"], "select=auc needs two labels, and planted_lookup has 6"),
+        (["train", "planted_lookup", "--set", "select=auc"], "select=auc needs two labels, but planted_lookup has 6"),
         (["train", "x" * 5000 + ".csv"], "File name too long"),
         (["audit", "READER", "--set", "agreement.shuffles=0"], "agreement.shuffles must be at least 1, not 0"),
         (["audit", "READER", "--checks", "agreement", "--set", "erasure.draws=1"], "erasure is not among those to run"),
@@ -272,7 +272,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["audit", "known:reader"], "name a task too, as in known:reader@planted_keyword"),
         (["audit", "known:reader@sst"], "unknown task for the reader 'sst'"),
         (["audit", "READER", "--data", "FILE"], "has the label '0', which reader@planted_contrast does not know"),
-        (["audit", "READER", "--data", "none.csv"], "no file none.csv"),
+        (["audit", "READER", "--data", "none.csv"], "none.csv does not exist"),
         (["audit", "READER", "--checks", "erasur"], "did you mean 'erasure'?"),
         (["audit", "READER", "--set", "erasure.size=1"], "unknown setting of erasure 'size'"),
         (["audit", "READER", "--set", "agreement.explainers=attention,gradients"], "did you mean 'gradient'?"),
@@ -296,7 +296,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
             "--workers is a number of processes, or 0 for none, not -1",
         ),
         (["audit", "READER", "--vectors", "FILE"], "--vectors is about fitting the model again: add --refit"),
-        (["audit", "READER", "--train", "none.csv"], "no file none.csv"),
+        (["audit", "READER", "--train", "none.csv"], "none.csv does not exist"),
         (["explain", "READER", "good", "--by", "heat"], "unknown explainer 'heat'"),
         (["explain", "READER", " "], "the text is empty"),
         (["explain", "known:reader@planted_lookup", "a"], "this model reads 2 text(s) an example"),
@@ -366,7 +366,7 @@ def test_a_model_remembers_how_its_file_was_read(heatcheck, tmp_path):
         assert f"{said} is read as it was for training: {' '.join(options)}" in error or not data
     path.write_text(path.read_text() + "\none more;POS")
     code, _, error = heatcheck(*audit)
-    assert (code, f"{path} has changed since {model} was trained on it: name the data with --data" in error) == (
+    assert (code, f"{path} has changed since {model} was trained on it. Name the data to use with --data" in error) == (
         2,
         True,
     )
