@@ -323,11 +323,11 @@ EXPECTED = {
 }
 EXCLUDED = {
     "ade": {
-        "further drugs or effects of a sentence, joined to its row": 2,
-        "the same sentence of the same article again": 1,
-        "without an adverse effect in ADE-NEG.txt, with one in DRUG-AE.rel": 1,
+        "more drugs or effects of a sentence, merged into its row": 2,
+        "a repeated sentence of the same article": 1,
+        "in ADE-NEG.txt (no adverse effect) and also in DRUG-AE.rel (adverse effect)": 1,
     },
-    "adr_tweets": {"without a text (a tweet that is gone)": 1},
+    "adr_tweets": {"without a text (a deleted tweet)": 1},
     "snli": {"without a gold label (the annotators disagreed)": 1},
     "cnn_qa": {"whose answer is not an entity of the passage": 1},
     "mimic_diabetes": {
@@ -337,7 +337,7 @@ EXCLUDED = {
         "of no admission": 1,
         "of an admission without a diagnosis": 1,
         "without a word": 1,
-        "a further summary of an admission, joined to its row": 1,
+        "more summaries of an admission, merged into its row": 1,
         "admission of CAML's lists without a usable summary": 2,
     },
     "mimic_anemia": {

@@ -1,14 +1,14 @@
-"""What heatcheck raises when it cannot go on.
+"""Errors that heatcheck raises and a user can fix.
 
-    HeatcheckError            one clear sentence: what was wrong, where, what to do next
-    ├── BadInput              a file, a row, an option or a shape that cannot be used
-    │   └── UnknownName       a task, encoder, check … that is not in its dict
-    ├── NotSupported          a subject that lacks what an explainer or a check needs
-    ├── BrokenFolder          a saved folder with a missing, truncated or foreign file
+    HeatcheckError            says what is wrong, where, and what to do next
+    ├── BadInput              a file, row, option or shape that cannot be used
+    │   └── UnknownName       an unknown task, encoder, check …
+    ├── NotSupported          a model that lacks something an explainer or a check needs
+    ├── BrokenFolder          a saved folder in which a file is missing, damaged or not heatcheck's
     ├── MissingPackage        an optional package that is not installed
-    └── TookTooLong           work that was given a time and did not end in it
+    └── TookTooLong           work that exceeded its time limit
 
-The command line prints the sentence and exits with 2; every other exception is a bug and keeps its traceback.
+The command line prints the message and exits with status 2. Any other exception is a bug and keeps its traceback.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from difflib import get_close_matches
 
 
 def in_short(error: BaseException) -> str:
-    """What somebody else's exception says, on one line, to stand inside a sentence.
+    """The message of another library's exception on one line, to be quoted inside a sentence.
 
     >>> in_short(KeyError("a"))
     "KeyError: 'a'"
@@ -26,7 +26,7 @@ def in_short(error: BaseException) -> str:
 
 
 class HeatcheckError(Exception):
-    """Something the user can mend; the message is a whole sentence for them, on one line whatever it quotes.
+    """An error that the user can fix. Its message is a whole sentence on one line, whatever it quotes.
 
     >>> str(HeatcheckError("there is no column 'first\\nsecond'."))
     "there is no column 'first second'."
@@ -37,11 +37,11 @@ class HeatcheckError(Exception):
 
 
 class BadInput(HeatcheckError):
-    """A file, a row, an option or a shape that cannot be used."""
+    """A file, row, option or shape that cannot be used."""
 
 
 class UnknownName(BadInput):
-    """A name that is not in its dict.
+    """An unknown name; the message lists the known ones.
 
     >>> str(UnknownName("encoder", "lstn", ["average", "cnn", "lstm"]))
     "unknown encoder 'lstn' (did you mean 'lstm'?); known: average, cnn, lstm."
@@ -55,24 +55,24 @@ class UnknownName(BadInput):
 
 
 class NotSupported(HeatcheckError):
-    """A subject that lacks what an explainer or a check needs; an audit goes on without that one and says so."""
+    """A model that lacks something an explainer or a check needs. An audit skips that one and says so."""
 
 
 class BrokenFolder(HeatcheckError):
-    """A saved folder with a missing, truncated or foreign file."""
+    """A saved folder in which a file is missing, damaged or was not written by heatcheck."""
 
 
 class MissingPackage(HeatcheckError):
     """An optional package that is not installed.
 
     >>> str(MissingPackage("ray", extra="ray"))
-    "this needs the package 'ray': pip install 'heatcheck[ray]'"
+    "the package 'ray' is not installed. Run: pip install 'heatcheck[ray]'"
     """
 
     def __init__(self, package: str, *, extra: str | None = None) -> None:
         wanted = f"'heatcheck[{extra}]'" if extra else package
-        super().__init__(f"this needs the package {package!r}: pip install {wanted}")
+        super().__init__(f"the package {package!r} is not installed. Run: pip install {wanted}")
 
 
 class TookTooLong(HeatcheckError):
-    """Work that was given a time and did not end in it."""
+    """Work that exceeded its time limit."""

@@ -148,7 +148,7 @@ def cut_short(folder):
         (lambda folder: damaged_value(folder, 10**400), "audit.json was changed since it was written"),
         (lambda folder: damaged_value(folder, 0.25), "audit.json was changed since it was written"),
         (lambda folder: (folder / AUDIT).write_text("[]"), "is damaged"),
-        (lambda folder: (folder / AUDIT).write_text('{"format": 1, '), "is not whole JSON"),
+        (lambda folder: (folder / AUDIT).write_text('{"format": 1, '), "is not valid JSON"),
     ],
 )  # fmt: skip
 def test_a_broken_folder_says_so(made, tmp_path, harm, said):

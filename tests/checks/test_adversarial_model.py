@@ -270,7 +270,7 @@ def test_restarts_and_the_published_loss_are_other_fits(trained):
 def test_without_any_other_seed_it_says_so(trained, tmp_path):
     subject, tested = trained.subject, trained.tested
     nothing = Fits(subject, trained.trained_on, store=tmp_path)
-    with pytest.raises(NotSupported, match=r"no other seed of the model is there .* could not be fitted"):
+    with pytest.raises(NotSupported, match=r"no other seed of the model is there .* was not trained"):
         check.measure(Case(subject, tested, labels=trained.labels, fits=nothing), AdversarialModelSettings())
     with pytest.raises(NotSupported, match="add --refit"):
         check.measure(Case(subject, tested, labels=trained.labels), AdversarialModelSettings())

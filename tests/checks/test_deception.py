@@ -512,7 +512,7 @@ def test_a_fit_is_loaded_and_a_model_without_recipe_is_kept(recurrent, tmp_path)
     assert fits.load(fits.recipe) is fits.subject
     other = next(recipe for recipe in plan(recurrent, FEW))
     assert fits.load(other).recipe == other
-    with pytest.raises(NotSupported, match="could not be fitted: not asked for"):
+    with pytest.raises(NotSupported, match="was not trained: it was not requested"):
         fits.load(replace(other, seed=99))
     elsewhere = Fits(fits.subject, KEYWORD, store=tmp_path / "store", device="cpu")
     made = classifier([Example("a", "some words", label=0)])

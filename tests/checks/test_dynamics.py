@@ -299,7 +299,7 @@ def test_it_is_run_only_when_named_and_needs_other_fits():
         ({"hf": "somewhere"}, "not linear in the weights"),
         ({"decoder": "merge"}, "not linear in the weights"),
         ({"hierarchical": True}, "attends to sentences"),
-        ({"label_wise": True}, "decides several things"),
+        ({"label_wise": True}, "makes several decisions per text"),
     ],
 )
 def test_models_without_relevances_of_words(case, monkeypatch, model, words):
@@ -313,7 +313,7 @@ def test_models_without_relevances_of_words(case, monkeypatch, model, words):
 def test_without_any_fit_it_says_why(case, tmp_path):
     alone = Fits(case.subject, case.fits.corpus, store=tmp_path / "empty")
     empty = Case(case.subject, case.examples, labels=case.labels, fits=alone)
-    with pytest.raises(NotSupported, match=r"no training .* could not be fitted: not asked for"):
+    with pytest.raises(NotSupported, match=r"no training .* was not trained: it was not requested"):
         check.measure(empty, FEW)
 
 

@@ -208,5 +208,5 @@ def test_other_seeds_are_planned_and_a_failed_one_is_named(trained, monkeypatch)
 def test_where_every_other_seed_failed_it_says_why(trained, tmp_path):
     alone = Fits(trained.subject, trained.fits.corpus, store=tmp_path / "empty", device="cpu")
     case = Case(trained.subject, trained.examples, labels=trained.labels, fits=alone)
-    with pytest.raises(NotSupported, match=r"no other seed .* seed 0 could not be fitted: not asked for"):
+    with pytest.raises(NotSupported, match=r"no other seed .* seed 0 was not trained: it was not requested"):
         measure(case, FEW)

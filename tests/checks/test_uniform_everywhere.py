@@ -57,7 +57,7 @@ def test_with_one_site_everywhere_is_there():
 @pytest.mark.parametrize("facts", [{"weights": "last", "sites": "all"}, {"weights": "uniform", "sites": "first"}])
 def test_other_kinds_and_other_sites_are_refused(facts):
     subject, examples = SUBJECTS["lstm"]
-    with pytest.raises(BadInput, match="uniform ones can, at 'all'"):
+    with pytest.raises(BadInput, match="Only uniform weights can, with sites='all'"):
         imposed(subject, subject.encode(examples), facts)
 
 

@@ -167,7 +167,7 @@ def test_without_anything_to_draw_with_there_are_still_tables(heatcheck, monkeyp
     code, out, err = heatcheck(*arguments)
     assert code == 0
     assert "tables: mine" in out
-    assert "no report, only tables: this needs the package 'altair'" in err
+    assert "no report, only tables: the package 'altair' is not installed" in err
     assert not (tmp_path / "mine" / "report.html").exists()
     assert (tmp_path / "mine" / "measurements.csv").is_file()
 
@@ -242,16 +242,16 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["train", "missing.csv"], "no file missing.csv"),
+        (["train", "missing.csv"], "missing.csv does not exist"),
         (["train", "rotten_tomatos"], "did you mean 'rotten_tomatoes'?"),
-        (["train", "sst"], "task sst is not here: put sst.jsonl.gz into data"),
+        (["train", "sst"], "the file of the task sst is missing: copy sst.jsonl.gz to data"),
         (["train", "FILE", "--encoder", "lstn"], "did you mean 'lstm'?"),
         (["train", "FILE", "--attention", "softmax"], "unknown attention 'softmax'"),
         (["train", "FILE", "--preset", "jain"], "unknown preset 'jain'"),
         (["train", "FILE", "--set", "epochs"], "--set takes KEY=VALUE, not 'epochs'"),
         (["train", "FILE", "--set", "epoch=1"], "unknown setting 'epoch'"),
-        (["train", "FILE", "--device", "gpu"], "device 'gpu' cannot be used here"),
-        (["train", "FILE", "--vectors", "none.txt"], "no vectors at none.txt"),
+        (["train", "FILE", "--device", "gpu"], "unknown device 'gpu'"),
+        (["train", "FILE", "--vectors", "none.txt"], "none.txt does not exist"),
         (["train", "FILE", "--out", "there"], "output folder"),
         (["train", "FILE", "--out", "mine.jsonl/m"], "cannot write"),
         (["train", "EMPTY"], "empty.csv is empty"),
@@ -260,9 +260,9 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["train", "FILE", "--set", "dropout=2"], "dropout must be at least 0 and below 1, not 2.0"),
         (["train", "FILE", "--set", "clip=-1"], "clip must be at least 0, not -1.0"),
         (["train", "FILE", "--set", "learning_rate=nan"], "learning_rate must be at least 0, not nan"),
-        (["train", "FILE", "--seed", "99999999999999999999999"], "a seed is a whole number from 0 to 2**63"),
-        (["train", "FILE", "--device", "meta"], "device 'meta' cannot be used here: give auto, cpu, cuda or mps"),
-        (["train", "planted_lookup", "--set", "select=auc"], "select=auc needs two labels, and planted_lookup has 6"),
+        (["train", "FILE", "--seed", "99999999999999999999999"], "seed must be at least 0 and below 2**63"),
+        (["train", "FILE", "--device", "meta"], "unknown device 'meta'. Use auto, cpu, cuda or mps"),
+        (["train", "planted_lookup", "--set", "select=auc"], "select=auc needs two labels, but planted_lookup has 6"),
         (["train", "x" * 5000 + ".csv"], "File name too long"),
         (["audit", "READER", "--set", "agreement.shuffles=0"], "agreement.shuffles must be at least 1, not 0"),
         (["audit", "READER", "--checks", "agreement", "--set", "erasure.draws=1"], "erasure is not among those to run"),
@@ -272,7 +272,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["audit", "known:reader"], "name a task too, as in known:reader@planted_keyword"),
         (["audit", "known:reader@sst"], "unknown task for the reader 'sst'"),
         (["audit", "READER", "--data", "FILE"], "has the label '0', which reader@planted_contrast does not know"),
-        (["audit", "READER", "--data", "none.csv"], "no file none.csv"),
+        (["audit", "READER", "--data", "none.csv"], "none.csv does not exist"),
         (["audit", "READER", "--checks", "erasur"], "did you mean 'erasure'?"),
         (["audit", "READER", "--set", "erasure.size=1"], "unknown setting of erasure 'size'"),
         (["audit", "READER", "--set", "agreement.explainers=attention,gradients"], "did you mean 'gradient'?"),
@@ -296,7 +296,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
             "--workers is a number of processes, or 0 for none, not -1",
         ),
         (["audit", "READER", "--vectors", "FILE"], "--vectors is about fitting the model again: add --refit"),
-        (["audit", "READER", "--train", "none.csv"], "no file none.csv"),
+        (["audit", "READER", "--train", "none.csv"], "none.csv does not exist"),
         (["explain", "READER", "good", "--by", "heat"], "unknown explainer 'heat'"),
         (["explain", "READER", " "], "the text is empty"),
         (["explain", "known:reader@planted_lookup", "a"], "this model reads 2 text(s) an example"),
@@ -341,7 +341,7 @@ def test_a_messy_csv_is_trained_on_and_audited(heatcheck, tmp_path):
     path.write_text("\n".join(["Review;Sentiment", *rows, ";pos"]))
     columns = ["--text-column", "Review", "--label-column", "Sentiment"]
     code, _, error = heatcheck("train", path, *columns)
-    assert (code, "leave it out with --skip-bad-rows --merge-labels" in error) == (2, True)
+    assert (code, "skip it with --skip-bad-rows --merge-labels" in error) == (2, True)
     settings = ["--set", "epochs=1", "--set", "hidden=4", "--set", "embedding=4", "--out", tmp_path / "model"]
     code, said, error = heatcheck("train", path, *columns, "--skip-bad-rows", *settings)
     assert code == 0
@@ -366,14 +366,14 @@ def test_a_model_remembers_how_its_file_was_read(heatcheck, tmp_path):
         assert f"{said} is read as it was for training: {' '.join(options)}" in error or not data
     path.write_text(path.read_text() + "\none more;POS")
     code, _, error = heatcheck(*audit)
-    assert (code, f"{path} has changed since {model} was trained on it: name the data with --data" in error) == (
+    assert (code, f"{path} has changed since {model} was trained on it. Name the data to use with --data" in error) == (
         2,
         True,
     )
     assert heatcheck(*audit, "--data", path)[0] == 0, "the same file, with more rows"
     path.unlink()
     code, _, error = heatcheck(*audit)
-    assert (code, f"trained on {path}, which is not there any more: name the data with --data" in error) == (2, True)
+    assert (code, f"trained on {path}, which no longer exists. Name the data to use with --data" in error) == (2, True)
     written = json.loads((model / "data.json").read_text())
     (model / "data.json").write_text(json.dumps({**written, "text_column": 3}))
     assert heatcheck(*audit)[0] == 2

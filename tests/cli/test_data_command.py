@@ -65,11 +65,14 @@ def test_the_data_folder_of_the_environment(heatcheck, tmp_path, monkeypatch):
     ("arguments", "sentence"),
     [
         (["ssst", "original"], "did you mean 'sst'?"),
-        (["sst", "none.zip"], "no file or folder none.zip: sst is imported from train.txt, dev.txt and test.txt"),
-        (["snli", "original"], "original has no snli_1.0_train.jsonl: snli is imported from"),
-        (["sst", "original", "--out", "there"], "there/sst.jsonl.gz exists: delete it, or choose another folder"),
+        (["sst", "none.zip"], "none.zip does not exist. To import sst, give train.txt, dev.txt and test.txt"),
+        (["snli", "original"], "original has no snli_1.0_train.jsonl. To import snli, give"),
+        (
+            ["sst", "original", "--out", "there"],
+            "there/sst.jsonl.gz already exists. Delete it, or choose another folder",
+        ),
         (["sst", "original", "--out", "original/trees/dev.txt"], "cannot write"),
-        (["sst", "original/trees/dev.txt", "--out", "new"], "original/trees/dev.txt has no train.txt: sst is imported"),
+        (["sst", "original/trees/dev.txt", "--out", "new"], "original/trees/dev.txt has no train.txt. To import sst"),
     ],
 )
 def test_mistakes_are_one_sentence(heatcheck, tmp_path, arguments, sentence):

@@ -91,28 +91,34 @@ SPLIT = [{**row, "split": "train" if n < 30 else "test"} for n, row in enumerate
     [
         (changed(15, text=""), r"bad.jsonl, line 16: the text is empty"),
         (changed(15, text="  "), r"bad.jsonl, line 16: the text is empty"),
-        (changed(15, text=7), r"bad.jsonl, line 16: the text is a int, not a text"),
-        (changed(15, text="word " * 100_000), r"bad.jsonl, line 16: the text has 100,000 words, more than 20,000"),
+        (changed(15, text=7), r"bad.jsonl, line 16: the text is a int, not a string"),
+        (changed(15, text="word " * 100_000), r"bad.jsonl, line 16: the text has 100,000 words; the limit is 20,000"),
         (changed(15, label=None), r"bad.jsonl, line 16: the label is empty"),
-        (changed(15, rationale="0 1"), r"line 16: the rationale has 2 marks, the text 3 words"),
-        (changed(15, rationale="0 2 1"), r"line 16: the rationale must be a 0 or 1 for each word"),
-        (changed(15, split="test"), r"bad.jsonl, line 1: the split is empty, though other rows have one"),
-        ([{**r, "split": "holdout"} for r in ROWS], r"bad.jsonl, line 1: split 'holdout' is none of train, dev, test"),
-        ([{**r, "id": n % 20} for n, r in enumerate(ROWS)], r"line 21: id '0' was used before, at .*bad.jsonl, line 1"),
-        ([{**r, "label": "x"} for r in ROWS], r"train split of bad.jsonl has one class only \(x\)"),
-        ([{"text": "a"}] * 3, r"bad.jsonl has no column 'label'; it has text"),
-        ([{"txt": "a", "label": 1}], r"bad.jsonl has no column 'text'; it has txt, label"),
+        (changed(15, rationale="0 1"), r"line 16: the rationale has 2 marks, but the text has 3 words"),
+        (changed(15, rationale="0 2 1"), r"line 16: the rationale must have a 0 or 1 for every word"),
+        (changed(15, split="test"), r"bad.jsonl, line 1: the split is empty, but other rows have one"),
+        (
+            [{**r, "split": "holdout"} for r in ROWS],
+            r"bad.jsonl, line 1: the split 'holdout' is not one of train, dev, test",
+        ),
+        (
+            [{**r, "id": n % 20} for n, r in enumerate(ROWS)],
+            r"line 21: the id '0' was already used in .*bad.jsonl, line 1",
+        ),
+        ([{**r, "label": "x"} for r in ROWS], r"train split of bad.jsonl has only one class \(x\)"),
+        ([{"text": "a"}] * 3, r"bad.jsonl has no column 'label'. Its columns: text"),
+        ([{"txt": "a", "label": 1}], r"bad.jsonl has no column 'text'. Its columns: txt, label"),
         (
             [*SPLIT, {"text": "a", "label": "ugly", "split": "test"}],
-            r"line 41: label 'ugly' does not occur in the train",
+            r"line 41: the label 'ugly' is not in the train",
         ),
         ([{**r, "split": "train"} for r in ROWS], r"the test split of bad.jsonl is empty"),
         ([[1, 2]], r"bad.jsonl, line 1: not a JSON object"),
         (changed(15, label="  "), r"bad.jsonl, line 16: the label is empty"),
         (changed(15, label=["good"]), r"bad.jsonl, line 16: the label is a list, not a name or a number"),
-        (changed(15, text="half \ud800"), r"bad.jsonl, line 16: the text holds half a character"),
-        (changed(15, rationale=[0.5, 1.0, 0.9]), r"line 16: the rationale must be a 0 or 1 for each word"),
-        (changed(15, rationale=[float("inf"), 1, 1]), r"line 16: the rationale must be a 0 or 1 for each word"),
+        (changed(15, text="half \ud800"), r"bad.jsonl, line 16: the text contains an invalid character"),
+        (changed(15, rationale=[0.5, 1.0, 0.9]), r"line 16: the rationale must have a 0 or 1 for every word"),
+        (changed(15, rationale=[float("inf"), 1, 1]), r"line 16: the rationale must have a 0 or 1 for every word"),
     ],
 )
 def test_bad_rows(tmp_path, rows, sentence):
@@ -126,18 +132,18 @@ def test_bad_rows(tmp_path, rows, sentence):
     [
         ("bad.csv", b"", r"bad.csv is empty"),
         ("bad.csv", b"text,label\n", r"bad.csv is empty"),
-        ("bad.csv", b"text,label\na,1\nb,2,3\n", r"bad.csv, row 3: 3 fields under 2 columns"),
+        ("bad.csv", b"text,label\na,1\nb,2,3\n", r"bad.csv, row 3: 3 fields, but the header has 2 columns"),
         ("bad.csv", b'text,label\n"a"b,1\n', r"bad.csv, row 2: ',' expected after '\"'"),
         ("bad.csv", b"text,label\ngood,1\ncaf\xe9,0\n", r"bad.csv, line 3: not UTF-8 \(byte 0xe9\)"),
         ("bad.csv", b"text,label\n" + b"w " * 100_000 + b",1\n", r"bad.csv, row 2: the text has 100,000 words"),
         ("bad.jsonl", b'{"text": "a", "label": 1}\n{"text": \n', r"bad.jsonl, line 2: not JSON"),
         ("bad.jsonl.gz", b"not gzip", r"bad.jsonl.gz cannot be read"),
-        ("bad.csv", b"text,text,label\na,b,1\n", r"bad.csv has the column 'text' twice"),
+        ("bad.csv", b"text,text,label\na,b,1\n", r"bad.csv has two columns named 'text'"),
         ("bad.jsonl", b"[" * 100_000, r"bad.jsonl, line 1: not JSON"),
         ("bad.jsonl", b'{"text": "a", "label": ' + b"1" * 10_000 + b"}", r"bad.jsonl, line 1: not JSON"),
         ("bad.csv.gz", gzip.compress(b"text,label\n" * 99, mtime=0)[:30] + b"x" * 30, r"bad.csv.gz cannot be read"),
         ("bad.parquet", b"not parquet", r"bad.parquet cannot be read as Parquet"),
-        ("bad.xlsx", b"", r"cannot read .xlsx; use .csv, .tsv, .jsonl or .parquet"),
+        ("bad.xlsx", b"", r"bad.xlsx has the unknown suffix .xlsx. Use .csv, .tsv, .jsonl or .parquet"),
     ],
 )
 def test_bad_files(tmp_path, name, content, sentence):
@@ -147,16 +153,18 @@ def test_bad_files(tmp_path, name, content, sentence):
 
 
 def test_what_is_not_there(tmp_path):
-    with pytest.raises(BadInput, match=r"no file .*missing.csv"):
+    with pytest.raises(BadInput, match=r"missing.csv does not exist"):
         load_task(tmp_path / "missing.csv")
     with pytest.raises(UnknownName, match=r"unknown task 'rotten_tomatos' \(did you mean 'rotten_tomatoes'\?\)"):
         load_task("rotten_tomatos")
-    with pytest.raises(BadInput, match=r"task sst is not here: put sst.jsonl.gz into data, or name its folder"):
+    with pytest.raises(
+        BadInput, match=r"the file of the task sst is missing: copy sst.jsonl.gz to data, or name its folder"
+    ):
         load_task("sst")
     with pytest.raises(BadInput, match="2 texts but 1 labels"):
         load_task((["a", "b"], [1]))
     for wrong in (None, 3, ["a", "b"], {"text": "a"}, (["a"], [1], "name")):
-        with pytest.raises(BadInput, match=r"data is a task's name, a file, a data frame or \(texts, labels\), not a"):
+        with pytest.raises(BadInput, match=r"data cannot be a .*Give the name of a task, a file"):
             load_task(wrong)
 
 
@@ -184,5 +192,5 @@ def test_holes_of_a_frame():
     with pytest.raises(BadInput, match="frame, row 1: the label is empty"):
         read_frame(frame)
     frame = pandas.DataFrame([["a", "b", "x"]], columns=["text", "text", "label"])
-    with pytest.raises(BadInput, match="frame has the column 'text' twice"):
+    with pytest.raises(BadInput, match="frame has two columns named 'text'"):
         read_frame(frame)

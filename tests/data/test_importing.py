@@ -210,91 +210,123 @@ CNN, NEG, REL = "cnn/questions/test/ca.question", "ADE-Corpus-V2/ADE-NEG.txt", "
 NEWS, QA1 = "20news-bydate-test/rec.sport.hockey/200", "tasks/en-10k/qa1_some-facts_train.txt"
 AG, SNLI = "ag_news_csv/train.csv", "snli_1.0/snli_1.0_dev.jsonl"
 MALFORMED = [
-    ("sst", changed("sst", "trees/train.txt", "Fine)", "Fine"), "trees/train.txt, line 2: no tree with labels 0 to 4"),
+    (
+        "sst",
+        changed("sst", "trees/train.txt", "Fine)", "Fine"),
+        "trees/train.txt, line 2: expected a tree with labels 0 to 4",
+    ),
     ("sst", changed("sst", "trees/dev.txt", "bad", b"\xff"), "trees/dev.txt, line 1: not UTF-8 (byte 0xff)"),
-    ("sst", without("sst", "trees/dev"), "has no dev.txt: sst is imported from train.txt, dev.txt and test.txt"),
-    ("sst", {**ORIGINALS["sst"], "old/dev.txt": ""}, "has original/old/dev.txt and original/trees/dev.txt: give"),
+    ("sst", without("sst", "trees/dev"), "has no dev.txt. To import sst, give train.txt, dev.txt and test.txt"),
+    ("sst", {**ORIGINALS["sst"], "old/dev.txt": ""}, "has both original/old/dev.txt and original/trees/dev.txt. Give"),
     (
         "imdb_full",
         without("imdb_full", "aclImdb/test/pos"),
-        "has no test/pos/ID_RATING.txt: imdb_full is imported from",
+        "has no test/pos/ID_RATING.txt. To import imdb_full, give",
     ),
     ("imdb_full", {**ORIGINALS["imdb_full"], "aclImdb/test/pos/8_9.txt": " "}, "test/pos/8_9.txt is empty"),
     (
         "imdb_full",
         {**ORIGINALS["imdb_full"], "b/test/neg/0_3.txt": "a"},
-        "b/test/neg/0_3.txt: review 0 was read before",
+        "b/test/neg/0_3.txt: review 0 occurs twice",
     ),
-    ("20news_sports", {**ORIGINALS["20news_sports"], NEWS: "From: me\n"}, f"{NEWS}: no empty line ends the header"),
+    ("20news_sports", {**ORIGINALS["20news_sports"], NEWS: "From: me\n"}, f"{NEWS}: no empty line after the header"),
     ("20news_sports", without("20news_sports", "20news-bydate-test"), "has no 20news-bydate-test/rec.sport.baseball"),
-    ("ag_news", changed("ag_news", AG, '"1"', '"5"'), "train.csv, row 2: class '5' is none of 1, 2, 3, 4"),
-    ("ag_news", changed("ag_news", AG, '"Vote",', ""), "train.csv, row 2: 2 fields instead of class, title and"),
+    ("ag_news", changed("ag_news", AG, '"1"', '"5"'), "train.csv, row 2: the class must be 1, 2, 3 or 4, not '5'"),
+    (
+        "ag_news",
+        changed("ag_news", AG, '"Vote",', ""),
+        "train.csv, row 2: expected class, title and description, found 2 fields",
+    ),
     ("ag_news", changed("ag_news", AG, '"They vote."', '"They vote'), "train.csv, row 2: unexpected end of data"),
-    ("ag_news", without("ag_news", AG), "has no train.csv: ag_news is imported from train.csv and test.csv"),
-    ("ade", changed("ade", REL, "102|", "102 "), "DRUG-AE.rel, line 4: not PMID|sentence|effect"),
-    ("ade", changed("ade", NEG, "104 NEG", "104"), "ADE-NEG.txt, line 2: not PMID NEG sentence"),
-    ("ade", without("ade", NEG), "has no ADE-NEG.txt: ade is imported from DRUG-AE.rel and ADE-NEG.txt"),
+    ("ag_news", without("ag_news", AG), "has no train.csv. To import ag_news, give train.csv and test.csv"),
+    (
+        "ade",
+        changed("ade", REL, "102|", "102 "),
+        "DRUG-AE.rel, line 4: expected eight fields separated by |: PMID|sentence|effect",
+    ),
+    ("ade", changed("ade", NEG, "104 NEG", "104"), "ADE-NEG.txt, line 2: expected PMID NEG SENTENCE"),
+    ("ade", without("ade", NEG), "has no ADE-NEG.txt. To import ade, give DRUG-AE.rel and ADE-NEG.txt"),
     (
         "adr_tweets",
         changed("adr_tweets", "tweets.csv", '"1"', '"2"'),
-        "tweets.csv, row 2: label '2' is neither 0 nor 1",
+        "tweets.csv, row 2: the label must be 0 or 1, not '2'",
     ),
     (
         "adr_tweets",
         changed("adr_tweets", "tweets.csv", '"test"', '"x"'),
-        "row 4: split 'x' is none of train, dev, test",
+        "row 4: the split must be train, dev or test, not 'x'",
     ),
-    ("adr_tweets", changed("adr_tweets", "tweets.csv", "tweet", "body"), "has no column text or tweet; it has body"),
+    (
+        "adr_tweets",
+        changed("adr_tweets", "tweets.csv", "tweet", "body"),
+        "has no column text or tweet. Its columns: body",
+    ),
     (
         "adr_tweets",
         changed("adr_tweets", "tweets.csv", "label", "y"),
-        "has no column LABEL; it has TWEET, Y, EXP_SPLIT",
+        "has no column LABEL. Its columns: TWEET, Y, EXP_SPLIT",
     ),
-    ("adr_tweets", changed("adr_tweets", "tweets.csv", ',"test"', ""), "row 4: 2 fields under 3 columns"),
-    ("babi", changed("babi", QA1, "3 Mary", "4 Mary"), "line 3: not numbered 1 (a new story) or 3"),
-    ("babi", changed("babi", QA1, "\tgarden\t3", "\tgarden\t2"), "line 4: not a question, its answer and the numbers"),
-    ("babi", changed("babi", QA1, "\tgarden\t3", "\tgarden"), "line 4: not a question, its answer and the numbers"),
+    ("adr_tweets", changed("adr_tweets", "tweets.csv", ',"test"', ""), "row 4: 2 fields, but the header has 3 columns"),
+    ("babi", changed("babi", QA1, "3 Mary", "4 Mary"), "line 3: expected a line that begins with 1 (a new story) or 3"),
+    (
+        "babi",
+        changed("babi", QA1, "\tgarden\t3", "\tgarden\t2"),
+        "line 4: expected a question, its answer and the numbers",
+    ),
+    (
+        "babi",
+        changed("babi", QA1, "\tgarden\t3", "\tgarden"),
+        "line 4: expected a question, its answer and the numbers",
+    ),
     (
         "babi",
         without("babi", "tasks/en-10k/qa3_some-facts_test"),
-        "has no en-10k/qa3_…_test.txt: babi is imported from",
+        "has no en-10k/qa3_…_test.txt. To import babi, give",
     ),
-    ("snli", changed("snli", SNLI, "{", ""), "snli_1.0_dev.jsonl, line 1: not a JSON object with gold_label"),
-    ("snli", changed("snli", SNLI, "sentence2", "sentence3"), "line 1: not a JSON object with gold_label"),
-    ("snli", changed("snli", SNLI, "entailment", "maybe"), "line 1: gold_label 'maybe' is none of entailment"),
+    ("snli", changed("snli", SNLI, "{", ""), "snli_1.0_dev.jsonl, line 1: expected a JSON object with gold_label"),
+    ("snli", changed("snli", SNLI, "sentence2", "sentence3"), "line 1: expected a JSON object with gold_label"),
+    ("snli", changed("snli", SNLI, "entailment", "maybe"), "line 1: gold_label must be entailment"),
     ("snli", without("snli", SNLI), "has no snli_1.0_dev.jsonl"),
     (
         "cnn_qa",
         changed("cnn_qa", CNN, "@placeholder won\n\n@entity1\n\n", ""),
-        "ca.question: 3 parts between",
+        "ca.question: expected address, passage, question, answer and entities, separated by empty lines; found 3",
     ),
-    ("cnn_qa", changed("cnn_qa", CNN, "@placeholder", "who"), "ca.question: the question must ask for @placeholder"),
-    ("cnn_qa", without("cnn_qa", "cnn/questions/validation"), "has no questions/validation/*.question: cnn_qa is"),
+    ("cnn_qa", changed("cnn_qa", CNN, "@placeholder", "who"), "ca.question: the question must contain @placeholder"),
+    (
+        "cnn_qa",
+        without("cnn_qa", "cnn/questions/validation"),
+        "has no questions/validation/*.question. To import cnn_qa, give",
+    ),
     (
         "mimic_anemia",
         changed("mimic_anemia", NOTES, "TEXT", "BODY"),
-        "NOTEEVENTS.csv has no column TEXT; it has ROW_ID",
+        "NOTEEVENTS.csv has no column TEXT. Its columns: ROW_ID",
     ),
-    ("mimic_anemia", changed("mimic_anemia", NOTES, '"300"', '"x"'), "NOTEEVENTS.csv, row 4: HADM_ID 'x' is no number"),
+    (
+        "mimic_anemia",
+        changed("mimic_anemia", NOTES, '"300"', '"x"'),
+        "NOTEEVENTS.csv, row 4: HADM_ID must be a number, not 'x'",
+    ),
     ("mimic_anemia", changed("mimic_anemia", NOTES, '"Pale."', '"Pale.'), "NOTEEVENTS.csv, row"),
     ("mimic_anemia", changed("mimic_anemia", NOTES, "Pale.", b"\xe9"), "NOTEEVENTS.csv, line 5: not UTF-8 (byte 0xe9)"),
-    ("mimic_anemia", changed("mimic_anemia", NOTES, '"1301"', '"100"'), "admission 100 is of another patient"),
+    ("mimic_anemia", changed("mimic_anemia", NOTES, '"1301"', '"100"'), "admission 100 belongs to another patient"),
     (
         "mimic_anemia",
         changed("mimic_anemia", CODES, '"200"', '""'),
-        "DIAGNOSES_ICD.csv, row 4: HADM_ID '' is no number",
+        "DIAGNOSES_ICD.csv, row 4: HADM_ID must be a number, not ''",
     ),
-    ("mimic_anemia", without("mimic_anemia", CODES), "has no DIAGNOSES_ICD.csv: mimic_anemia is imported from"),
+    ("mimic_anemia", without("mimic_anemia", CODES), "has no DIAGNOSES_ICD.csv. To import mimic_anemia, give"),
     ("mimic_diabetes", without("mimic_diabetes", "dev_50"), "has no dev_50_hadm_ids.csv"),
     (
         "mimic_diabetes",
         changed("mimic_diabetes", "dev_50_hadm_ids.csv", "600", "100"),
-        "line 2: admission 100 is in the train",
+        "line 2: admission 100 is also in the train",
     ),
     (
         "mimic_diabetes",
         changed("mimic_diabetes", "dev_50_hadm_ids.csv", "600", "6.5"),
-        "line 2: HADM_ID '6.5' is no number",
+        "line 2: HADM_ID must be a number, not '6.5'",
     ),
 ]
 
@@ -316,7 +348,7 @@ def test_every_importer_has_a_malformed_original():
 def test_other_mistakes(tmp_path):
     with pytest.raises(UnknownName, match=r"unknown importer 'ss' \(did you mean 'sst'\?\)"):
         import_task("ss", tmp_path)
-    with pytest.raises(BadInput, match=r"no file or folder .*nowhere.zip: sst is imported from train.txt"):
+    with pytest.raises(BadInput, match=r"nowhere.zip does not exist. To import sst, give train.txt"):
         import_task("sst", tmp_path / "nowhere.zip")
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
     (tmp_path / "broken.tar.gz").write_bytes(gzip.compress(b"x" * 10_000)[:-30])
@@ -330,7 +362,7 @@ def test_other_mistakes(tmp_path):
     with pytest.raises(BadInput, match=r"NOTEEVENTS.csv.gz cannot be read: "):
         import_task("mimic_anemia", write(files, tmp_path / "m"), out=tmp_path / "data")
     files = {name: as_jsonl({**PAIR, "gold_label": "-"}) for name in ORIGINALS["snli"]}
-    with pytest.raises(BadInput, match="gives no rows for snli: 3 without a gold label"):
+    with pytest.raises(BadInput, match="has no usable rows for snli: 3 without a gold label"):
         import_task("snli", write(files, tmp_path / "s"), out=tmp_path / "data")
     assert not (tmp_path / "data").exists()
 
@@ -339,7 +371,7 @@ def test_a_file_that_is_there_is_never_replaced(tmp_path):
     folder = write(ORIGINALS["sst"], tmp_path / "original")
     first = import_task("sst", folder, out=tmp_path / "data").file
     before = first.read_bytes()
-    with pytest.raises(BadInput, match=r"sst.jsonl.gz exists: delete it, or choose another folder with --out"):
+    with pytest.raises(BadInput, match=r"sst.jsonl.gz already exists. Delete it, or choose another folder with --out"):
         import_task("sst", folder, out=tmp_path / "data")
     assert first.read_bytes() == before
     assert [path.name for path in first.parent.iterdir()] == ["sst.jsonl.gz"]

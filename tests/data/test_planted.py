@@ -133,9 +133,9 @@ def test_a_text_without_its_rationale_says_nothing_at_other_lengths_either():
 def test_texts_that_cannot_be_written():
     with pytest.raises(UnknownName, match=r"unknown planted task 'planted_peas'"):
         planted("planted_peas")
-    with pytest.raises(BadInput, match="at least 1, not 5 to 4"):
+    with pytest.raises(BadInput, match="1 ≤ fewest ≤ most, not 5 and 4"):
         planted("planted_keyword", fillers=(5, 4))
-    with pytest.raises(BadInput, match="6 pieces need 5 filler words to stand apart, not 3"):
+    with pytest.raises(BadInput, match="6 pieces need at least 5 filler words between them, but got 3"):
         planted("planted_contrast", fillers=(3, 3))
 
 

@@ -229,13 +229,13 @@ def test_the_published_neutral_words_leave_a_trace(real_corpora):
 @pytest.mark.parametrize(
     ("name", "fields", "message"),
     [
-        ("eraser_movies", {"evidence": [[1, 4]]}, r"evidence \[1, 4\) is not inside its 3 words"),
+        ("eraser_movies", {"evidence": [[1, 4]]}, r"evidence \[1, 4\) is outside the text, which has 3 words"),
         ("sst_wiki", {"impermissible": [1, 0]}, "2 marks for 3 words"),
-        ("imdb_ratings", {"rating": 5}, "rating 5 is none of 1, 2, 3, 4, 7, 8, 9, 10"),
+        ("imdb_ratings", {"rating": 5}, "rating 5 is not one of 1, 2, 3, 4, 7, 8, 9, 10"),
     ],
 )
 def test_marks_that_do_not_fit(tmp_path, name, fields, message):
-    with pytest.raises(BadInput, match=f"line 1 is not a row of {name}: {message}"):
+    with pytest.raises(BadInput, match=f"line 1 cannot be read as a row of {name}: {message}"):
         load_task(name, data_dir=write(tmp_path, FILES[name][0], made_up(**fields)))
 
 
@@ -289,7 +289,7 @@ def test_what_is_not_here_says_what_to_do(name):
     if name in ("imdb", "rotten_tomatoes"):  # from a package, see test_real.py
         return
     with pytest.raises(
-        BadInput, match=rf"task {name} is not here: put \w+.jsonl.gz into data, or .*--data-dir"
+        BadInput, match=rf"the file of the task {name} is missing: copy \w+.jsonl.gz to data, or .*--data-dir"
     ) as found:
         load_task(name)
     if name in NOT_IMPORTED:
@@ -303,13 +303,13 @@ def test_what_is_not_here_says_what_to_do(name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"split": "dve"}, r"adr_tweets.jsonl.gz, line 1: split 'dve' is none of train, dev, test."),
-        ({"label": 2}, r"line 1: label 2 is not one of adr_tweets: none, adverse effect."),
-        ({"label": None}, r"line 1: label None is not one of adr_tweets"),
-        ({"text": 5}, r"line 1 is not a row of adr_tweets"),
-        ({"id": "x"}, r"line 2: id 'x' was used before, at .*line 1."),
-        ({"label": 1}, r"the train split of adr_tweets has one class only \(adverse effect\)"),
-        ({"split": "train"}, "task adr_tweets has no split 'test'"),
+        ({"split": "dve"}, r"adr_tweets.jsonl.gz, line 1: the split 'dve' is not one of train, dev, test."),
+        ({"label": 2}, r"line 1: 2 is not a label of adr_tweets. Its labels: none, adverse effect."),
+        ({"label": None}, r"line 1: None is not a label of adr_tweets"),
+        ({"text": 5}, r"line 1 cannot be read as a row of adr_tweets"),
+        ({"id": "x"}, r"line 2: the id 'x' was already used in .*line 1."),
+        ({"label": 1}, r"the train split of adr_tweets has only one class \(adverse effect\)"),
+        ({"split": "train"}, "adr_tweets has no split 'test'"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, change, message):
@@ -319,11 +319,11 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, change, message):
 
 def test_a_row_without_a_field(tmp_path):
     rows = [{"id": "1", "split": "train", "label": 1}]
-    with pytest.raises(BadInput, match=r"adr_tweets.jsonl.gz, line 1: no 'text' in this row: make the file again"):
+    with pytest.raises(BadInput, match=r"adr_tweets.jsonl.gz, line 1: the field 'text' is missing. Import or download"):
         load_task("adr_tweets", data_dir=write(tmp_path, "adr_tweets", rows))
 
 
 def test_rows_with_and_without_a_split(tmp_path):
     rows = [{**row, "split": "all" if row["id"] < "10" else row["split"]} for row in made_up()]
-    with pytest.raises(BadInput, match="some rows have a split and others have `all`"):
+    with pytest.raises(BadInput, match="has the split `all` in some rows only"):
         load_task("adr_tweets", data_dir=write(tmp_path, "adr_tweets", rows))

@@ -68,9 +68,9 @@ def test_vectors_of_every_kind(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("good 1 2\nbad 3\n", r"bad.txt, line 2: 1 numbers after the word, expected 2"),
+        ("good 1 2\nbad 3\n", r"bad.txt, line 2: 1 numbers after the word instead of 2"),
         ("good 1 x\n", r"bad.txt, line 1: not a word followed by numbers"),
-        ("", r"bad.txt holds no vectors"),
+        ("", r"bad.txt has no vectors"),
     ],
 )
 def test_bad_vectors(tmp_path, content, sentence):
@@ -80,13 +80,13 @@ def test_bad_vectors(tmp_path, content, sentence):
 
 
 def test_vectors_that_are_no_vectors(tmp_path):
-    with pytest.raises(BadInput, match="no vectors at"):
+    with pytest.raises(BadInput, match="does not exist"):
         read_vectors(tmp_path / "missing.npz", ["good"])
     (tmp_path / "no.npz").write_bytes(b"PK\x03\x04 truncated")
     with pytest.raises(BadInput, match=r"is not an .npz"):
         read_vectors(tmp_path / "no.npz", ["good"])
     np.savez(tmp_path / "other.npz", a=1)
-    with pytest.raises(BadInput, match=r"is not an .npz with `words` and `vectors`"):
+    with pytest.raises(BadInput, match=r"is not an .npz file with `words` and `vectors`"):
         read_vectors(tmp_path / "other.npz", ["good"])
 
 

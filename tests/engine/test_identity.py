@@ -73,12 +73,12 @@ def test_everything_else_matters() -> None:
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
-        ({"a": {"b": [0, {1}]}}, r"^'a.b\[1\]' is of type set: use text, numbers"),
+        ({"a": {"b": [0, {1}]}}, r"^'a.b\[1\]' has the type set. Use strings, numbers"),
         ({"a": [float("inf")]}, r"^'a\[0\]' is inf"),
-        ({"a": {"b": {1: 2}}}, r"^'a.b' has the key 1: JSON keys are text"),
-        ({"a": np.int64(1)}, r"^'a' is of type int64"),
-        ({"a": np.zeros(2)}, r"^'a' is of type ndarray"),
-        ({"a": b"x"}, r"^'a' is of type bytes"),
+        ({"a": {"b": {1: 2}}}, r"^'a.b' has the key 1. JSON keys must be strings"),
+        ({"a": np.int64(1)}, r"^'a' has the type int64"),
+        ({"a": np.zeros(2)}, r"^'a' has the type ndarray"),
+        ({"a": b"x"}, r"^'a' has the type bytes"),
     ],
 )
 def test_what_json_cannot_hold_is_named(facts: dict[str, object], sentence: str) -> None:

@@ -125,12 +125,12 @@ def test_the_same_job_twice_runs_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("jobs", "sentence"),
     [
-        ([job("a"), job("a", other=1)], "'the job a' and 'the job a' share the id a but are not the same"),
+        ([job("a"), job("a", other=1)], "'the job a' and 'the job a' differ but share the id a"),
         ([job("b"), job("a"), job("a", needs=["b"])], "share the id a"),
-        ([job("a", needs=["ghost"])], "'the job a' needs 'ghost', which is neither a job nor in"),
+        ([job("a", needs=["ghost"])], "'the job a' needs 'ghost', which is neither another job nor a folder in"),
         (
             [job("a", needs=["b"]), job("b", needs=["c"]), job("c", needs=["a"]), job("d")],
-            "each waits for another",
+            "they need each other in a circle",
         ),
         ([job("a", needs=["a"])], "'the job a' needs 'the job a'"),
         ([job("../a")], "cannot name a folder"),
@@ -146,14 +146,14 @@ def test_a_cycle_is_told_in_the_right_direction(tmp_path: Path) -> None:
     jobs = [job("a", needs=["b"]), job("b", needs=["c"]), job("c", needs=["a"])]
     with pytest.raises(BadInput) as info:
         engine.map(do, jobs, tmp_path)
-    names = str(info.value).partition(": ")[2].split(" needs ")
+    names = str(info.value).partition(": ")[2].rstrip(".").split(" needs ")
     needs = {repr(job.name): {f"'the job {need}'" for need in job.needs} for job in jobs}
     assert len(names) == 4
     assert all(need in needs[name] for name, need in pairwise(names))
 
 
 def test_the_number_of_workers_and_the_function_are_checked_first(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="-1 workers"):
+    with pytest.raises(BadInput, match="workers is -1"):
         engine.map(do, [job("a")], tmp_path, workers=-1)
     with pytest.raises((AttributeError, TypeError)):
         engine.map(lambda *_: None, [job("a")], tmp_path, workers=1)
@@ -199,8 +199,8 @@ def test_a_worker_that_dies_fails_only_its_own_job(tmp_path: Path) -> None:
         job("b", needs=["a"], parents=["a"]),
     ]
     outcomes = run(jobs, tmp_path, workers=2)
-    assert outcomes["dies"].reason == "worker died with signal 9"
-    assert outcomes["exits"].reason == "worker exited with 3"
+    assert outcomes["dies"].reason == "its process died with signal 9"
+    assert outcomes["exits"].reason == "its process exited with status 3"
     assert outcomes["orphan"].reason == "needs the job dies, which failed"
     assert states(outcomes) == {
         "dies": "failed",

@@ -133,11 +133,11 @@ def test_a_failure_stops_only_what_needs_it(tmp_path: Path, cluster: str, capfd:
         "lingers": "done",
     }
     assert {job_id: outcomes[job_id].reason for job_id in ("dies", "orphan", "bad", "exits", "lost")} == {
-        "dies": "died 3 times, last because its worker was killed or crashed",
+        "dies": "died 3 times; last reason: its worker was killed or crashed",
         "orphan": "needs the job dies, which failed",
         "bad": "ValueError: two lines",
-        "exits": "worker exited with 3",
-        "lost": f"made on another machine and not seen here: {store} must be on a file system that all machines "
+        "exits": "its process exited with status 3",
+        "lost": f"created on another machine but not visible here: {store} must be on a file system that all machines "
         "of the Ray cluster share",
     }
     assert "jobs_for_tests.py" in outcomes["bad"].log
@@ -265,7 +265,7 @@ def folders_of(pids: Sequence[int]) -> set[Path]:
 
 def test_an_address_where_nobody_answers_is_said_at_once(tmp_path: Path) -> None:
     began = time.monotonic()
-    sentence = r"^cannot use a Ray cluster at '127.0.0.1:1': Connection refused; start one there .* or give ray alone"
+    sentence = r"^cannot reach a Ray cluster at '127.0.0.1:1': Connection refused. Start one there .* or use 'ray'"
     with pytest.raises(BadInput, match=sentence):
         run([job("a")], tmp_path, "ray:127.0.0.1:1")
     assert time.monotonic() - began < 5
@@ -274,7 +274,7 @@ def test_an_address_where_nobody_answers_is_said_at_once(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["dask", "ray:", "ray:10.0.0.1", "ray:ray://10.0.0.1:10001", "", "auto"])
 def test_what_is_no_cluster_is_refused_before_anything_runs(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadInput, match="is no cluster: give ray "):
+    with pytest.raises(BadInput, match=r"is not a cluster\. Use ray "):
         engine.map(do, [job("a")], tmp_path, cluster=text)
 
 
@@ -288,14 +288,14 @@ def test_without_ray_its_package_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("_ray_is_installed")
 def test_a_function_that_ray_cannot_import_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(do, "__module__", "__main__")
-    with pytest.raises(BadInput, match="Ray cannot import 'do' from a program: move it into a module"):
+    with pytest.raises(BadInput, match=r"Ray cannot import 'do' from a script\. Move it to a module"):
         engine.map(do, [job("a")], tmp_path, cluster="ray")
 
 
 def test_a_machine_that_does_not_see_the_store_does_no_work(tmp_path: Path) -> None:
     made: Any = ray_driver._make(tmp_path, b"never read", tmp_path / "nowhere" / "a")
     assert made.state == "failed"
-    assert made.reason.startswith("no such folder on ")
+    assert made.reason.startswith("the folder does not exist on ")
     assert made.reason.endswith("nowhere must be on a file system that all machines of the Ray cluster share")
     assert not (tmp_path / "nowhere").exists()
 

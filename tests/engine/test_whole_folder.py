@@ -67,7 +67,7 @@ def test_without_resuming_the_folder_is_empty(tmp_path: Path) -> None:
 
 def test_a_folder_that_exists_is_refused_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "fit").mkdir()
-    sentence = r"^output folder \S+fit exists: choose .* --out, or delete it$"
+    sentence = r"^the output folder \S+fit already exists. Choose .* --out, or delete it.$"
     with pytest.raises(FolderExists, match=sentence) as info, whole_folder(tmp_path / "fit"):
         raise AssertionError("entered")
     assert info.value.folder == tmp_path / "fit"
@@ -271,9 +271,9 @@ def test_json_comes_back_as_it_went(tmp_path_factory: pytest.TempPathFactory, va
 )
 def test_a_broken_json_file_is_named(tmp_path: Path, content: bytes, says: str) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(BrokenFolder, match=rf"{tmp_path}/manifest.json is not whole JSON \(.*{says}") as info:
+    with pytest.raises(BrokenFolder, match=rf"{tmp_path}/manifest.json is not valid JSON \(.*{says}") as info:
         read_json(tmp_path / "manifest.json")
-    assert f"delete {tmp_path} and make it again" in str(info.value)
+    assert f"Delete {tmp_path} and create it again" in str(info.value)
 
 
 def test_a_missing_json_file_is_named(tmp_path: Path) -> None:

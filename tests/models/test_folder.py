@@ -94,7 +94,7 @@ def nested_words(folder):
         (damage("model.safetensors", b""), r"model.safetensors is truncated or of another model"),
         (other_settings, r"model.safetensors is truncated or of another model"),
         (damage("config.json", None), r"config.json cannot be read: No such file"),
-        (damage("config.json", b'{"kind": "class'), r"config.json is not whole JSON"),
+        (damage("config.json", b'{"kind": "class'), r"config.json is not valid JSON"),
         (damage("config.json", b"{}"), r"is not what heatcheck wrote"),
         (damage("config.json", b'{"kind": "forest", "format": 1}'), r"describes a forest, format 1"),
         (damage("vocabulary.json", None), r"vocabulary.json cannot be read: No such file"),

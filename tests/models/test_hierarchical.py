@@ -381,7 +381,7 @@ def test_an_adversary_moves_weights_over_sentences(fit, stories):
 )
 def test_what_is_about_words_is_not_trained(about, stories, fit):
     with pytest.raises(
-        BadInput, match="is about weights over words, and a hierarchical classifier's are over sentences"
+        BadInput, match="needs attention over words, but a hierarchical classifier attends to sentences"
     ):
         train(stories, progress=False, device="cpu", **SMALL, **about)
     with pytest.raises(NotSupported, match="attends to sentences"):

@@ -57,7 +57,7 @@ def test_uniform_scores_are_at_the_floor():
 
 
 def test_refusals():
-    with pytest.raises(BadInput, match="share is 0"):
+    with pytest.raises(BadInput, match=r"share must be above 0 and at most 1, such as 0\.05, not 0"):
         top_agreement_floor(np.ones((1, 3)), share=0.0)
-    with pytest.raises(BadInput, match="row 0 of v is nan at item 1"):
+    with pytest.raises(BadInput, match="v must be finite to be ranked, but row 0, item 1 is nan"):
         top_agreement(np.ones((1, 2)), np.array([[1.0, np.nan]]))

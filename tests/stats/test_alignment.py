@@ -67,7 +67,7 @@ def test_bleu_is_of_the_corpus_not_a_mean_of_texts():
 
 
 def test_unequal_numbers_of_texts_are_refused():
-    with pytest.raises(BadInput, match="2 texts"):
+    with pytest.raises(BadInput, match="2 generated texts"):
         stats.bleu_counts([["a"], ["b"]], [["a"]])
-    with pytest.raises(BadInput, match="1 with sure"):
+    with pytest.raises(BadInput, match="sure 1"):
         stats.alignment_counts([set(), set()], [set()], [set(), set()])

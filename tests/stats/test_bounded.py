@@ -77,13 +77,13 @@ def test_what_is_left_out_and_too_few():
 
 def test_refusals():
     generator = np.random.default_rng(0)
-    with pytest.raises(BadInput, match="no value"):
+    with pytest.raises(BadInput, match="at least one value"):
         bounded_share_interval(np.array([]), np.array([]), generator=generator)
-    with pytest.raises(BadInput, match=r"row 1 has 0.7 of at most 0.5"):
+    with pytest.raises(BadInput, match=r"in row 1 it is 0.7, and most is 0.5"):
         bounded_share_interval(np.array([0.1, 0.7]), np.array([0.5, 0.5]), generator=generator)
-    with pytest.raises(BadInput, match=r"row 0 has nan"):
+    with pytest.raises(BadInput, match=r"in row 0 it is nan"):
         bounded_share_interval(np.array([np.nan, 0.7]), np.array([0.5, 0.5]), generator=generator)
-    with pytest.raises(BadInput, match="draws is 0"):
+    with pytest.raises(BadInput, match="draws must be at least 1, not 0"):
         bounded_share_interval(np.ones(3), np.ones(3), draws=0, generator=generator)
-    with pytest.raises(BadInput, match="level is 95"):
+    with pytest.raises(BadInput, match=r"level must be .* not 95"):
         bounded_share_interval(np.ones(3), np.ones(3), level=95.0, generator=generator)

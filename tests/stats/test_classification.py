@@ -91,7 +91,7 @@ def test_nan_where_undefined():
 
 @pytest.mark.parametrize("measure", [roc_auc, average_precision])
 def test_refusals(measure):
-    with pytest.raises(BadInput, match="row 0 of gold is 2 at item 1"):
+    with pytest.raises(BadInput, match="row 0, item 1 is 2"):
         measure(np.array([1.0, 2.0]), np.array([1, 2]))
-    with pytest.raises(BadInput, match="row 0 of score is nan at item 0"):
+    with pytest.raises(BadInput, match="score must be finite to be ranked, but row 0, item 0 is nan"):
         measure(np.array([np.nan, 2.0]), np.array([1, 0]))

@@ -101,22 +101,22 @@ def test_a_statistic_infinite_in_some_draws_has_an_infinite_end():
 def test_refusals():
     generator = np.random.default_rng(0)
     for values in (np.array([]), np.empty((0, 2))):
-        with pytest.raises(BadInput, match="no value"):
+        with pytest.raises(BadInput, match="at least one value"):
             bootstrap_interval(values, ratio, generator=generator)
-    with pytest.raises(BadInput, match="no value"):
+    with pytest.raises(BadInput, match="at least one value"):
         t_interval(np.array([]))
-    with pytest.raises(BadInput, match="no value"):
+    with pytest.raises(BadInput, match="at least one value"):
         t_interval(np.array([1.0, 2.0]), valid=np.array([False, False]))
-    with pytest.raises(BadInput, match=r"row 2 of values is \[nan\]"):
+    with pytest.raises(BadInput, match=r"row 2 is \[nan\]"):
         t_interval(np.array([np.inf, 1.0, np.nan]), valid=np.array([False, True, True]))
-    with pytest.raises(BadInput, match=r"row 1 of values is \[1.0, nan\]"):
+    with pytest.raises(BadInput, match=r"row 1 is \[1.0, nan\]"):
         bootstrap_interval(np.array([[1.0, 2.0], [1.0, np.nan]]), ratio, generator=generator)
     with pytest.raises(BadInput, match="2 columns"):
         bootstrap_interval(np.ones((3, 2)), generator=generator)
-    with pytest.raises(BadInput, match="draws is 0"):
+    with pytest.raises(BadInput, match="draws must be at least 1, not 0"):
         bootstrap_interval(np.ones(3), draws=0, generator=generator)
     for level in (0.0, 1.0, 95.0):
-        with pytest.raises(BadInput, match="level is"):
+        with pytest.raises(BadInput, match="level must be"):
             bootstrap_interval(np.ones(3), level=level, generator=generator)
-        with pytest.raises(BadInput, match="level is"):
+        with pytest.raises(BadInput, match="level must be"):
             t_interval(np.ones(3), level=level)

@@ -63,5 +63,5 @@ def test_shape_is_kept_and_nan_left_out(adjust):
 @pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
 @pytest.mark.parametrize("bad", [-0.01, 1.01, np.inf])
 def test_what_is_not_a_p_value_is_refused(adjust, bad):
-    with pytest.raises(BadInput, match="not a p-value"):
+    with pytest.raises(BadInput, match="p-values must be between"):
         adjust(np.array([0.5, bad]))

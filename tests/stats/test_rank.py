@@ -179,7 +179,7 @@ def test_nothing_in_nothing_out(correlate, shape):
 def test_scores_that_cannot_be_ranked_are_refused_by_row(correlate, bad, name):
     scores = {"x": np.ones((4, 3)), "y": np.ones((4, 3))}
     scores[name][2, 1] = bad
-    with pytest.raises(BadInput, match=f"row 2 of {name} is {bad} at item 1"):
+    with pytest.raises(BadInput, match=f"{name} must be finite to be ranked, but row 2, item 1 is {bad}"):
         correlate(**scores)
 
 

@@ -127,7 +127,7 @@ def test_a_long_text_is_one_sort_and_one_sum():
 
 
 def test_scores_must_be_numbers():
-    with pytest.raises(BadInput, match="only finite scores can be ranked"):
+    with pytest.raises(BadInput, match="must be finite to be ranked"):
         stats.best_first(np.array([[1.0, np.nan]]), np.ones((1, 2), bool))
 
 

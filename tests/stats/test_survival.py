@@ -81,9 +81,9 @@ def test_the_share_is_clopper_and_pearsons(count, of):
 
 
 def test_what_is_no_share_or_no_time_is_refused():
-    with pytest.raises(BadInput, match="21 of 20 is no share"):
+    with pytest.raises(BadInput, match="not 21 of 20"):
         share_interval(21, 20)
-    with pytest.raises(BadInput, match="not finite"):
+    with pytest.raises(BadInput, match="must be finite"):
         kaplan_meier(np.array([1.0, np.inf]), np.array([True, False]))
-    with pytest.raises(BadInput, match="one of each a run"):
+    with pytest.raises(BadInput, match="one of each per run"):
         kaplan_meier(np.array([]), np.array([], dtype=bool))

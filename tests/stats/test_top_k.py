@@ -106,12 +106,12 @@ def test_rows_taken_a_few_at_a_time_give_the_same():
 
 def test_refusals():
     x = np.array([[1.0, 2.0], [np.nan, 1.0]])
-    with pytest.raises(BadInput, match="k is 0"):
+    with pytest.raises(BadInput, match="k must be at least 1, not 0"):
         top_k_overlap(x, x, 0)
-    with pytest.raises(BadInput, match="k is -1"):
+    with pytest.raises(BadInput, match="k must be at least 1, not -1"):
         kendall_top_k_distance(x, x, -1)
-    with pytest.raises(BadInput, match=r"penalty is 1\.5"):
+    with pytest.raises(BadInput, match=r"penalty must be .* not 1\.5"):
         kendall_top_k_distance(x, x, 1, penalty=1.5)
     for measure in (top_k_overlap, kendall_top_k_distance):
-        with pytest.raises(BadInput, match="row 1 of x is nan at item 0"):
+        with pytest.raises(BadInput, match="x must be finite to be ranked, but row 1, item 0 is nan"):
             measure(x, x, 1)

@@ -181,7 +181,7 @@ def test_right_and_wrong_are_numbers():
 
 
 def test_refusals():
-    with pytest.raises(BadInput, match="no value"):
+    with pytest.raises(BadInput, match="at least one value"):
         two_way_interval(np.empty((0, 4)))
     with pytest.raises(BadInput, match="row 1, column 0 is nan"):
         two_way_interval(np.array([[1.0, 2.0], [np.nan, 2.0]]))
@@ -190,5 +190,5 @@ def test_refusals():
     with pytest.raises(BadInput, match="at least two seeds"):
         pairs_interval(np.ones((1, 1, 3)))
     for level in (0.0, 1.0, 95.0):
-        with pytest.raises(BadInput, match="level is"):
+        with pytest.raises(BadInput, match="level must be"):
             two_way_interval(np.ones((2, 2)), level=level)

@@ -131,7 +131,7 @@ def test_a_folder_is_named_by_what_decides_its_numbers():
 def test_mistakes_are_said_before_anything_runs(tmp_path):
     with pytest.raises(BadInput, match="two models of try share a name"):
         measure(tmp_path, [LOOKED, LOOKED])
-    with pytest.raises(BadInput, match="device 'nonsense' cannot be used here"):
+    with pytest.raises(BadInput, match="unknown device 'nonsense'"):
         measure(tmp_path, device="nonsense")
     with pytest.raises(BadInput, match="none of the tasks is here; the first: "):
         measure(tmp_path, [LOOKED._replace(task="sst")], data_dir=tmp_path, texts=None)

@@ -166,7 +166,7 @@ def test_a_damaged_cell_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"device": "nonsense"}, "device 'nonsense' cannot be used here"),
+        ({"device": "nonsense"}, "unknown device 'nonsense'"),
         ({"settings": Settings(preset="wp")}, "unknown preset of jain2019 'wp'"),
     ],
 )

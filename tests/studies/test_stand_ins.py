@@ -41,5 +41,5 @@ def test_a_task_that_is_here_needs_no_stand_in(tmp_path):
 
 
 def test_the_study_itself_takes_no_stand_in(tmp_path):
-    with pytest.raises(BadInput, match="none of the tasks is here; the first: task sst is not here"):
+    with pytest.raises(BadInput, match="none of the tasks is here; the first: the file of the task sst is missing"):
         load_all({"sst": "sst"}, None, tmp_path)

@@ -336,7 +336,7 @@ def test_a_mistake_is_said_before_anything_runs(tmp_path, changes, sentence):
 
 
 def test_a_wrong_device_and_a_missing_task_are_said_once(tmp_path):
-    with pytest.raises(BadInput, match="device 'nonsense' cannot be used here"):
+    with pytest.raises(BadInput, match="unknown device 'nonsense'"):
         study.run(SMALL, tmp_path, device="nonsense")
     with pytest.raises(BadInput, match="none of the tasks is here"):
         study.run(replace(SMALL, texts=None), tmp_path, data_dir=tmp_path)

@@ -177,7 +177,7 @@ def test_a_parent_s_weight_of_zero_counts_as_the_least_float():
 
 
 def test_an_adversary_without_a_parent():
-    with pytest.raises(BadInput, match="trained against a parent"):
+    with pytest.raises(BadInput, match="needs a parent model"):
         loss_of(np.zeros((1, 2)), np.zeros((1, 2)), batch_of([[True, True]]), None, strength=0.1)
 
 

@@ -120,9 +120,9 @@ def test_a_folder_with_the_baseline_of_before_says_so(corpus):
     (fitted.folder / "training.json").write_text(json.dumps(summary))
     again = train(corpus, **TINY)
     assert again.reused
-    assert again.logistic_regression == {"not_fitted": "by an older heatcheck"}
+    assert again.logistic_regression == {"not_fitted": "an older heatcheck trained this model"}
 
 
 def test_what_has_no_label_is_refused():
-    with pytest.raises(BadInput, match="example x has no label to fit a logistic regression to"):
+    with pytest.raises(BadInput, match="the example x has no label"):
         fit_bag_of_words(build_vocabulary(["a"]), ("no", "yes"), [Example("x", "a")])

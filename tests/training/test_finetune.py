@@ -74,7 +74,7 @@ def test_the_recipe_names_the_start_by_its_weights(corpus, start, tmp_path):
     assert recipe.training["linear_decay"] is True
     assert plan_recipe(corpus, model=start, preset="finetune").id == recipe.id
     moved = replace(recipe, model={**recipe.model, "weights": "0" * 12})
-    with pytest.raises(BadInput, match=r"the weights at hf:.* are \w{12}, and the recipe starts from 000000000000"):
+    with pytest.raises(BadInput, match=r"the weights of hf:.* are \w{12}, but the recipe starts from 000000000000"):
         fit_recipe(moved, corpus, tmp_path / "m")
     assert plan_recipe(corpus, model=start, dropout="0.0").model["dropout"] == 0.0
 
@@ -164,20 +164,20 @@ def test_training_out_of_memory_is_a_sentence(corpus, start, tmp_path, monkeypat
         raise torch.OutOfMemoryError
 
     monkeypatch.setitem(LOSSES, "likelihood", LOSSES["likelihood"]._replace(of=full))
-    with pytest.raises(BadInput, match=r"32 texts does not fit .* --set batch_size=16 --set accumulate=2"):
+    with pytest.raises(BadInput, match=r"32 examples does not fit .* --set batch_size=16 --set accumulate=2"):
         fit_recipe(plan_recipe(corpus, model=start), corpus, tmp_path / "m")
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"model": "bert"}, "--model takes hf:NAME"),
+        ({"model": "bert"}, "--model must be hf:NAME"),
         ({"model": "hf:./nowhere"}, "no folder ./nowhere"),
-        ({"preset": "wp"}, "the preset wp is for models that start from nothing"),
-        ({"encoder": "lstm"}, "encoder is a setting of models that start from nothing"),
-        ({"hidden": 3}, "hidden is a setting of models that start from nothing"),
-        ({"min_documents": 3}, "min_documents is about a vocabulary of words"),
-        ({"vectors": "glove.txt"}, "word vectors are for models that start from nothing"),
+        ({"preset": "wp"}, "the preset wp is for models trained from scratch"),
+        ({"encoder": "lstm"}, "encoder is a setting of models trained from scratch"),
+        ({"hidden": 3}, "hidden is a setting of models trained from scratch"),
+        ({"min_documents": 3}, "min_documents is a setting of word vocabularies"),
+        ({"vectors": "glove.txt"}, "a pretrained model has its own embeddings"),
         ({"dropout": 1.5}, "dropout must be at least 0 and below 1"),
         ({"epoch": 3}, "unknown setting 'epoch'"),
     ],
@@ -188,7 +188,7 @@ def test_what_is_refused(changes, sentence, corpus, start):
 
 
 def test_a_preset_without_a_model(corpus):
-    with pytest.raises(BadInput, match="name one with --model hf:NAME"):
+    with pytest.raises(BadInput, match="Name one with --model hf:NAME"):
         plan_recipe(corpus, preset="finetune")
     with pytest.raises(UnknownName, match="finetune"):
         plan_recipe(corpus, preset="finetunes")
@@ -203,7 +203,7 @@ def test_a_preset_without_a_model(corpus):
     ],
 )
 def test_what_is_about_words_is_refused(asked, corpus, start, tmp_path):
-    with pytest.raises(HeatcheckError, match=r"pieces of words|cannot be trained alone"):
+    with pytest.raises(HeatcheckError, match=r"pieces of words|trains=attention is not possible"):
         fit_recipe(plan_recipe(corpus, model=start, **asked), corpus, tmp_path / "m")
 
 

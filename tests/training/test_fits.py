@@ -166,8 +166,8 @@ def test_a_failed_fit_is_named_and_loses_nothing_else(fits):
     assert "optimizer" in states[broken.id][1]
     assert states[child.id] == ("skipped", f"needs {describe(broken)}, which failed")
     test = SMALL["test"].examples
-    for recipe, reason in ((broken, "optimizer"), (child, "which failed"), (seeds(fits, 9)[0], "not asked for")):
-        with pytest.raises(NotSupported, match=f"could not be fitted: .*{reason}") as error:
+    for recipe, reason in ((broken, "optimizer"), (child, "which failed"), (seeds(fits, 9)[0], "not requested")):
+        with pytest.raises(NotSupported, match=f"was not trained: .*{reason}") as error:
             fits.said(recipe, test, "test")
         assert describe(recipe) in str(error.value)
     assert len(fits.said(fine, test, "test").ids) == len(test)
@@ -186,7 +186,7 @@ def test_only_what_it_was_trained_on_and_how_it_was_made(subject, tmp_path):
         Fits(subject, WHOLE, store=tmp_path)
     unknown = copy(subject)
     unknown.recipe = None
-    with pytest.raises(NotSupported, match="cannot be fitted again"):
+    with pytest.raises(NotSupported, match="has no training recipe, so heatcheck cannot retrain it"):
         Fits(unknown, SMALL, store=tmp_path)
     glove = tmp_path / "glove.txt"
     glove.write_text("the 0.1 0.2\n")
@@ -213,7 +213,7 @@ def test_a_killed_fit_goes_on_where_it_was(fits, tmp_path, monkeypatch):
     fits.make([])
     (job,) = fit_jobs([recipe], SMALL, fits.store)
     (outcome,) = engine.map(killed_at_its_second_epoch, [job], fits.store, workers=1)
-    assert (outcome.state, outcome.reason) == ("failed", "worker died with signal 9")
+    assert (outcome.state, outcome.reason) == ("failed", "its process died with signal 9")
     assert 0 < share_done(recipe.id, fits.store) < 1
 
     epochs = []

@@ -368,7 +368,7 @@ def test_a_folder_of_before(folder, corpus, tmp_path):
     shutil.copytree(tmp_path / "old", tmp_path / "heatcheck-out" / "fits" / old.id)
     fit = train(corpus, progress=False, **SMALL)
     assert fit.reused
-    assert fit.logistic_regression == {"not_fitted": "by an older heatcheck"}
+    assert fit.logistic_regression == {"not_fitted": "an older heatcheck trained this model"}
 
 
 @pytest.mark.parametrize("content", ["short", "shape", "name"])
@@ -406,8 +406,8 @@ def test_many_labels_are_fitted_only_where_needed(tmp_path):
     small = {**SMALL, "epochs": 1}
     fit_recipe(plan_recipe(corpus, **small), corpus, tmp_path / "plain")
     summary = json.loads((tmp_path / "plain" / "training.json").read_text())
-    assert summary["log_odds"] == {"not_fitted": "more than 20 labels, a regression for each"}
-    assert summary["logistic_regression"] == {"not_fitted": "more than 20 labels"}
+    assert summary["log_odds"] == {"not_fitted": "there are more than 20 labels"}
+    assert summary["logistic_regression"] == {"not_fitted": "there are more than 20 labels"}
     fit_recipe(plan_recipe(corpus, impose={"weights": "log_odds"}, **small), corpus, tmp_path / "imposed")
     assert load(tmp_path / "imposed").log_odds.shape[1] == 21
 
@@ -420,7 +420,7 @@ def test_what_is_refused(corpus, tmp_path, monkeypatch):
         UnknownName, match=r"unknown setting of the loss log_odds_regularised 'strenght' \(did you mean"
     ):
         plan_recipe(corpus, loss={"name": "log_odds_regularised", "strenght": 1})
-    with pytest.raises(BadInput, match="the loss likelihood has no settings, so no strength"):
+    with pytest.raises(BadInput, match="the loss likelihood has no setting 'strength'"):
         plan_recipe(corpus, loss={"strength": 1})
     for wrong in ("much", None):
         with pytest.raises(BadInput, match=r"loss.strength must be a number, not"):
@@ -431,7 +431,7 @@ def test_what_is_refused(corpus, tmp_path, monkeypatch):
         UnknownName, match=r"imposed weights 'logodds' \(did you mean 'log_odds'\?\); known: first, last, log_odds"
     ):
         fit_recipe(plan_recipe(corpus, impose={"weights": "logodds"}, **SMALL), corpus, tmp_path / "m")
-    with pytest.raises(BadInput, match="example x has no label to fit a logistic regression to"):
+    with pytest.raises(BadInput, match="the example x has no label"):
         fit_logistic_regression(build_vocabulary(["a"]), ("no", "yes"), [Example("x", "a")])
 
 

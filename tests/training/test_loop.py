@@ -224,9 +224,9 @@ def test_scores_by_hand(corpus):
     assert scores.loss == pytest.approx(-np.mean(logs[np.arange(200), 0, gold]), abs=1e-6)
     assert scores.majority == max(gold.mean(), 1 - gold.mean())
     assert scores.low < scores.accuracy < scores.high
-    with pytest.raises(BadInput, match="no example to predict"):
+    with pytest.raises(BadInput, match="no examples to predict"):
         evaluate(subject, [])
-    with pytest.raises(BadInput, match="no labels to evaluate"):
+    with pytest.raises(BadInput, match="no gold labels"):
         evaluate(subject, [dataclasses.replace(examples[0], label=None)])
 
 
@@ -297,12 +297,12 @@ def test_what_is_refused(corpus, tmp_path):
         build(plan_recipe(corpus, encoder="cnn", hidden=6), corpus)
     with pytest.raises(UnknownName, match="unknown value for optimizer 'sgd'"):
         plan_recipe(corpus, optimizer="sgd")
-    with pytest.raises(BadInput, match="device 'gpu' cannot be used here"):
+    with pytest.raises(BadInput, match="unknown device 'gpu'"):
         train(corpus, device="gpu", progress=False)
-    with pytest.raises(BadInput, match=r"no vectors at .*none.npz"):
+    with pytest.raises(BadInput, match=r"none.npz does not exist"):
         train(corpus, vectors=tmp_path / "none.npz", progress=False)
     recipe = plan_recipe(corpus, **SMALL)
-    with pytest.raises(BadInput, match=r"the recipe is for small@\w+, the data is planted_keyword@"):
+    with pytest.raises(BadInput, match=r"the recipe is for small@\w+, but the data is planted_keyword@"):
         fit_recipe(recipe, load_task("planted_keyword"), tmp_path / "m")
     with pytest.raises(UnknownName, match="unknown loss 'hinge'"):
         fit_recipe(dataclasses.replace(recipe, loss={"name": "hinge"}), corpus, tmp_path / "m")
@@ -318,7 +318,7 @@ def test_vectors_are_the_start(corpus, tmp_path):
     subject = build(recipe, corpus, vectors=tmp_path / "tiny.txt")
     (number,), _ = subject.vocabulary.look_up("brilliant")
     assert subject.embed.weight[number].tolist() == [1, 2, 3]
-    with pytest.raises(BadInput, match=r"the recipe starts from the vectors tiny.txt@"):
+    with pytest.raises(BadInput, match=r"the recipe starts from the word vectors tiny.txt@"):
         build(recipe, corpus)
 
 

@@ -170,7 +170,7 @@ def test_left_out_is_what_the_loss_gains_without_each_token(encoder):
 @pytest.mark.parametrize("changes", [{"impose": {"weights": "uniform"}}, {"hierarchical": True}])
 def test_left_out_is_of_weights_of_ones_own(changes, tmp_path):
     recipe = recipe_of(observe=plan_observe([0], quantities=["attention", LEFT_OUT]), **changes)
-    with pytest.raises(NotSupported, match=r"observe influence instead|attends to words"):
+    with pytest.raises(NotSupported, match=r"Observe influence instead|attends to words"):
         Observer(build(recipe, SMALL), SMALL, recipe, tmp_path)
 
 
@@ -249,8 +249,8 @@ def test_a_number_of_checkpoints_is_enough(observe):
 @pytest.mark.parametrize(
     ("observe", "words"),
     [
-        (1, "the start and the end at least, not 1"),
-        ("few", "a number of checkpoints, the start and the end at least, not few"),
+        (1, r"at least 2 \(the start and the end\), not 1"),
+        ("few", r"a number of checkpoints, at least 2 \(the start and the end\), not few"),
     ],
 )
 def test_numbers_that_are_none(observe, words):
@@ -261,10 +261,10 @@ def test_numbers_that_are_none(observe, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"steps": []}, "unlike none"),
-        ({"steps": [3, 3]}, "unlike 3, 3"),
-        ({"steps": [-1, 3]}, "unlike -1, 3"),
-        ({"examples": 0}, "at least one text must be observed, not 0"),
+        ({"steps": []}, "but are empty"),
+        ({"steps": [3, 3]}, "but are 3, 3"),
+        ({"steps": [-1, 3]}, "but are -1, 3"),
+        ({"examples": 0}, "must be at least 1, not 0"),
         ({"quantities": ["attentoin"]}, "did you mean 'attention'"),
     ],
 )
@@ -275,11 +275,11 @@ def test_plans_that_cannot_be_followed(changes, words):
 
 def test_observed_texts_have_one_label_and_are_there():
     unknown = replace(SMALL, splits={**SMALL.splits, "test": Split("test", (Example("e", "a b"),))})
-    with pytest.raises(BadInput, match="example e of test has not one label"):
+    with pytest.raises(BadInput, match="the example e of test does not have exactly one label"):
         check_observe(OBSERVE, unknown)
-    with pytest.raises(BadInput, match="nothing in test to observe"):
+    with pytest.raises(BadInput, match="no examples to observe"):
         check_observe(OBSERVE, replace(SMALL, splits={**SMALL.splits, "test": Split("test", ())}))
-    with pytest.raises(BadInput, match="what is observed needs 'split'"):
+    with pytest.raises(BadInput, match="observe lacks the key 'split'"):
         check_observe({"steps": [0], "examples": 3}, SMALL)
 
 
@@ -287,7 +287,7 @@ def test_observed_texts_have_one_label_and_are_there():
     ("changes", "words"),
     [
         ({"hierarchical": True}, "attends to words"),
-        ({"label_wise": True}, "decides several things"),
+        ({"label_wise": True}, "makes several decisions per text"),
     ],
 )
 def test_models_that_cannot_be_observed_are_refused_before_they_are_trained(changes, words, tmp_path):
@@ -300,7 +300,7 @@ def test_relevance_needs_a_linear_read_out_and_the_rest_does_not(tmp_path):
     corpus = cut(load_task("planted_lookup"), train=40, dev=10, test=10)
     recipe = recipe_of(corpus, encoder="none")
     assert recipe.model["decoder"] == "merge"
-    with pytest.raises(NotSupported, match="observe attention and influence only"):
+    with pytest.raises(NotSupported, match="Observe attention and influence only"):
         Observer(build(recipe, corpus), corpus, recipe, tmp_path)
     few = recipe_of(corpus, encoder="none", observe=plan_observe([0], quantities=["attention", "influence"]))
     found = Observer(build(few, corpus), corpus, few, tmp_path).look(0)
@@ -310,7 +310,7 @@ def test_relevance_needs_a_linear_read_out_and_the_rest_does_not(tmp_path):
 
 
 def test_files_that_are_not_there_or_not_whole(folder, tmp_path):
-    with pytest.raises(BadInput, match="nothing was observed"):
+    with pytest.raises(BadInput, match="no checkpoints were recorded"):
         read_observed(tmp_path)
     with pytest.raises(UnknownName, match="unknown observed step '4'"):
         read_observed(folder, 4)
@@ -318,7 +318,7 @@ def test_files_that_are_not_there_or_not_whole(folder, tmp_path):
     whole = (folder / "observed" / "00000008.npz").read_bytes()
     for broken in (whole[: len(whole) // 2], b"", b"text"):
         (tmp_path / "observed" / "00000008.npz").write_bytes(broken)
-        with pytest.raises(BrokenFolder, match="is not whole"):
+        with pytest.raises(BrokenFolder, match="is damaged"):
             read_observed(tmp_path)
 
 

@@ -140,10 +140,10 @@ def test_some_of_it_alone(tmp_path):
 
 
 def test_what_is_about_labels_is_refused_before_anything_is_trained(tmp_path):
-    with pytest.raises(BadInput, match=r"influence is about a label.*observe attention and relevance"):
+    with pytest.raises(BadInput, match=r"influence needs labels.*Observe attention and relevance"):
         fit_recipe(recipe_of(observe=plan_observe([0, 3])), CORPUS, tmp_path / "never", device="cpu")
     empty = replace(CORPUS, splits={**CORPUS.splits, "test": Split("test", ())})
-    with pytest.raises(BadInput, match="nothing in test to observe"):
+    with pytest.raises(BadInput, match="no examples to observe"):
         check_observe(OBSERVE, empty)
     assert not (tmp_path / "never").exists()
 
@@ -152,5 +152,5 @@ def test_files_that_are_not_whole(folder, tmp_path):
     (tmp_path / "observed").mkdir()
     whole = (folder / "observed" / "00000008.npz").read_bytes()
     (tmp_path / "observed" / "00000008.npz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(BrokenFolder, match="is not whole"):
+    with pytest.raises(BrokenFolder, match="is damaged"):
         read_observed(tmp_path)

@@ -112,7 +112,7 @@ def test_recipes_made_before_keep_their_names():
 def test_without_a_dev_split():
     corpus = of_task("sst:jw-paper", dev=False)
     assert make_plan(corpus, "jw-paper", {}).training.select_split == "test"
-    with pytest.raises(BadInput, match=r"sst:jw-paper has no dev split to choose an epoch on: .*select_split=test"):
+    with pytest.raises(BadInput, match=r"sst:jw-paper has no dev split to choose the best epoch on.*select_split=test"):
         make_plan(corpus, "default", {})
     fit = train(corpus, preset="jw-paper", **TINY)
     assert fit.test.n == 4

@@ -83,24 +83,24 @@ def test_its_own_weights_imposed_change_nothing_and_a_parents_are_its():
     np.testing.assert_allclose(guided.weights, theirs.weights, atol=1e-6)
     assert np.abs(guided.log_probabilities - own.log_probabilities).max() > 1e-4
     batch = subject.encode(examples)
-    with pytest.raises(BadInput, match="no parent is here"):
+    with pytest.raises(BadInput, match="no parent model was given"):
         imposed(subject, batch, {"weights": "parent", "parent": "nobody"})
 
 
 def test_what_cannot_be_kept_by_id_is_refused():
     subject, examples = SUBJECTS["lstm"]
-    with pytest.raises(BadInput, match="share an id"):
+    with pytest.raises(BadInput, match="have the same id"):
         record(subject, [*examples, examples[0]])
     with pytest.raises(BadInput, match="no example"):
         record(subject, [])
     found = record(subject, examples)
-    with pytest.raises(BadInput, match="example new were never recorded"):
+    with pytest.raises(BadInput, match="the example new were not recorded"):
         found.weights_for(subject.encode([Example("new", "a film")]))
-    with pytest.raises(BadInput, match=r"example e1 has 3 tokens here and 2 in the model.*cut words alike"):
+    with pytest.raises(BadInput, match=r"example e1 has 3 tokens here but 2 in the parent.*same tokenizer"):
         found.weights_for(subject.encode([Example("e1", "a film indeed")]))
 
 
 def test_a_subject_that_decides_at_every_step_is_not_recorded():
     subject, _ = SUBJECTS["seq2seq"]
-    with pytest.raises(NotSupported, match="decides more often in some texts"):
+    with pytest.raises(NotSupported, match="different number of decisions"):
         record(subject, PAIRS, batch_size=1)

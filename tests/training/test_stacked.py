@@ -164,7 +164,7 @@ def test_heads_are_drawn_apart_from_the_body():
     differ = {name for name in one if not torch.equal(one[name], other[name])}
     assert differ == {"query", "query_bias", "value", "value_bias"}
     assert torch.equal(one["query"][:, :2], other["query"][:, :2])
-    with pytest.raises(BadInput, match="has 3 heads, not 1"):
+    with pytest.raises(BadInput, match="have 3 heads, not 1"):
         Stack([Member(6, 4, heads=(1,))], HEADS)
 
 

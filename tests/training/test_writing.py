@@ -39,7 +39,7 @@ def test_what_was_trained(fits):
     assert honest.test.accuracy > honest.test.majority + 0.2
     imposed_, own = (evaluate(uniform.subject, corpus()["test"], impose=kind).loss for kind in (UNIFORM, None))
     assert uniform.test.loss == imposed_ != own, "it is scored under the weights it learned with"
-    assert honest.logistic_regression == {"not_fitted": "a text is written, not labelled"}
+    assert honest.logistic_regression == {"not_fitted": "a sequence-to-sequence task has no labels"}
     again = load_folder(honest.folder)
     assert evaluate(again, corpus()["test"]).facts() == honest.test.facts()
     assert again.recipe.model["kind"] == "seq2seq"
@@ -107,7 +107,7 @@ def test_the_penalty_is_pooled_over_the_words_of_a_batch():
     own[:, 0][batch.aligned] = 1.0  # all on links; steps without one have no weight at all here
     worst = LOSSES["deceptive"].of(subject, Run(run.logits, run.row, {ATTENTION: own}), batch, facts, None) - honest
     assert torch.allclose(worst, torch.full((2,), -np.log(LEAST_LEFT)), rtol=1e-4)
-    with pytest.raises(BadInput, match="link no words"):
+    with pytest.raises(BadInput, match="needs word alignments"):
         LOSSES["deceptive"].of(*WRITERS["luong"][:1], run, writes(PAIRS).encode(PAIRS), facts, None)
 
 
@@ -162,8 +162,16 @@ def test_presets():
 @pytest.mark.parametrize(
     ("preset", "task", "said"),
     [
-        ("pruthi", None, "writes texts, and the preset pruthi labels texts: use default, pruthi-seq2seq, snell-copy"),
-        ("snell-copy", "planted_keyword", "labels texts, and the preset snell-copy writes texts: use default"),
+        (
+            "pruthi",
+            None,
+            "but the preset pruthi is for classification. Use default, pruthi-seq2seq, snell-copy",
+        ),
+        (
+            "snell-copy",
+            "planted_keyword",
+            "is a classification task, but the preset snell-copy is for sequence-to-sequence. Use default",
+        ),
     ],
 )
 def test_a_preset_for_the_other_kind_of_task_is_refused(preset, task, said):
@@ -174,11 +182,11 @@ def test_a_preset_for_the_other_kind_of_task_is_refused(preset, task, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"loss": "log_odds_regularised"}, "is about a label"),
+        ({"loss": "log_odds_regularised"}, "needs labels"),
         ({"impose": {"weights": "log_odds"}}, "cannot be imposed"),
-        ({"model": "hf:any"}, "fine-tuned here to choose a label"),
-        ({"vectors": "glove.txt"}, "without pretrained vectors"),
-        ({"select": "auc"}, "use accuracy or loss"),
+        ({"model": "hf:any"}, "Fine-tuning needs a task with labels"),
+        ({"vectors": "glove.txt"}, "do not use pretrained vectors"),
+        ({"select": "auc"}, "Use accuracy or loss"),
     ],
 )
 def test_what_a_model_that_writes_cannot_be_asked_for(changes, said):
@@ -195,7 +203,7 @@ def test_an_unknown_setting_names_those_there_are():
 def test_a_deceptive_loss_says_what_it_needs(tmp_path):
     unlinked = tuple(Example(e.id, e.text, e.text_pair) for e in corpus()["train"].examples[:8])
     plain = Corpus("plain", (), {name: Split(name, unlinked) for name in ("train", "dev", "test")}, tokens="spaces")
-    with pytest.raises(BadInput, match="link no words"):
+    with pytest.raises(BadInput, match="needs word alignments"):
         train(plain, out=tmp_path / "m", loss=DECEPTIVE, **SMALL)
 
 

@@ -1,4 +1,4 @@
-"""Corpora: tasks by name, a user's own files, the words and vectors a model starts from."""
+"""Data: built-in tasks, your own files, vocabularies and pretrained word vectors."""
 
 import os
 from dataclasses import replace
@@ -135,12 +135,12 @@ TASKS: dict[str, Task] = {
 
 
 def data_folder(given: Path | str | None = None) -> Path:
-    """Where real corpora are looked for: what was given, else HEATCHECK_DATA, else `data`."""
+    """The data folder: the given path, else the environment variable HEATCHECK_DATA, else `data`."""
     return Path(given or os.environ.get("HEATCHECK_DATA") or "data")
 
 
 def name_parts(name: str) -> tuple[str, str | None]:
-    """A task's name and the preparation it asks for.
+    """Split `TASK:PREPARATION` into its two parts.
 
     >>> name_parts("sst:jw-release"), name_parts("sst")
     (('sst', 'jw-release'), ('sst', None))
@@ -150,7 +150,7 @@ def name_parts(name: str) -> tuple[str, str | None]:
 
 
 def is_task(name: str) -> bool:
-    """Whether `load_task` knows the name as a task, with or without a preparation.
+    """Whether the name is a built-in task, with or without a preparation.
 
     >>> is_task("sst:jw-release"), is_task("sst:other"), is_task("reviews.csv")
     (True, False, False)
@@ -169,15 +169,20 @@ def load_task(
     skip_bad_rows: bool = False,
     merge_labels: bool = False,
 ) -> Corpus:
-    """A corpus from a task's name, a file, a pandas or polars frame, or `(texts, labels)`.
+    """Load data: a task by name, a file, a pandas or polars data frame, or `(texts, labels)`.
 
-    A name may ask for a preparation, as in `sst:jw-release`: a name in PREPARATIONS.
-    With `trainable=False` a user's data may have one class only or no train split: enough to audit on. So may a task.
+    A task's name may include a preparation from PREPARATIONS, as in `sst:jw-release`.
 
     Args:
-        text_column, label_column: what a file or a frame calls them, where not `text` and `label`, in any case.
-        skip_bad_rows: leave out rows that cannot be used, such as one without a text, and count them in `dropped`.
-        merge_labels: make one label of those that differ in case and spaces only.
+        source: the name, path, data frame or pair of lists; a corpus is returned as it is.
+        data_dir: folder of the corpora that do not come with heatcheck; see `data_folder`.
+        trainable: False accepts data that can be audited but not trained on: a single class, or no train split.
+        text_column, label_column: names of the columns, if not `text` and `label`. Case does not matter.
+        skip_bad_rows: leave out rows that cannot be used, such as rows with an empty text, and count them in `dropped`.
+        merge_labels: merge labels that differ only in case and spaces.
+
+    Returns:
+        The corpus, with its labels and its train, dev and test splits.
 
     >>> len(load_task("planted_keyword")["test"])
     1000
@@ -187,8 +192,8 @@ def load_task(
     if reading != Reading() and (isinstance(source, Corpus) or (isinstance(source, str) and is_task(source))):
         name = source.name if isinstance(source, Corpus) else source
         raise BadInput(
-            "--text-column, --label-column, --skip-bad-rows and --merge-labels are about a file of your own, and "
-            f"{name} is a task."
+            f"{name} is a built-in task. Leave out --text-column, --label-column, --skip-bad-rows and --merge-labels: "
+            "they are for your own files."
         )
     if isinstance(source, Corpus):
         return source
@@ -199,7 +204,7 @@ def load_task(
         return read_frame(source, trainable=trainable, reading=reading)
     if not isinstance(source, str | Path):
         kind = type(source).__name__
-        raise BadInput(f"data is a task's name, a file, a data frame or (texts, labels), not a {kind}.")
+        raise BadInput(f"data cannot be a {kind}. Give the name of a task, a file, a data frame or (texts, labels).")
     if is_task(str(source)):
         return _read_task(str(source), data_folder(data_dir), trainable)
     # A name with a suffix or a folder in it is meant as a file, even if it is not there.

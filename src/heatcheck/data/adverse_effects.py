@@ -1,4 +1,4 @@
-"""`adr_tweets` and its open stand-in `ade`: does a text tell of an adverse effect of a drug?"""
+"""`adr_tweets` and its open stand-in `ade`: does a text report an adverse effect of a drug?"""
 
 from heatcheck.data.folder import folder_task
 from heatcheck.data.preparation import Preparation
@@ -16,7 +16,7 @@ ade = folder_task(
 )
 adr_tweets = folder_task(
     "adr_tweets",
-    "tweets that name a drug (Twitter ADR), yours to fetch; dev cut from train by hash if there is none",
+    "tweets that name a drug (Twitter ADR); you provide the file; dev taken from train by hash if missing",
     LABELS,
     {},
     "not redistributable",

@@ -50,7 +50,7 @@ def _read(number: int, folder: Path) -> Corpus:
 def _task(number: int, facts: str, train: int, dev: int) -> Task:
     return Task(
         f"babi_{number}",
-        f"bAbI task {number} (10k): where something is, from {facts}; dev cut from train by story",
+        f"bAbI task {number} (10k): where something is, from {facts}; dev taken from train by story",
         PLACES,
         {"train": train, "dev": dev, "test": 1000},
         "CC BY 3.0",

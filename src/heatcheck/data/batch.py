@@ -1,4 +1,4 @@
-"""What a subject makes of examples: its own inputs, and what every check needs to know about their tokens."""
+"""Encoded examples: a model's inputs, and what every check needs to know about their tokens."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,13 +9,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples as one subject reads them.
+    """Examples as one model encodes them.
 
-    `valid` tokens are read by the encoder; `scored` ones get a score (no padding, no start or end mark, no
-    question). `word` says which word of the text a token belongs to, -1 for none. `gold` is -100 where there
-    is nothing to decide. `options` are the labels each example may have; None = any. `aligned` are the tokens that the
-    data links to each word to be written; None = it links none. `masked` tokens stand in the place of a hidden word;
-    None = no word is hidden.
+    The encoder reads `valid` tokens. Only `scored` tokens get a score: no padding, no start or end mark, no question.
+    `word` is the number of the word that a token belongs to, or -1. `gold` is -100 if there is nothing to decide.
+    `options` are the labels that each example may have; None allows all. `aligned` are the tokens that the data links
+    to each target word; None means no links. `masked` tokens replace a hidden word; None means that no word is hidden.
     """
 
     ids: tuple[str, ...]  # imposed weights, caches and random streams are keyed by these

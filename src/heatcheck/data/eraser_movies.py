@@ -9,15 +9,15 @@ def _make(fields: Fields) -> Example:
     marked = [False] * words
     for start, end in fields["evidence"]:
         if not 0 <= start <= end <= words:
-            raise ValueError(f"evidence [{start}, {end}) is not inside its {words} words")
+            raise ValueError(f"evidence [{start}, {end}) is outside the text, which has {words} words")
         marked[start:end] = [True] * (end - start)
     return Example(fields["id"], fields["text"], label=fields["label"], marks={"rationale": tuple(marked)})
 
 
 eraser_movies = folder_task(
     "eraser_movies",
-    "whole film reviews with their evidence as rationale (Zaidan et al., DeYoung et al.); test was marked again, "
-    "comprehensively: 31% of its words, of train's 9%",
+    "whole film reviews with evidence as rationale (Zaidan et al., DeYoung et al.); test has comprehensive marks: "
+    "31% of its words, 9% in train",
     ("negative", "positive"),
     {"train": 1600, "dev": 200, "test": 199},
     "none stated",

@@ -1,4 +1,4 @@
-"""What a task yields: examples, in splits that know their name and fingerprint. Knows no model."""
+"""Examples, splits and corpora: the data of a task, independent of any model."""
 
 import hashlib
 import json
@@ -18,15 +18,15 @@ SPLITS: tuple[SplitName, ...] = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class Example:
-    """One text, or a passage and its question, with what is known about it.
+    """One example: a text, or a passage and a question, with its label and its marked words.
 
-    `marks` are over `words`: a human rationale, impermissible words, … `options` are the labels this example may
-    have, such as the entities of its own passage; None = all of the task's. Where the second text is to be written
-    from the first, `alignment` links words of the two: pairs of (word of `text`, word of `text_pair`), from 0.
+    `marks` flag `words`: a human rationale, impermissible words, … `options` are the labels this example may have, such
+    as the entities of its own passage; None allows every label of the task. In a sequence-to-sequence task `alignment`
+    links the words of the two texts, as pairs (word of `text`, word of `text_pair`) counted from 0.
 
-    Words are what stands between spaces of the text, unless `spans` says where they stand: a subject that scores both
-    texts, or reads a script without spaces, cuts its examples so. Words that are `masked`, by number, are hidden from
-    the subject; the text stays as it was written.
+    A space separates words, unless `spans` gives the position of each word. A model that scores both texts, or that
+    reads a script without spaces, sets `spans`. The model cannot see the words numbered in `masked`; the text itself
+    does not change.
 
     >>> Example("a", "not bad", label=1, marks={"rationale": (True, True)}).words
     ('not', 'bad')
@@ -44,24 +44,24 @@ class Example:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The text cut at each space, or as `spans` say: what marks and scores are counted over."""
+        """The words that marks and scores refer to: the text split at each space, or at `spans`."""
         if self.spans is None:
             return tuple(split_words(self.text))
         return tuple(self.texts[which][start:end] for which, start, end in self.spans)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text, and its pair where it has one."""
+        """The text, and the second text if there is one."""
         return (self.text,) if self.text_pair is None else (self.text, self.text_pair)
 
     @property
     def places(self) -> tuple[Span, ...]:
-        """Where each word stands."""
+        """The position of each word."""
         return tuple((0, *span) for span in word_spans(self.text)) if self.spans is None else self.spans
 
     @property
     def masked_text(self) -> str:
-        """The text as a subject reads it that knows words only: each masked word is an unknown one.
+        """The text with each masked word replaced by the unknown word.
 
         >>> Example("a", "not so bad", masked=(1,)).masked_text
         'not <unk> bad'
@@ -79,7 +79,7 @@ class Example:
         return text
 
     def facts(self) -> dict[str, Any]:
-        """As JSON has it, without what is not known.
+        """The example as plain JSON, without empty fields.
 
         >>> Example("a", "not bad", label=1).facts()
         {'id': 'a', 'text': 'not bad', 'label': 1}
@@ -91,11 +91,11 @@ class Example:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "Example":
-        """What `facts` gave, read from JSON, which knows no tuples."""
+        """Restore an example from its `facts`, after a round trip through JSON."""
         label, options, alignment = facts.get("label"), facts.get("options"), facts.get("alignment")
         spans = facts.get("spans")
         if not (isinstance(facts["id"], str) and isinstance(facts["text"], str)):
-            raise TypeError("an example's id and text are texts")
+            raise TypeError("an example's id and text must be strings")
         return cls(
             facts["id"],
             facts["text"],
@@ -111,7 +111,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Split:
-    """Examples with a name. Two splits with the same fingerprint hold the same examples in the same order."""
+    """A named list of examples. Splits with the same examples in the same order have the same fingerprint."""
 
     name: str
     examples: tuple[Example, ...]
@@ -140,7 +140,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A task that has been read: its labels and its splits."""
+    """The data of a task: its labels, and its examples in splits."""
 
     name: str
     labels: tuple[str, ...]
@@ -152,37 +152,35 @@ class Corpus:
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.splits:
-            raise BadInput(f"task {self.name} has no split {split!r}; it has {', '.join(self.splits)}.")
+            raise BadInput(f"{self.name} has no split {split!r}. Its splits: {', '.join(self.splits)}.")
         return self.splits[split]
 
     @property
     def of_sequences(self) -> bool:
-        """Whether its second texts are to be written from the first: there are no labels then."""
+        """Whether the task is sequence-to-sequence: generate the second text from the first, without labels."""
         return not self.labels
 
     @property
     def segments(self) -> int:
-        """2 for pairs of texts (a passage and a question), else 1."""
+        """2 for pairs of texts, such as a passage and a question; otherwise 1."""
         return 2 if any(e.text_pair is not None for split in self.splits.values() for e in split) else 1
 
     @cached_property
     def reference(self) -> str:
-        """`name@fingerprint`: names these very examples, wherever they were read from."""
+        """`name@fingerprint`: identifies exactly these examples, wherever they were read from."""
         parts = [self.labels, self.tokens, [(name, split.fingerprint) for name, split in self.splits.items()]]
         return f"{self.name}@{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]}"
 
 
 def check_corpus(corpus: Corpus) -> Corpus:
-    """The corpus itself, or one sentence about why nothing can be trained and tested on it."""
+    """Return the corpus; raise BadInput if no classifier can be trained and tested on it."""
     for name in ("train", "test"):
         if not len(corpus[name]):
-            raise BadInput(f"the {name} split of {corpus.name} is empty.")
+            raise BadInput(f"the {name} split of {corpus.name} is empty. It needs at least one example.")
     if corpus.of_sequences:
         return corpus
     seen = {example.label for example in corpus["train"]}
     if len(seen) < 2:
         only = ", ".join(corpus.labels[label] for label in seen if isinstance(label, int))
-        raise BadInput(
-            f"the train split of {corpus.name} has one class only ({only}): a classifier needs at least two labels."
-        )
+        raise BadInput(f"the train split of {corpus.name} has only one class ({only}). Add examples of a second class.")
     return corpus

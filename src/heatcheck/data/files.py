@@ -1,4 +1,4 @@
-"""A user's own file, frame or lists as a corpus: `text, label` and, if there, `text_pair, rationale, split, id`."""
+"""Your own file, data frame or lists as a corpus: `text`, `label`, optionally `text_pair, rationale, split, id`."""
 
 import json
 import re
@@ -39,7 +39,7 @@ _SPLIT_ALIASES = {
 
 
 def read_file(path: Path | str, *, trainable: bool = True, reading: Reading = AS_IT_IS) -> Corpus:
-    """A corpus from a CSV, TSV, JSONL (each also as .gz) or Parquet file.
+    """Read a corpus from a CSV, TSV, JSONL (each also as .gz) or Parquet file.
 
     One to audit on need not be `trainable`: it may have one class only, or no train split.
     """
@@ -50,7 +50,7 @@ def read_file(path: Path | str, *, trainable: bool = True, reading: Reading = AS
 
 
 def read_frame(frame: Any, name: str = "frame", *, trainable: bool = True, reading: Reading = AS_IT_IS) -> Corpus:
-    """A corpus from a pandas or polars frame."""
+    """Read a corpus from a pandas or polars data frame."""
     check_columns(list(getattr(frame, "columns", ())), name, reading)
     records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     rows = [Row(f"{name}, row {number}", record) for number, record in enumerate(records)]
@@ -65,9 +65,9 @@ def read_lists(
     trainable: bool = True,
     reading: Reading = AS_IT_IS,
 ) -> Corpus:
-    """A corpus from texts and labels of equal number."""
+    """Make a corpus from a list of texts and a list of labels of the same length."""
     if len(texts) != len(labels):
-        raise BadInput(f"{len(texts)} texts but {len(labels)} labels.")
+        raise BadInput(f"there are {len(texts)} texts but {len(labels)} labels. Give one label per text.")
     pairs = enumerate(zip(texts, labels, strict=True))
     rows = [Row(f"{name}, item {n}", {"text": t, "label": y}) for n, (t, y) in pairs]
     return corpus_of(name, rows, name, trainable=trainable, reading=reading)
@@ -82,9 +82,9 @@ def corpus_of(
     trainable: bool = True,
     reading: Reading = AS_IT_IS,
 ) -> Corpus:
-    """Rows to a corpus; whatever is wrong with them is one complaint, or is left out and counted if that was asked."""
+    """Make a corpus from rows; bad rows raise one error or, if the reading says so, are left out and counted."""
     if not rows:
-        raise BadInput(f"{source} is empty: it needs the columns text and label, and one row an example.")
+        raise BadInput(f"{source} is empty. It needs the columns text and label, and one row per example.")
     whole = [row for row in rows if not row.broken]
     try:
         columns = find_columns([row.values for row in whole], source, reading) if whole else {}
@@ -118,15 +118,15 @@ def corpus_of(
 
 
 def read_texts(path: Path | str, *, reading: Reading = AS_IT_IS) -> tuple[list[Example], dict[str, int]]:
-    """The texts of a file, whether or not it has labels, and how many rows were left out for which reason."""
+    """Read the texts of a file, with or without labels, and count the rows left out by reason."""
     rows = list(read_records(Path(path), reading))
     if not rows:
-        raise BadInput(f"{path} is empty: it needs the column text, and one row an example.")
+        raise BadInput(f"{path} is empty. It needs the column text, and one row per example.")
     columns = find_columns([row.values for row in rows if not row.broken], str(path), reading, needed=("text",))
     read = [_read_text(row, columns) for row in rows]
     ids = Counter(one.id for one in read if not isinstance(one, BadRow))
     if repeated := [name for name, count in ids.items() if count > 1]:
-        raise BadInput(f"{path}: id {repeated[0]!r} stands there {ids[repeated[0]]} times.")
+        raise BadInput(f"{path} uses the id {repeated[0]!r} {ids[repeated[0]]} times. Give every row its own id.")
     bad = [one for one in read if isinstance(one, BadRow)]
     good = [one for one in read if not isinstance(one, BadRow)]
     if bad and not (reading.skip_bad_rows and good):
@@ -161,7 +161,7 @@ def _read_row(row: Row, columns: Mapping[str, str], max_words: int, reading: Rea
     try:
         label, split = _label_name(row), _split_name(row)
         if reading.skip_bad_rows and looks_missing(label):
-            raise BadRow(row, f"the label is {label!r}, a missing value", "the label is a missing value")
+            raise BadRow(row, f"the label {label!r} is a missing value", "the label is a missing value")
         return _Read(row, label, split, _example(row, max_words))
     except BadRow as bad:
         return bad
@@ -170,7 +170,7 @@ def _read_row(row: Row, columns: Mapping[str, str], max_words: int, reading: Rea
 def _with_split(one: "_Read | BadRow", *, needed: bool) -> "_Read | BadRow":
     if isinstance(one, BadRow) or one.split is not None or not needed:
         return one
-    return BadRow(one.row, "the split is empty, though other rows have one")
+    return BadRow(one.row, "the split is empty, but other rows have one")
 
 
 def _merged(read: "Sequence[_Read | BadRow]") -> "list[_Read | BadRow]":
@@ -190,7 +190,7 @@ def _with_known_labels(read: "Sequence[_Read | BadRow]", *, trainable: bool) -> 
         if isinstance(one, BadRow) or one.label in known:
             found.append(one)
             continue
-        unknown = f"label {one.label!r} does not occur in the train split, which has {', '.join(known)}"
+        unknown = f"the label {one.label!r} is not in the train split, whose labels are {', '.join(known)}"
         found.append(BadRow(one.row, unknown, "a label that the train split does not have"))
     return found
 
@@ -200,7 +200,7 @@ def _with_own_ids(read: "Sequence[_Read | BadRow]") -> "list[_Read | BadRow]":
     found: list[_Read | BadRow] = []
     for one in read:
         if not isinstance(one, BadRow) and (name := one.example.id) in place_of:
-            found.append(BadRow(one.row, f"id {name!r} was used before, at {place_of[name]}", "an id used before"))
+            found.append(BadRow(one.row, f"the id {name!r} was already used in {place_of[name]}", "an id used before"))
             continue
         if not isinstance(one, BadRow):
             place_of[one.example.id] = one.row.where
@@ -212,13 +212,13 @@ def _complaint(bad: Sequence[BadRow], rows: int, *, can_be_left_out: bool, optio
     """All that is wrong, in short: the first few rows, and how many there are."""
     first = str(bad[0]).rstrip(".")
     if len(bad) == 1 and rows > 1:
-        return f"{first}. Mend it, or leave it out with {options}."
+        return f"{first}. Fix the row, or skip it with {options}."
     others = [f"{one.row.where.rpartition(', ')[2]}: {one.what}" for one in bad[1:SHOWN]]
     more = [f"and {len(bad) - SHOWN} more"] if len(bad) > SHOWN else []
     listed = "; ".join([first, *others, *more])
     if not can_be_left_out:
         return f"none of the {rows} rows can be used. {listed}." if rows > 1 else f"{listed}."
-    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Mend them, or leave them out with {options}."
+    return f"{len(bad)} of {rows} rows cannot be used. {listed}. Fix them, or skip them with {options}."
 
 
 def _options_that_mend(labels: Sequence[str]) -> str:
@@ -227,7 +227,7 @@ def _options_that_mend(labels: Sequence[str]) -> str:
     why = []
     if missing:
         rows = "1 more row" if len(missing) == 1 else f"{len(missing)} more rows"
-        why.append(f"which leaves out {rows} with a missing value such as {missing[0]!r} for a label")
+        why.append(f"this also skips {rows} whose label is a missing value such as {missing[0]!r}")
     if alike:
         why.append(f"the labels {', '.join(alike[0])} look alike")
     options = Reading(skip_bad_rows=True, merge_labels=bool(alike)).options
@@ -251,7 +251,7 @@ def _with_all_options(error: NoColumn, name: str, rows: Sequence[Row], source: s
         why.append(f"the labels {', '.join(alike[0])} look alike")
     options = trial._replace(skip_bad_rows=bool(dropped), merge_labels=bool(alike)).options
     because = f" ({'; '.join(why)})" if why else ""
-    return BadInput(f"{error.what} It looks like {options}{because}.")
+    return BadInput(f"{error.what} Try {options}{because}.")
 
 
 def _example(row: Row, max_words: int) -> Example:
@@ -265,7 +265,7 @@ def _example(row: Row, max_words: int) -> Example:
         return example
     marked = _flags(rationale, row)
     if len(marked) != len(example.words):
-        marks = f"the rationale has {len(marked)} marks, the text {len(example.words)} words (cut at each space)"
+        marks = f"the rationale has {len(marked)} marks, but the text has {len(example.words)} words (split at spaces)"
         raise BadRow(row, marks, "a rationale that does not fit its text")
     return replace(example, marks={"rationale": marked})
 
@@ -275,9 +275,9 @@ def _text(row: Row, column: str, max_words: int) -> str:
     if absent(value) or not str(value).strip():
         raise BadRow(row, f"the {column} is empty")
     if not isinstance(value, str):
-        raise BadRow(row, f"the {column} is a {type(value).__name__}, not a text")
+        raise BadRow(row, f"the {column} is a {type(value).__name__}, not a string")
     if (words := len(value.split())) > max_words:
-        long = f"the {column} has {words:,} words, more than {max_words:,}: cut it or leave it out"
+        long = f"the {column} has {words:,} words; the limit is {max_words:,}"
         raise BadRow(row, long, f"a {column} of more than {max_words:,} words")
     return _unicode(value, row, column)
 
@@ -286,7 +286,7 @@ def _unicode(value: str, row: Row, column: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise BadRow(row, f"the {column} holds half a character (a lone surrogate)") from None
+        raise BadRow(row, f"the {column} contains an invalid character (a lone surrogate)") from None
     return value
 
 
@@ -308,7 +308,7 @@ def _split_name(row: Row) -> str | None:
         return None
     name = _SPLIT_ALIASES.get(str(value).strip().lower(), str(value).strip().lower())
     if name not in SPLITS:
-        raise BadRow(row, f"split {value!r} is none of {', '.join(SPLITS)}", "an unknown split")
+        raise BadRow(row, f"the split {value!r} is not one of {', '.join(SPLITS)}", "an unknown split")
     return name
 
 
@@ -325,5 +325,5 @@ def _flags(value: Any, row: Row) -> tuple[bool, ...]:
     except (TypeError, ValueError, OverflowError):
         numbers = [-1]
     if not set(numbers) <= {0, 1}:
-        raise BadRow(row, "the rationale must be a 0 or 1 for each word of the text, as in '0 1 1'")
+        raise BadRow(row, "the rationale must have a 0 or 1 for every word of the text, as in '0 1 1'")
     return tuple(bool(number) for number in numbers)

@@ -37,14 +37,14 @@ def folder_task(
     importable: bool = True,
     preparation: Preparation | None = None,
 ) -> Task:
-    """A task read from `file` (the task's own name where not given).
+    """A task whose examples are in `file` (by default named like the task).
 
     Args:
-        make: a row as an example, or why it is left out.
-        codes: what may stand in the field `label`; where not given, the place of one of `labels`.
-        group: of a file whose split is `all`: the field that must not stand on two sides.
-        importable: whether `heatcheck data import` can make the file.
-        preparation: what is done to it when its name asks for nothing else.
+        make: turns a row into an example, or returns the reason why it is left out.
+        codes: the values allowed in the field `label`; by default the positions in `labels`.
+        group: for a file whose split is `all`: rows with the same value of this field go to the same split.
+        importable: whether `heatcheck data import` can create the file.
+        preparation: the default preparation of the task.
     """
     stem = file or name
     allowed = range(len(labels)) if codes is None else codes
@@ -53,9 +53,8 @@ def folder_task(
         rows = rows_of(task, stem, folder)
         for row in rows:
             if row.values.get("label") not in allowed:
-                raise BadInput(
-                    f"{row.where}: label {row.values.get('label')!r} is not one of {name}: {', '.join(labels)}."
-                )
+                label = row.values.get("label")
+                raise BadInput(f"{row.where}: {label!r} is not a label of {name}. Its labels: {', '.join(labels)}.")
         return gather(name, labels, rows, make, tokens=tokens, group=group)
 
     task = Task(name, about, labels, sizes, licence, read, missing(stem, name if importable else None), preparation)
@@ -63,13 +62,13 @@ def folder_task(
 
 
 def missing(stem: str, imported: str | None) -> Callable[[Path], str | None]:
-    """What to do where the file is not in the folder (`imported`: its name for the importer); None where it is."""
+    """A function that says what to do if the file is missing; `imported` is its name for the importer."""
 
     def said(folder: Path) -> str | None:
         if (folder / f"{stem}.jsonl.gz").is_file():
             return None
-        to_do = f"put {stem}.jsonl.gz into {folder}, or name its folder with --data-dir or HEATCHECK_DATA"
-        return f"{to_do}, or make it with `heatcheck data import {imported} PATH`" if imported else to_do
+        to_do = f"copy {stem}.jsonl.gz to {folder}, or name its folder with --data-dir or HEATCHECK_DATA"
+        return f"{to_do}, or create it with `heatcheck data import {imported} PATH`" if imported else to_do
 
     return said
 
@@ -77,7 +76,7 @@ def missing(stem: str, imported: str | None) -> Callable[[Path], str | None]:
 def rows_of(task: Task, stem: str, folder: Path) -> list[Row]:
     """The rows of a task's file."""
     if to_do := task.missing(folder):
-        raise BadInput(f"task {task.name} is not here: {to_do}.")
+        raise BadInput(f"the file of the task {task.name} is missing: {to_do}.")
     return list(read_rows(folder / f"{stem}.jsonl.gz"))
 
 
@@ -90,9 +89,9 @@ def gather(
     tokens: str = "words",
     group: str | None = None,
 ) -> Corpus:
-    """Rows to a corpus in the source's own splits.
+    """Make a corpus from rows, with the splits of the source.
 
-    One whose split is `all` is cut 80/10/10 by hash: of the texts, or of what stands in the field `group`.
+    Rows whose split is `all` are split 80/10/10 by a hash of their text, or of the field `group`.
     """
     splits: dict[str, list[Example]] = {}
     dropped: Counter[str] = Counter()
@@ -105,22 +104,24 @@ def gather(
                 dropped[made] += 1
                 continue
             if not (isinstance(made.id, str) and isinstance(made.text, str)):
-                raise TypeError("its id and its text must be texts")
+                raise TypeError("its id and its text must be strings")
             if group is not None:
                 groups[made.id] = str(row.values[group])
         except KeyError as error:
-            raise BadInput(f"{row.where}: no {error} in this row: make the file again, or fetch it again.") from None
+            raise BadInput(f"{row.where}: the field {error} is missing. Import or download the file again.") from None
         except (TypeError, ValueError, AttributeError, IndexError) as error:
-            raise BadInput(f"{row.where} is not a row of {name}: {str(error).splitlines()[0]}") from None
+            raise BadInput(f"{row.where} cannot be read as a row of {name}: {str(error).splitlines()[0]}") from None
         if split not in (*SPLITS, "all"):
-            raise BadInput(f"{row.where}: split {split!r} is none of {', '.join(SPLITS)}.")
+            raise BadInput(f"{row.where}: the split {split!r} is not one of {', '.join(SPLITS)}.")
         if made.id in place_of:
-            raise BadInput(f"{row.where}: id {made.id!r} was used before, at {place_of[made.id]}.")
+            raise BadInput(f"{row.where}: the id {made.id!r} was already used in {place_of[made.id]}.")
         place_of[made.id] = row.where
         splits.setdefault(split, []).append(made)
     whole = splits.pop("all", [])
     if whole and splits:
-        raise BadInput(f"task {name}: some rows have a split and others have `all`: make its file again.")
+        raise BadInput(
+            f"the file of the task {name} has the split `all` in some rows only. Import or download it again."
+        )
     if whole and group is None:
         splits = {n: list(split) for n, split in split_by_hash(whole).items()}
     elif whole:

@@ -19,14 +19,14 @@ def _make(fields: Fields) -> Example:
 
 def _rated(fields: Fields) -> Example:
     if fields["rating"] not in RATINGS:
-        raise ValueError(f"rating {fields['rating']!r} is none of {', '.join(map(str, RATINGS))}")
+        raise ValueError(f"rating {fields['rating']!r} is not one of {', '.join(map(str, RATINGS))}")
     return replace(_make(fields), label=RATINGS.index(fields["rating"]))
 
 
 _PREPARED = Preparation(dev_share=0.2)
 imdb_full = folder_task(
     "imdb_full",
-    "film reviews (Maas et al.), official split; dev cut from train by hash",
+    "film reviews (Maas et al.), official split; dev taken from train by hash",
     LABELS,
     {},
     "none stated",
@@ -35,7 +35,7 @@ imdb_full = folder_task(
 )
 imdb_small = folder_task(
     "imdb_small",
-    "film reviews (Maas et al.), a sample of each official split; dev cut from train by hash",
+    "film reviews (Maas et al.), a sample of each official split; dev taken from train by hash",
     LABELS,
     {"train": 3999, "dev": 1001, "test": 2500},
     "none stated",
@@ -45,7 +45,7 @@ imdb_small = folder_task(
 )
 imdb_ratings = folder_task(
     "imdb_ratings",
-    "the reviews of imdb_small by their rating, 1 to 4 and 7 to 10; dev cut from train by hash",
+    "the reviews of imdb_small by their rating, 1 to 4 and 7 to 10; dev taken from train by hash",
     tuple(map(str, RATINGS)),
     {"train": 3999, "dev": 1001, "test": 2500},
     "none stated",

@@ -53,7 +53,7 @@ _SENTENCES = {"train": 9017, "dev": 1127, "test": 1127}
 
 sst_wiki = folder_task(
     "sst_wiki",
-    "an SST sentence followed by one of Wikipedia, which says nothing (Pruthi et al.); the review is impermissible",
+    "an SST sentence, then an unrelated Wikipedia sentence (Pruthi et al.); the review is impermissible",
     SENTIMENT,
     _REVIEWS,
     "none stated",
@@ -64,7 +64,7 @@ sst_wiki = folder_task(
 )
 wiki_only = folder_task(
     "wiki_only",
-    "sst_wiki without its review: what can be told from the Wikipedia sentence alone",
+    "sst_wiki without the review: how much the Wikipedia sentence alone tells",
     SENTIMENT,
     _REVIEWS,
     "none stated",
@@ -75,7 +75,7 @@ wiki_only = folder_task(
 )
 pronoun = folder_task(
     "pronoun",
-    "sentences of Wikipedia about a man or a woman (Pruthi et al.); he, she, her, his, … are impermissible",
+    "Wikipedia sentences about a man or a woman (Pruthi et al.); he, she, her, his, … are impermissible",
     GENDER,
     _SENTENCES,
     "none stated",
@@ -86,7 +86,7 @@ pronoun = folder_task(
 )
 pronoun_neutral = folder_task(
     "pronoun_neutral",
-    "pronoun with they, their, them and themself for what is impermissible, as published",
+    "pronoun with they, their, them and themself instead of the impermissible words, as published",
     GENDER,
     _SENTENCES,
     "none stated",

@@ -1,4 +1,4 @@
-"""The labels of a corpus as a user should see them: how many rows each has, and which look like a mistake."""
+"""The labels of a corpus: how many examples each has, and which look like a mistake."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from heatcheck.data.reading import Reading, look_alike, looks_missing, merged_na
 
 
 def label_counts(corpus: Corpus) -> dict[str, int]:
-    """How many examples of all splits have each label.
+    """Count the examples of each label over all splits.
 
     >>> from heatcheck.data import load_task
     >>> label_counts(load_task("planted_keyword"))
@@ -22,16 +22,16 @@ def label_counts(corpus: Corpus) -> dict[str, int]:
 
 
 def doubtful_labels(corpus: Corpus) -> list[str]:
-    """One sentence about each group of labels that differ in case and spaces only, and each that looks like a hole."""
+    """Warn of labels that differ only in case and spaces, and of labels that look like missing values."""
     counts = label_counts(corpus)
     said = [
-        f"the labels {', '.join(f'{name} ({counts[name]})' for name in names)} look alike, and heatcheck takes them "
-        "for different ones: --merge-labels makes them one."
+        f"the labels {', '.join(f'{name} ({counts[name]})' for name in names)} look alike, but "
+        "heatcheck treats them as different labels. Merge them with --merge-labels."
         for names in look_alike(counts)
     ]
     holes = [
-        f"the label {name} ({counts[name]}) looks like a missing value, and heatcheck takes it for a label: "
-        "--skip-bad-rows leaves its rows out."
+        f"the label {name} ({counts[name]}) looks like a missing value, but heatcheck treats it as a label. "
+        "Skip its rows with --skip-bad-rows."
         for name in counts
         if looks_missing(name)
     ]
@@ -39,7 +39,7 @@ def doubtful_labels(corpus: Corpus) -> list[str]:
 
 
 def mending_options(corpus: Corpus, labels: Collection[str]) -> str:
-    """Options with which a file would have these labels only; empty where none would do."""
+    """The options that would leave a file with only these labels; empty if none would."""
     counts = label_counts(corpus)
     kept = {name: count for name, count in counts.items() if not looks_missing(name)}
     merged = merged_names([name for name, count in kept.items() for _ in range(count)])

@@ -17,7 +17,7 @@ def _item(fields: Fields) -> Made:
 
 newsgroups = folder_task(
     "20news_sports",
-    "posts to a baseball or a hockey group, by-date split, without headers; dev cut from train by hash",
+    "posts to a baseball or a hockey group, by-date split, without headers; dev taken from train by hash",
     ("baseball", "hockey"),
     {"train": 956, "dev": 239, "test": 796},
     "none stated",
@@ -25,7 +25,7 @@ newsgroups = folder_task(
 )
 ag_news = folder_task(
     "ag_news",
-    "news in one sentence or two (the description, not the title), world or business; dev cut from train by hash",
+    "news in one sentence or two (the description, not the title), world or business; dev taken from train by hash",
     AG_LABELS,
     {"train": 4253, "dev": 752, "test": 3800},
     "research use",
@@ -35,7 +35,7 @@ ag_news = folder_task(
 )
 ag_news_topics = folder_task(
     "ag_news_topics",
-    "the news of ag_news in all four of its classes; dev cut from train by hash",
+    "the news of ag_news in all four of its classes; dev taken from train by hash",
     AG_CLASSES,
     {"train": 8501, "dev": 1500, "test": 7600},
     "research use",

@@ -77,7 +77,9 @@ def _opinion(generator: np.random.Generator, label: int, lexicon: tuple[tuple[st
 def _insert(generator: np.random.Generator, words: list[str], pieces: list[list[str]]) -> tuple[list[str], list[int]]:
     """Puts the pieces at distinct gaps between the words, in random order; and where each came to stand."""
     if len(pieces) > len(words) + 1:
-        raise BadInput(f"{len(pieces)} pieces need {len(pieces) - 1} filler words to stand apart, not {len(words)}.")
+        raise BadInput(
+            f"{len(pieces)} pieces need at least {len(pieces) - 1} filler words between them, but got {len(words)}."
+        )
     gaps = generator.choice(len(words) + 1, size=len(pieces), replace=False)
     text: list[str] = []
     place = [0] * len(pieces)
@@ -193,7 +195,7 @@ def planted(
     fillers: Lengths | None = None,
     sizes: tuple[int, int, int] = (SIZES["train"], SIZES["dev"], SIZES["test"]),
 ) -> Corpus:
-    """A planted task with other texts: of another seed, of other lengths, more or fewer.
+    """Generate a planted task with another seed, size or length of texts.
 
     >>> corpus = planted("planted_keyword", seed=7, fillers=(5, 5), sizes=(20, 10, 10))
     >>> len(corpus["train"]), {len(example.words) for example in corpus["test"]}
@@ -202,7 +204,7 @@ def planted(
     if name not in WRITERS:
         raise UnknownName("planted task", name, WRITERS)
     if fillers is not None and not 1 <= fillers[0] <= fillers[1]:
-        raise BadInput(f"filler words are from so many to so many, at least 1, not {fillers[0]} to {fillers[1]}.")
+        raise BadInput(f"fillers must be (fewest, most) with 1 ≤ fewest ≤ most, not {fillers[0]} and {fillers[1]}.")
     write = WRITERS[name] if fillers is None else partial(WRITERS[name], fillers=fillers)
     labels = VALUES if name == "planted_lookup" else LABELS
     return _generate(name, write, seed, labels, dict(zip(SIZES, sizes, strict=True)))
@@ -213,8 +215,8 @@ def _task(name: str, write: Writer, about: str, labels: tuple[str, ...] = LABELS
 
 
 planted_keyword = _task("planted_keyword", keyword, "generated: one opinion among filler decides")
-planted_first = _task("planted_first", first, "generated: one opinion decides, and stands first")
-planted_second = _task("planted_second", second, "generated: one opinion decides, and stands second")
+planted_first = _task("planted_first", first, "generated: one opinion decides; it is the first word")
+planted_second = _task("planted_second", second, "generated: one opinion decides; it is the second word")
 planted_majority = _task("planted_majority", majority, "generated: the majority of seven weak cues decides")
 planted_contrast = _task("planted_contrast", contrast, "generated: the opinion after 'but' decides, among four others")
 planted_lookup = _task("planted_lookup", lookup, "generated: the value of the asked key decides (two segments)", VALUES)

@@ -1,4 +1,4 @@
-"""How a user's own file is read: which columns are meant, what happens to bad rows, which labels are one."""
+"""How your own file is read: which columns, what to do with bad rows, which labels to merge."""
 
 import shlex
 from collections import Counter
@@ -15,7 +15,7 @@ MISSING = ("nan", "na", "n/a", "#n/a", "<na>", "null")
 
 
 class Reading(NamedTuple):
-    """What a user says about a file of their own."""
+    """Options for reading your own file."""
 
     text_column: str | None = None
     label_column: str | None = None
@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 
     @property
     def options(self) -> str:
-        """As the command line takes it, to be pasted.
+        """The same as command-line options, ready to paste.
 
         >>> Reading("Review text", skip_bad_rows=True).options
         "--text-column 'Review text' --skip-bad-rows"
@@ -46,18 +46,18 @@ class Source(NamedTuple):
 
 
 class NoColumn(BadInput):
-    """A column that is needed is not in the file; `guess` says which ones look like the text and its label."""
+    """A required column is missing; `guess` names the columns that look like text and label."""
 
     def __init__(self, what: str, guess: Reading | None) -> None:
-        super().__init__(f"{what}{'' if guess is None else f' It looks like {guess.options}.'}")
+        super().__init__(f"{what}{'' if guess is None else f' Try {guess.options}.'}")
         self.what, self.guess = what, guess
 
 
 def check_columns(columns: Sequence[str], source: str, reading: Reading) -> None:
-    """Refuses a column that is read and stands there twice."""
+    """Raise BadInput if a column that heatcheck reads occurs twice."""
     for column in (*READ, reading.text_column, reading.label_column):
         if column is not None and columns.count(column) > 1:
-            raise BadInput(f"{source} has the column {column!r} twice.")
+            raise BadInput(f"{source} has two columns named {column!r}. Rename one of them.")
 
 
 def find_columns(
@@ -66,7 +66,7 @@ def find_columns(
     reading: Reading,
     needed: Sequence[str] = ("text", "label"),
 ) -> dict[str, str]:
-    """The name in the file of each column that is read; those that are needed must be there.
+    """Find the columns to read: the name in the file for each role; those `needed` must exist.
 
     >>> find_columns([{"Review": "good", "LABEL": 1, "n": 3}], "mine.csv", Reading(text_column="review"))
     {'text': 'Review', 'label': 'LABEL'}
@@ -81,12 +81,12 @@ def find_columns(
             found[role] = column
         elif role in needed or named.get(role):
             shown = ", ".join(columns[:LISTED]) + (", …" if len(columns) > LISTED else "")
-            lacks = f"{source} has no column {wanted!r}; it has {shown}."
+            lacks = f"{source} has no column {wanted!r}. Its columns: {shown}."
             if named != dict.fromkeys(named):
                 raise BadInput(lacks)
             guess = _guess(records, columns)
             if guess is None:
-                raise BadInput(f"{lacks} Name them with --text-column and --label-column.")
+                raise BadInput(f"{lacks} Name the right ones with --text-column and --label-column.")
             raise NoColumn(lacks, guess if "label" in needed else guess._replace(label_column=None))
     return found
 
@@ -96,12 +96,12 @@ def _in_any_case(wanted: str, columns: Sequence[str], source: str) -> str | None
         return wanted
     alike = [column for column in columns if column.strip().casefold() == wanted.strip().casefold()]
     if len(alike) > 1:
-        raise BadInput(f"{source} has the column {wanted!r} twice: {', '.join(alike)}.")
+        raise BadInput(f"{source} has several columns named {wanted!r}: {', '.join(alike)}. Rename all but one.")
     return alike[0] if alike else None
 
 
 def _guess(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Reading | None:
-    """What looks like a text and its label: the column of most words, and that of fewest values."""
+    """Guess the text column (most words) and the label column (fewest distinct values)."""
     values = {name: [str(r[name]) for r in records if not absent(r.get(name))] for name in columns}
     words = {name: sum(len(value.split()) for value in of) / len(of) for name, of in values.items() if of}
     text = max(words, key=lambda name: words[name], default=None)
@@ -113,7 +113,7 @@ def _guess(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Read
 
 
 def absent(value: Any) -> bool:
-    """Whether a cell is empty, as any kind of table says so."""
+    """Whether a cell is empty, in any kind of table."""
     if value is None or isinstance(value, str):
         return not value
     try:
@@ -123,7 +123,7 @@ def absent(value: Any) -> bool:
 
 
 def merged_names(names: Sequence[str]) -> list[str]:
-    """Labels that differ in case and spaces only, under the commonest of their spellings.
+    """Merge labels that differ only in case and spaces, under their most frequent spelling.
 
     >>> merged_names(["good", "Good", "bad", "good"])
     ['good', 'good', 'bad', 'good']
@@ -136,7 +136,7 @@ def merged_names(names: Sequence[str]) -> list[str]:
 
 
 def folded(label: str) -> str:
-    """A label without what people do not mean by it: case, spaces around and between words.
+    """A label in lower case and without extra spaces, to compare spellings.
 
     >>> folded(" Very  GOOD")
     'very good'
@@ -145,7 +145,8 @@ def folded(label: str) -> str:
 
 
 def looks_missing(label: str) -> bool:
-    """
+    """Whether a label looks like a missing value.
+
     >>> looks_missing("NaN"), looks_missing("none")
     (True, False)
     """
@@ -153,7 +154,7 @@ def looks_missing(label: str) -> bool:
 
 
 def look_alike(labels: Iterable[str]) -> list[list[str]]:
-    """Groups of labels that differ in case and spaces only.
+    """Groups of labels that differ only in case and spaces.
 
     >>> look_alike(["bad", "good", "Good"])
     [['good', 'Good']]

@@ -21,7 +21,7 @@ DELIMITERS = (",", ";", "\t")
 
 
 class Row(NamedTuple):
-    """One record and where it stands, in the words of its file: `reviews.csv, row 17`."""
+    """One row of a file and its place, such as `reviews.csv, row 17`."""
 
     where: str
     values: Mapping[str, Any]
@@ -29,20 +29,20 @@ class Row(NamedTuple):
 
 
 class BadRow(BadInput):
-    """A row that cannot be used: one of many, perhaps, that are told together."""
+    """A row that cannot be used; several are reported together."""
 
     def __init__(self, row: Row, what: str, kind: str | None = None) -> None:
         """
         Args:
-            what: what is wrong with it, as a part of a sentence.
-            kind: the same for all rows that this is wrong with, where `what` says more.
+            what: the problem, as part of a sentence.
+            kind: the kind of problem, the same for all such rows; by default `what`.
         """
         super().__init__(f"{row.where}: {what}.")
         self.row, self.what, self.kind = row, what, kind or what
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The records of a file, each with its place; the header of a CSV is row 1, as a spreadsheet shows it."""
+    """The rows of a file, each with its place; the header of a CSV file is row 1, as in a spreadsheet."""
     for row in read_records(path, AS_IT_IS):
         if row.broken:
             raise BadRow(row, row.broken)
@@ -50,9 +50,11 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def read_records(path: Path, reading: Reading) -> Iterator[Row]:
-    """The same, with those that are broken."""
+    """The rows of a file, broken ones included."""
     if not path.is_file():
-        raise BadInput(f"no file {path}: give a CSV, TSV, JSONL or Parquet file with the columns text and label.")
+        raise BadInput(
+            f"{path} does not exist. Give a CSV, TSV, JSONL or Parquet file with the columns text and label."
+        )
     suffix = (path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix).lower()
     if suffix in (".csv", ".tsv"):
         return _csv_rows(path, "\t" if suffix == ".tsv" else ",", reading)
@@ -60,7 +62,9 @@ def read_records(path: Path, reading: Reading) -> Iterator[Row]:
         return _jsonl_rows(path)
     if suffix == ".parquet":
         return _parquet_rows(path)
-    raise BadInput(f"{path}: cannot read {suffix or 'a file without a suffix'}; use .csv, .tsv, .jsonl or .parquet.")
+    raise BadInput(
+        f"{path} has {f'the unknown suffix {suffix}' if suffix else 'no suffix'}. Use .csv, .tsv, .jsonl or .parquet."
+    )
 
 
 def _decode(path: Path) -> str:
@@ -72,7 +76,9 @@ def _decode(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise BadInput(f"{path}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}); save it as UTF-8.") from None
+        raise BadInput(
+            f"{path}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}). Save the file as UTF-8."
+        ) from None
 
 
 def _csv_rows(path: Path, usual: str, reading: Reading) -> Iterator[Row]:
@@ -88,7 +94,7 @@ def _csv_rows(path: Path, usual: str, reading: Reading) -> Iterator[Row]:
                 continue
             where = f"{path}, row {number}"
             if len(fields) != len(header):
-                yield Row(where, {}, f"{len(fields)} fields under {len(header)} columns")
+                yield Row(where, {}, f"{len(fields)} fields, but the header has {len(header)} columns")
             else:
                 yield Row(where, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
@@ -98,7 +104,7 @@ def _csv_rows(path: Path, usual: str, reading: Reading) -> Iterator[Row]:
 
 
 def _delimiter(text: str, usual: str) -> str:
-    """What parts the columns of the header: what the file's suffix says, unless another parts more of them."""
+    """The delimiter of a file: the one its suffix suggests, unless another gives the header more columns."""
     header = text[: text.find("\n") + 1] or text
     columns = {one: len(next(csv.reader([header], delimiter=one), [])) for one in DELIMITERS}
     return max((usual, *DELIMITERS), key=lambda one: columns[one])
@@ -117,7 +123,7 @@ def _jsonl_rows(path: Path) -> Iterator[Row]:
         if isinstance(values, dict):
             yield Row(where, values)
         else:
-            yield Row(where, {}, "not a JSON object with text and label")
+            yield Row(where, {}, "not a JSON object with the keys text and label")
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:

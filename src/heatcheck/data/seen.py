@@ -1,4 +1,4 @@
-"""Which texts a model was trained on, as fingerprints: they tell a text again, and no text can be read from them."""
+"""Fingerprints of training examples: they recognise a text but do not reveal it."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +14,12 @@ SEEN = ("train", "dev")  # trained on; and used for choices, such as which epoch
 
 @dataclass(frozen=True)
 class Seen:
-    """Fingerprints of the examples of each split that a training uses, sorted, each once: 8 bytes for every text."""
+    """Fingerprints of the examples in each split that a training run uses, sorted and distinct, 8 bytes each."""
 
     fingerprints: Mapping[str, Int[np.ndarray, " text"]]
 
     def split_of(self, examples: Sequence[Example]) -> list[str | None]:
-        """The split that each of these examples was in; None for one that the training never met.
+        """The split that each of these examples was in; None for an example that the training run did not use.
 
         >>> from heatcheck.data import load_task
         >>> corpus = load_task("planted_keyword")
@@ -39,7 +39,7 @@ class Seen:
 
 
 def seen_in(corpus: Corpus) -> Seen:
-    """What a training on this corpus sees."""
+    """Fingerprints of all examples that a training run on this corpus sees."""
     examples = {split: corpus.splits[split].examples if split in corpus.splits else () for split in SEEN}
     return Seen({split: np.unique(fingerprints(of)) for split, of in examples.items()})
 

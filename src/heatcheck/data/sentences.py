@@ -1,4 +1,4 @@
-"""Which sentence each word of a text stands in: what a hierarchical model attends over."""
+"""Which sentence each word of a text belongs to; a hierarchical model attends over sentences."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _TITLES = frozenset({"dr", "jr", "mr", "mrs", "ms", "prof", "sr", "st", "vs"})
 
 
 def sentence_of(words: Sequence[str]) -> tuple[int, ...]:
-    """The number of the sentence each word stands in.
+    """The number of the sentence that each word belongs to.
 
     A sentence ends after a full stop, exclamation mark or question mark and the quotes and brackets that close after
     it, whether they are words of their own or part of one. A title or an initial does not end one; where the mark

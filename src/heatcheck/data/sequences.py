@@ -95,7 +95,7 @@ def draw_sequences(
     symbols: int | None = None,
     lengths: tuple[int, int] | None = None,
 ) -> Corpus:
-    """A generated task with other sequences: of another seed, more or fewer, of other words and lengths.
+    """Generate a sequence-to-sequence task with another seed, size, vocabulary or length.
 
     >>> corpus = draw_sequences("sequence_reverse", sizes=(20, 5, 5), symbols=10, lengths=(3, 3))
     >>> example = corpus["train"].examples[0]
@@ -103,14 +103,14 @@ def draw_sequences(
     ('w4 w8 w3', 'w3 w8 w4', ((2, 0), (1, 1), (0, 2)))
     """
     if name not in KINDS:
-        raise UnknownName("generated task of sequences", name, KINDS)
+        raise UnknownName("generated sequence-to-sequence task", name, KINDS)
     kind = KINDS[name]
     sizes, symbols, lengths = sizes or kind.sizes, symbols or kind.symbols, lengths or kind.lengths
     possible = [length for length in range(lengths[0], lengths[1] + 1) if length > 0 and length % kind.multiple == 0]
     if not possible:
         raise BadInput(f"{name} needs lengths that are multiples of {kind.multiple}, not {lengths[0]} to {lengths[1]}.")
     if kind.draw is _distinct and max(possible) > symbols:
-        raise BadInput(f"{name} draws different symbols: {max(possible)} of {symbols} cannot be.")
+        raise BadInput(f"{name} cannot draw {max(possible)} distinct symbols from {symbols}. Ask for more symbols.")
     words = np.array([f"w{number:0{len(str(symbols - 1))}d}" for number in range(symbols)])
     splits = {
         split: Split(split, tuple(_examples(name, kind, split, size, seed, words, possible)))
@@ -154,7 +154,7 @@ def _translated(fields: Fields) -> Example:
     sizes = len(source.split(" ")), len(target.split(" "))
     pairs = tuple((int(i), int(j)) for i, j in fields["align"])
     if not all(0 <= i < sizes[0] and 0 <= j < sizes[1] for i, j in pairs):
-        raise ValueError(f"its alignment goes beyond its {sizes[0]} and {sizes[1]} words")
+        raise ValueError(f"an alignment is outside its {sizes[0]} and {sizes[1]} words")
     return Example(fields["id"], source, target, alignment=pairs)
 
 
@@ -188,7 +188,7 @@ sequence_copy = _task("sequence_copy")
 sequence_reverse = _task("sequence_reverse")
 multi30k = Task(
     "multi30k",
-    "captions of photographs, English to German, with the automatic word alignments of Pruthi et al.",
+    "photo captions, English to German, with automatic word alignments (Pruthi et al.)",
     (),
     {"train": 29_000, "dev": 1014, "test": 1000},
     "none stated",
@@ -197,7 +197,7 @@ multi30k = Task(
 )
 gold_en_de = Task(
     "gold_en_de",
-    "speeches in parliament, English to German, with word alignments made by hand; nothing to train on",
+    "parliament speeches, English to German, with word alignments made by hand; test only",
     (),
     {"test": 100},
     "none stated",

@@ -12,7 +12,7 @@ def _make(fields: Fields) -> Made:
 
 snli = folder_task(
     "snli",
-    "pairs of sentences (Bowman et al.): the premise is the text, the hypothesis the second one; train is a sample",
+    "pairs of sentences (Bowman et al.): the text is the premise, the second text the hypothesis; train is a sample",
     LABELS,
     {"train": 19999, "dev": 9842, "test": 9824},
     "CC BY-SA 4.0",

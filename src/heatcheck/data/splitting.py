@@ -1,4 +1,4 @@
-"""Fixed splits for corpora that come without one, or without a dev part."""
+"""Fixed splits for corpora that have no split, or no dev split."""
 
 import hashlib
 from collections import defaultdict

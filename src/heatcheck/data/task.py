@@ -10,7 +10,7 @@ from heatcheck.data.preparation import Preparation
 
 @dataclass(frozen=True)
 class Task:
-    """A row of `heatcheck tasks`. `missing` says in one sentence what to do where the data is not here.
+    """A row of `heatcheck tasks`. `missing` says what to do if the data is not available.
 
     `read` gives the source's own splits; `preparation` is what is done to them when the task's name asks for none.
     """

@@ -13,17 +13,17 @@ from heatcheck.errors import BadInput
 
 
 class Vectors(NamedTuple):
-    """A row for each word asked for; zeros where the file lacks it, as torchtext does and Jain & Wallace used."""
+    """One row per requested word; zeros for a word that the file lacks, as in torchtext and Jain & Wallace."""
 
     matrix: Float[np.ndarray, "word feature"]
     found: int
 
 
 def read_vectors(path: Path | str, words: Sequence[str]) -> Vectors:
-    """Rows of the file for these words, in this order."""
+    """Read the vectors of these words, in this order."""
     path = Path(path)
     if not path.is_file():
-        raise BadInput(f"no vectors at {path}: give a GloVe or word2vec text file, or an .npz.")
+        raise BadInput(f"{path} does not exist. Give a GloVe or word2vec text file, or an .npz file.")
     rows = _npz_rows(path) if path.suffix == ".npz" else _text_rows(path)
     place = {word: number for number, word in enumerate(words)}
     matrix: np.ndarray | None = None
@@ -33,11 +33,13 @@ def read_vectors(path: Path | str, words: Sequence[str]) -> Vectors:
             matrix = np.zeros((len(words), len(vector)), dtype=np.float32)
         if word in place:
             if not np.isfinite(vector).all():
-                raise BadInput(f"{path}: the vector of {word!r} holds a number that is not finite: mend or drop it.")
+                raise BadInput(
+                    f"{path}: the vector of {word!r} has a number that is not finite. Fix or remove that vector."
+                )
             matrix[place[word]] = vector
             found += 1
     if matrix is None:
-        raise BadInput(f"{path} holds no vectors.")
+        raise BadInput(f"{path} has no vectors. Give a GloVe or word2vec text file, or an .npz file.")
     return Vectors(matrix, found)
 
 
@@ -47,15 +49,15 @@ def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
             words, vectors = archive["words"], archive["vectors"]
     except Exception as error:  # what numpy and zipfile raise for a damaged archive is of a dozen kinds
         reason = " ".join(str(error).split())
-        raise BadInput(f"{path} is not an .npz with `words` and `vectors`: {reason}") from None
+        raise BadInput(f"{path} is not an .npz file with `words` and `vectors`: {reason}") from None
     if words.ndim > 1 or words.dtype.kind != "U" or vectors.dtype.kind not in "fiu":
         raise BadInput(
-            f"{path} must hold `words` that are texts and `vectors` that are real numbers, not {words.dtype} of shape "
-            f"{words.shape} and {vectors.dtype}."
+            f"{path} has `words` of type {words.dtype} and shape {words.shape} and `vectors` of type {vectors.dtype}. "
+            "Save a list of strings and an array of real numbers."
         )
     names = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
     if vectors.ndim != 2 or len(names) != len(vectors):
-        raise BadInput(f"{path} has {len(names)} words but vectors of shape {vectors.shape}.")
+        raise BadInput(f"{path} has {len(names)} words but vectors of shape {vectors.shape}. Save one row per word.")
     yield from zip(names, _as_float32(vectors), strict=True)
 
 
@@ -77,7 +79,7 @@ def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
                 if not size:
                     raise BadInput(f"{path}, line {number}: not a word followed by numbers.")
                 if len(numbers) != size:
-                    raise BadInput(f"{path}, line {number}: {len(numbers)} numbers after the word, expected {size}.")
+                    raise BadInput(f"{path}, line {number}: {len(numbers)} numbers after the word instead of {size}.")
                 try:
                     yield word, _as_float32(numbers)
                 except ValueError:

@@ -45,7 +45,7 @@ class Vocabulary:
         return self._look_up(text)
 
     def forget(self) -> None:
-        """Lets go of the texts that were looked up."""
+        """Empty the cache of texts that were looked up."""
         self.__dict__.pop("_look_up", None)
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ def build_vocabulary(
     lowercase: bool = True,
     always: Iterable[str] = (),
 ) -> Vocabulary:
-    """All tokens that occur in at least `min_documents` texts, and those that are `always` in, sorted.
+    """Build a vocabulary of all tokens that occur in at least `min_documents` texts, plus those in `always`, sorted.
 
     >>> build_vocabulary(["good good", "not good"], min_documents=2).tokens[4:]
     ('good',)
@@ -79,5 +79,5 @@ def build_vocabulary(
 
 
 def texts_of(examples: Iterable[Example]) -> list[str]:
-    """First texts and second texts, for a vocabulary over both."""
+    """All first and second texts of the examples, for a vocabulary over both."""
     return [text for e in examples for text in (e.text, e.text_pair) if text is not None]

@@ -1,4 +1,4 @@
-"""What each word says of the label by itself: counted in labelled texts, nothing fitted.
+"""Log-odds of each word for each label: counted in labelled texts, nothing is fitted.
 
 ℓ_wk = log p(w|k) − log p(w): how much likelier a text of label k has the word than one whose label is drawn evenly.
 """
@@ -45,7 +45,7 @@ class WordOdds:
         }
 
     def of(self, words: Sequence[str]) -> Float[np.ndarray, "token label"]:
-        """A row a word, in their order; zeros for a word that was never counted, which says nothing."""
+        """One row per word, in their order; zeros for a word that was never counted."""
         found = np.zeros((len(words), len(self.texts)))
         known = [(row, self.place[word]) for row, word in enumerate(words) if word in self.place]
         if known:
@@ -56,9 +56,9 @@ class WordOdds:
     def choose(
         self, words: Sequence[str], weights: Float[np.ndarray, " token"], options: Iterable[int] | None = None
     ) -> int:
-        """The label that these words speak for under these weights: argmax_k Σ_t α_t ℓ_tk, among `options` if given.
+        """The label with the largest weighted sum of log-odds: argmax_k Σ_t α_t ℓ_tk, among `options` if given.
 
-        A tie goes to the commonest label of the counted texts; a label that none of them has is chosen last.
+        A tie goes to the majority class of the counted texts; a label that no text has is chosen last.
 
         >>> odds = count_word_odds([["good"], ["bad"], ["bad", "film"]], np.array([1, 0, 0]), 2)
         >>> odds.choose(["good", "bad"], np.array([0.9, 0.1])), odds.choose(["unheard-of"], np.array([1.0]))
@@ -73,7 +73,7 @@ class WordOdds:
 def count_word_odds(
     texts: Sequence[Iterable[str]], gold: Int[np.ndarray, " example"], labels: int, *, smoothing: float = 0.5
 ) -> WordOdds:
-    """Counts in how many texts of each label a word stands; a word that stands twice in a text counts once.
+    """Count in how many texts of each label a word occurs; a word that occurs twice in a text counts once.
 
     `smoothing` texts with the word are added to a label of average size, and to others in proportion: the same rate to
     each. So neither a word of no text nor one of every text speaks for the rarer label, whatever the labels' shares.
@@ -85,10 +85,10 @@ def count_word_odds(
     """
     if len(texts) != len(gold) or not len(texts):
         raise BadInput(
-            f"word odds are counted in labelled texts, and there are {len(texts)} texts, {len(gold)} labels."
+            f"there are {len(texts)} texts and {len(gold)} labels. Give one label per text, and at least one text."
         )
     if not 0 < smoothing < np.inf:
-        raise BadInput(f"the smoothing of word odds must be above 0, not {smoothing}: log 0 is no number.")
+        raise BadInput(f"the smoothing of word odds must be above 0, not {smoothing}.")
     place: dict[str, int] = {}
     rows: list[int] = []
     columns: list[int] = []

@@ -1,4 +1,4 @@
-"""A time by which work must be done. What takes long asks now and then; a thread cannot be stopped from outside."""
+"""Time limits. Long work checks now and then, because a thread cannot be stopped from outside."""
 
 import time
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ _END: ContextVar[float | None] = ContextVar("end", default=None)
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Work in here must be done in so many seconds.
+    """Limit the block to this many seconds.
 
     >>> with within(60.0):
-    ...     check_time()  # which says nothing: there is time
+    ...     check_time()  # there is time, so nothing happens
     """
     before = _END.set(time.monotonic() + seconds)
     try:
@@ -25,7 +25,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Raises TookTooLong past the end, where there is one."""
+    """Raise TookTooLong if the time limit, if any, has passed."""
     end = _END.get()
     if end is not None and time.monotonic() > end:
-        raise TookTooLong("this took too long and was stopped: try a shorter text.")
+        raise TookTooLong("heatcheck stopped this because it took too long. Try a shorter text.")

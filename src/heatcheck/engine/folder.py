@@ -1,4 +1,4 @@
-"""Folders and files that appear whole or not at all."""
+"""Folders and files that are written completely or not at all."""
 
 import errno
 import fcntl
@@ -16,16 +16,16 @@ from heatcheck.errors import BadInput, BrokenFolder
 
 
 class FolderExists(BadInput):
-    """The folder to be made is there already, perhaps because another process was quicker."""
+    """The folder already exists, perhaps because another process was quicker."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        super().__init__(f"output folder {folder} exists: choose another name with --out, or delete it")
+        super().__init__(f"the output folder {folder} already exists. Choose another name with --out, or delete it.")
 
 
 @contextmanager
 def whole_folder(target: Path, *, resume: bool = True, replace: bool = False) -> Iterator[Path]:
-    """A private folder to write in, which becomes `target` when the block ends well.
+    """Yield a temporary folder that becomes `target` when the block succeeds.
 
     An exception removes it. An interruption (kill -9, ctrl-C, exit) leaves it as `.NAME.part` beside the
     target, where the next attempt finds its own checkpoint files again: write those with `write_whole`, and
@@ -66,7 +66,7 @@ def whole_folder(target: Path, *, resume: bool = True, replace: bool = False) ->
 
 
 def write_whole(path: Path, data: bytes | str) -> None:
-    """Write a file so that nobody, not even after a crash, ever reads half of it; text as UTF-8.
+    """Write a file atomically: even after a crash nobody reads half of it. Text is UTF-8.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "steps" / "note.txt"
@@ -80,7 +80,7 @@ def write_whole(path: Path, data: bytes | str) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A name to write at, which becomes `path` when the block ends well: for what is too big to hold at once.
+    """Yield a temporary path that becomes `path` when the block succeeds, for files too big for memory.
 
     A block that does not end well leaves nothing behind, not even the folders that were made for it.
     """
@@ -100,17 +100,17 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, facts: object) -> None:
-    """Write facts as JSON, whole; what JSON cannot hold is refused by the name of its place.
+    """Write facts as JSON, atomically; raise BadInput naming any value that JSON cannot hold.
 
     >>> write_json(Path("unwritten.json"), {"value": float("inf")})
     Traceback (most recent call last):
-    heatcheck.errors.BadInput: 'value' is inf, which JSON cannot hold: use None for no number
+    heatcheck.errors.BadInput: 'value' is inf, which JSON cannot hold. Use None instead.
     """
     write_whole(path, json.dumps(plain(facts), indent=2) + "\n")
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file of a saved folder holds.
+    """Read a JSON file of a saved folder.
 
     >>> read_json(Path("no-fit/manifest.json"))
     Traceback (most recent call last):
@@ -121,7 +121,7 @@ def read_json(path: Path) -> Any:
     except OSError as error:
         raise BrokenFolder(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # not UTF-8 is a ValueError too
-        raise BrokenFolder(f"{path} is not whole JSON ({error}): delete {path.parent} and make it again") from error
+        raise BrokenFolder(f"{path} is not valid JSON ({error}). Delete {path.parent} and create it again.") from error
 
 
 def lock_folder(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""What a caller gives: one sentence where it is of another kind than it must be."""
+"""Type checks of arguments, with a clear message."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -14,10 +14,11 @@ _KINDS: dict[str, Any] = {
     "a text": str,
     "a whole number": Integral,
 }
+_CALLED = {"a text": "a string", "a mapping": "a dict"}
 
 
 def expect(kind: str, **given: Any) -> None:
-    """Refuses arguments that are not of this kind, by name.
+    """Raise BadInput if an argument is not of this kind.
 
     >>> expect("a whole number", seed="a")
     Traceback (most recent call last):
@@ -26,11 +27,11 @@ def expect(kind: str, **given: Any) -> None:
     for name, value in given.items():
         right = isinstance(value, _KINDS[kind]) and not isinstance(value, bool)
         if not right or (kind == "a path" and not _could_be_there(value)):
-            raise BadInput(f"{name} must be {kind}, not {_short(value)}.")
+            raise BadInput(f"{name} must be {_CALLED.get(kind, kind)}, not {_short(value)}.")
 
 
 def _could_be_there(path: str | Path) -> bool:
-    """Half a character (a lone surrogate) and a NUL stand in the name of no file."""
+    """Whether a path could exist: no file name has a lone surrogate or a NUL."""
     try:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
@@ -38,21 +39,21 @@ def _could_be_there(path: str | Path) -> bool:
 
 
 def expect_if_given(kind: str, **given: Any) -> None:
-    """The same of arguments that may be None."""
+    """Like `expect`, but None is allowed."""
     expect(kind, **{name: value for name, value in given.items() if value is not None})
 
 
 def expect_names(**given: Any) -> None:
-    """Refuses arguments that are neither a name nor a list of names.
+    """Raise BadInput if an argument is neither a name nor a list of names.
 
     >>> expect_names(by=["attention", 3])
     Traceback (most recent call last):
-    heatcheck.errors.BadInput: by must be names, such as ['a', 'b'], not ['attention', 3].
+    heatcheck.errors.BadInput: by must be a list of names, such as ['a', 'b'], not ['attention', 3].
     """
     for name, value in given.items():
         listed = isinstance(value, Collection) and not isinstance(value, bytes | Mapping)
         if not listed or not all(isinstance(each, str) for each in value):
-            raise BadInput(f"{name} must be names, such as ['a', 'b'], not {_short(value)}.")
+            raise BadInput(f"{name} must be a list of names, such as ['a', 'b'], not {_short(value)}.")
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Names made from content: ids for what plain facts decide, random streams for what they are used for."""
+"""Names made from content: ids from plain facts, and named random streams."""
 
 import hashlib
 import json
@@ -16,17 +16,17 @@ Facts: TypeAlias = Mapping[str, Any]
 
 
 def plain(value: object, where: str = "") -> Any:
-    """The value as JSON would hold it (tuples are lists), or BadInput naming the place that JSON cannot hold.
+    """The value as plain JSON (tuples become lists); raise BadInput naming any place that JSON cannot hold.
 
     >>> plain({"model": {"sizes": (1, 2)}})
     {'model': {'sizes': [1, 2]}}
     >>> plain({"model": {"sizes": [1, float("nan")]}})
     Traceback (most recent call last):
-    heatcheck.errors.BadInput: 'model.sizes[1]' is nan, which JSON cannot hold: use None for no number
+    heatcheck.errors.BadInput: 'model.sizes[1]' is nan, which JSON cannot hold. Use None instead.
     """
     place = repr(where) if where else "the value"
     if isinstance(value, float) and not math.isfinite(value):
-        raise BadInput(f"{place} is {value}, which JSON cannot hold: use None for no number")
+        raise BadInput(f"{place} is {value}, which JSON cannot hold. Use None instead.")
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, list | tuple):
@@ -34,13 +34,15 @@ def plain(value: object, where: str = "") -> Any:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise BadInput(f"{place} has the key {key!r}: JSON keys are text")
+                raise BadInput(f"{place} has the key {key!r}. JSON keys must be strings.")
         return {key: plain(item, f"{where}.{key}" if where else key) for key, item in value.items()}
-    raise BadInput(f"{place} is of type {type(value).__name__}: use text, numbers, booleans, None, lists and mappings")
+    raise BadInput(
+        f"{place} has the type {type(value).__name__}. Use strings, numbers, booleans, None, lists and dicts."
+    )
 
 
 def nulled(value: Any) -> Any:
-    """The same as strict JSON for those who only read it: what is no finite number is null, and keys are text.
+    """The value as strict JSON for display: numbers that are not finite become null, and keys become strings.
 
     >>> nulled({"low": float("-inf"), 1: (0.5, float("nan"))})
     {'low': None, '1': [0.5, None]}
@@ -53,7 +55,7 @@ def nulled(value: Any) -> Any:
 
 
 def content_id(facts: Facts, *, length: int = 12) -> str:
-    """The first hexadecimal digits of the SHA-256 of the facts: the same in every process, for ever.
+    """A stable id: the first hexadecimal digits of the SHA-256 of the facts.
 
     The order of keys does not matter, nor tuple or list. 1 and 1.0 are different facts: settle the types of
     settings before hashing them.
@@ -67,7 +69,7 @@ def content_id(facts: Facts, *, length: int = 12) -> str:
 
 
 def stream(seed: int, *purpose: str | int) -> np.random.Generator:
-    """The random generator named by a seed and what it is for: no other name gives the same numbers.
+    """A random generator for a seed and a purpose: each name gives its own numbers.
 
     One generator for a whole batch would make results depend on the order of its examples; one for each
     example does not.

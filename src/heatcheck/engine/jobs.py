@@ -46,23 +46,22 @@ def map(  # noqa: A001 - read as engine.map
     cluster: str | None = None,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> Iterator[Outcome]:
-    """Run each job once its prerequisites are there; yield an outcome a job, as they end.
+    """Run each job once its prerequisites are there; yield one outcome per job, as they end.
 
     `function(argument, folder, store)` writes a job's output into `folder`, which becomes `store/ID` when it
     returns. A folder that exists is reused. A job that fails is reported and only what needs it is skipped.
     An interrupted one leaves `store/.ID.part`, which its next run gets as `folder` again, files and all.
 
     Args:
-        function: importable by name when there are workers or a cluster.
-        jobs: in any order; the same id may come twice if it stands for the same thing.
-        store: holds the folders, and those of prerequisites that are not among the jobs. With a cluster it must
-            be on a file system that all its nodes share, under the same path.
-        workers: 0 runs the jobs here, one after the other; otherwise so many at once, each in a process of
-            its own with its share of the cores (unless OMP_NUM_THREADS is set): one that dies fails only its
-            own job.
-        cluster: "ray" runs the jobs on a Ray of our own on this machine, which ends with us; "ray:HOST:PORT" or
-            "ray:auto" on one that is there. At most so many `workers` at once, 0 being as many as it has CPUs.
-            A job whose worker dies is tried again, from what it left; one that dies every time has failed.
+        function: must be importable by name if there are workers or a cluster.
+        jobs: in any order; the same id may occur twice for the same job.
+        store: the folder of all outputs, including those of prerequisites that are not among the jobs. All nodes of a
+            cluster must see it under the same path.
+        workers: 0 runs the jobs in this process, one after the other. Otherwise the number of processes, each with its
+            share of the cores (unless OMP_NUM_THREADS is set). A process that dies fails only its own job.
+        cluster: "ray" starts Ray on this machine and stops it at the end; "ray:HOST:PORT" or "ray:auto" uses a running
+            cluster. `workers` limits the number of jobs at once; 0 means one per CPU. A job whose worker dies is tried
+            again from its last checkpoint; it fails if it dies every time.
         progress: called with each outcome, how many there are so far, and how many there will be.
 
     Raises:
@@ -81,7 +80,7 @@ def map(  # noqa: A001 - read as engine.map
     '8'
     """
     if workers < 0:
-        raise BadInput(f"cannot run jobs with {workers} workers: 0 runs them here, 1 or more in processes")
+        raise BadInput(f"workers is {workers}. Use 0 to run in this process, or 1 or more for separate processes.")
     store = store.absolute()
     planned, order = _plan(jobs, store)
     place: Place = Here(function)
@@ -152,16 +151,18 @@ def _plan(jobs: Sequence[Job], store: Path) -> "tuple[dict[str, Job], Topologica
     for job in jobs:
         twin = planned.setdefault(check_name(job.id), job)
         if (twin.argument, set(twin.needs)) != (job.argument, set(job.needs)):
-            raise BadInput(f"the jobs {twin.name!r} and {job.name!r} share the id {job.id} but are not the same")
+            raise BadInput(f"the jobs {twin.name!r} and {job.name!r} differ but share the id {job.id}.")
     for job in planned.values():
         for need in job.needs:
             # A folder that is there needs nothing any more.
             if need not in planned and not (store / need).is_dir() and not (store / job.id).is_dir():
-                raise BadInput(f"job {job.name!r} needs {need!r}, which is neither a job nor in {store}")
+                raise BadInput(
+                    f"the job {job.name!r} needs {need!r}, which is neither another job nor a folder in {store}."
+                )
     order = TopologicalSorter({job.id: [need for need in job.needs if need in planned] for job in planned.values()})
     try:
         order.prepare()
     except CycleError as error:
         names = " needs ".join(repr(planned[job_id].name) for job_id in reversed(error.args[1]))
-        raise BadInput(f"no job can start, for each waits for another: {names}") from error
+        raise BadInput(f"no job can start, because they need each other in a circle: {names}.") from error
     return planned, order

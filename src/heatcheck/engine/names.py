@@ -1,4 +1,4 @@
-"""What can name a folder."""
+"""Valid names of folders."""
 
 import re
 
@@ -10,8 +10,8 @@ def check_name(text: str) -> str:
 
     >>> check_name("../fit")
     Traceback (most recent call last):
-    heatcheck.errors.BadInput: '../fit' cannot name a folder: use letters, digits, '_', '-' and inner '.'
+    heatcheck.errors.BadInput: '../fit' cannot name a folder. Use letters, digits, '_', '-' and, not first, '.'.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
-        raise BadInput(f"{text!r} cannot name a folder: use letters, digits, '_', '-' and inner '.'")
+        raise BadInput(f"{text!r} cannot name a folder. Use letters, digits, '_', '-' and, not first, '.'.")
     return text

@@ -181,14 +181,14 @@ def _said(future: Any) -> Report | Died:
 def _make(directory: Path, payload: bytes, target: Path) -> Report:
     """Make one folder, in a worker of Ray."""
     if not target.parent.is_dir():
-        return Report("failed", f"no such folder on {platform.node()}: {must_share(target.parent)}")
+        return Report("failed", f"the folder does not exist on {platform.node()}: {must_share(target.parent)}")
     with suppress(OSError):
         os.chdir(directory)
     try:
         return attempt_pickled(payload, target)
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        return Report("failed", f"worker exited with {code}")
+        return Report("failed", f"its process exited with status {code}")
     finally:
         # A thread that the job left behind must not keep this process, whose only job it was.
         end = threading.Timer(_LINGER_S, os._exit, (0,))

@@ -27,7 +27,7 @@ class RayCluster:
         if find_spec("ray") is None:
             raise MissingPackage("ray", extra="ray")
         if function.__module__ == "__main__":
-            raise BadInput(f"Ray cannot import {function.__qualname__!r} from a program: move it into a module")
+            raise BadInput(f"Ray cannot import {function.__qualname__!r} from a script. Move it to a module.")
         self._function = function
         self._workers = workers
         self._limit: int | None = None
@@ -66,7 +66,7 @@ class RayCluster:
             driver.pipe.send((pickle.dumps((self._function, argument)), target))
 
     def _open(self) -> Driver:
-        answer: int | str = "it gave no answer"
+        answer: int | str = "it did not answer"
         if silence := _silence_at(self._address):
             raise _no_cluster(self._address, silence)
         self._driver = driver = start_driver(self._address, self._workers)
@@ -92,7 +92,7 @@ class RayCluster:
             stop_driver(driver)
             self._driver = None
             told = [target for target, _ in said]
-            said += [(target, Died("Ray itself ended")) for target in self._running if target not in told]
+            said += [(target, Died("Ray stopped")) for target in self._running if target not in told]
         return said
 
 
@@ -110,10 +110,10 @@ def _silence_at(address: str | None) -> str | None:
 
 def _no_cluster(address: str | None, why: str) -> BadInput:
     if address is None:
-        return BadInput(f"Ray does not start on this machine: {why}")
+        return BadInput(f"Ray did not start on this machine: {why}.")
     return BadInput(
-        f"cannot use a Ray cluster at {address!r}: {why}; start one there with 'ray start --head', or give "
-        "ray alone for one on this machine"
+        f"cannot reach a Ray cluster at {address!r}: {why}. Start one there with 'ray start --head', or use "
+        "'ray' to start one on this machine."
     )
 
 
@@ -122,10 +122,10 @@ def _judge(said: Report | Died, target: Path) -> Report:
     if isinstance(said, Died):
         if _is_there(target):
             return Report("done")
-        return Report("failed", f"died {_TRIES} times, last because {said.how}")
+        return Report("failed", f"died {_TRIES} times; last reason: {said.how}")
     if said.state == "failed" or _is_there(target):
         return said
-    return Report("failed", f"made on another machine and not seen here: {must_share(target.parent)}")
+    return Report("failed", f"created on another machine but not visible here: {must_share(target.parent)}")
 
 
 def _is_there(target: Path) -> bool:
@@ -141,11 +141,11 @@ def _address_in(cluster: str) -> str | None:
     '10.0.0.1:6379'
     >>> _address_in("dask")
     Traceback (most recent call last):
-    heatcheck.errors.BadInput: 'dask' is no cluster: give ray (one on this machine), ray:auto or ray:HOST:PORT
+    heatcheck.errors.BadInput: 'dask' is not a cluster. Use ray (on this machine), ray:auto or ray:HOST:PORT.
     """
     if cluster == "ray":
         return None
     match = re.fullmatch(r"ray:(auto|[^/]+:\d{1,5})", cluster)
     if match is None:
-        raise BadInput(f"{cluster!r} is no cluster: give ray (one on this machine), ray:auto or ray:HOST:PORT")
+        raise BadInput(f"{cluster!r} is not a cluster. Use ray (on this machine), ray:auto or ray:HOST:PORT.")
     return match[1]

@@ -101,7 +101,9 @@ def _report_of(worker: Worker, target: Path) -> Report | None:
         return report
     if target.is_dir():
         return Report("done")
-    return Report("failed", f"worker died with signal {-code}" if code < 0 else f"worker exited with {code}")
+    return Report(
+        "failed", f"its process died with signal {-code}" if code < 0 else f"its process exited with status {code}"
+    )
 
 
 def _work(payload: bytes, target: Path, reports: Connection, parent: int, by_signal: bool) -> None:

@@ -1,4 +1,4 @@
-"""Whether the item that one row of scores puts first is near the top of another: A(u, v) of Snell et al. 2021."""
+"""Top agreement A(u, v) of Snell et al. 2021: is the first item by one score near the top of another?"""
 
 import math
 from fractions import Fraction
@@ -53,7 +53,7 @@ def _in_top(
 ) -> Bool[np.ndarray, "example item"]:
     """Items that fewer than k others strictly exceed: those no smaller than the k-th largest."""
     if not 0 < share <= 1:
-        raise BadInput(f"share is {share}; the top is more than nothing and at most everything, as 0.05 is.")
+        raise BadInput(f"share must be above 0 and at most 1, such as 0.05, not {share}.")
     scores = finite_scores("v", v, valid, padding=-np.inf)
     # As a fraction: 0.05 · 20 is a hair over 1 in floating point for some shares, and would be rounded up to 2.
     exact = Fraction(share).limit_denominator(10_000)

@@ -1,4 +1,4 @@
-"""How well links between two texts agree with known ones, and how much weight lies on known links."""
+"""Word alignments: error rate against known links, and the share of attention weight on them."""
 
 from collections.abc import Collection, Sequence
 
@@ -13,15 +13,17 @@ Links = Collection[tuple[int, int]]  # pairs of (source word, target word), from
 def alignment_counts(
     found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links]
 ) -> Float[np.ndarray, "example 4"]:
-    """Of each pair of texts: links found, sure links, found that are sure, found that are possible (sure ones too).
+    """Per pair of texts: number of links found, sure links, found and sure, found and possible (or sure).
 
-    What an error rate over many texts is made of: their means, as `bootstrap_interval` resamples them, will do.
+    `alignment_error_rate` needs only their means or sums, so `bootstrap_interval` can resample them.
 
     >>> alignment_counts([{(0, 0), (1, 2)}], sure=[{(0, 0)}], possible=[{(1, 2)}])
     array([[2., 1., 1., 2.]])
     """
     if not len(found) == len(sure) == len(possible):
-        raise BadInput(f"{len(found)} texts with links found, {len(sure)} with sure and {len(possible)} with possible.")
+        raise BadInput(
+            f"found has {len(found)} entries, sure {len(sure)}, possible {len(possible)}. Give one per pair of texts."
+        )
     rows = []
     for one, certain, allowed in zip(found, sure, possible, strict=True):
         links, known = set(one), set(certain)
@@ -40,7 +42,7 @@ def alignment_error_rate(means: Float[np.ndarray, "draw 4"]) -> Float[np.ndarray
 
 
 def diagonal_links(source: int, target: int) -> set[tuple[int, int]]:
-    """Each target word linked to the source word at the same share of the way: what needs no model.
+    """A baseline without a model: link each target word to the source word at the same relative position.
 
     >>> sorted(diagonal_links(2, 4))
     [(0, 0), (0, 1), (1, 2), (1, 3)]
@@ -53,7 +55,7 @@ def aligned_mass(
     aligned: Bool[np.ndarray, "example decision token"],
     valid: Bool[np.ndarray, "example decision"],
 ) -> Float[np.ndarray, "example 2"]:
-    """Of each example: weight on linked tokens, summed over its valid steps, and how many steps these are.
+    """Per example: weight on linked tokens, summed over its valid steps, and the number of these steps.
 
     The share of all weight is the ratio of the two columns' means; steps without a link count as steps.
 

@@ -1,8 +1,7 @@
-"""Corpus BLEU-4 (Papineni et al. 2002) of words as they are cut: one reference a text, no smoothing.
+"""Corpus BLEU-4 (Papineni et al. 2002) on the words as given: one reference per text, no smoothing.
 
-It is meant as sacrebleu's with `--tokenize none --smooth-method none`, with which it was not compared. Other numbers
-called BLEU cut words, lower case or smooth differently, and lie points apart: never compare two without naming the tool
-of each.
+It follows the definition of sacrebleu with `--tokenize none --smooth-method none`, but was not compared with it. Other
+tools tokenize, lower-case or smooth differently, and their BLEU differs by points. Name the tool of each number.
 """
 
 from collections import Counter
@@ -17,13 +16,15 @@ ORDERS = 4
 
 
 def bleu_counts(found: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> Float[np.ndarray, "example 10"]:
-    """Of each text: n-grams that are right (clipped), n = 1 to 4; n-grams written; words written; words wanted.
+    """Per text: correct n-grams (clipped) for n = 1 to 4, generated n-grams, generated words, reference words.
 
     >>> bleu_counts(["the the cat".split()], ["the cat".split()]).tolist()
     [[2.0, 1.0, 0.0, 0.0, 3.0, 2.0, 1.0, 0.0, 3.0, 2.0]]
     """
     if len(found) != len(references):
-        raise BadInput(f"{len(found)} texts were written, and there are {len(references)} references.")
+        raise BadInput(
+            f"there are {len(found)} generated texts but {len(references)} references. Give one reference per text."
+        )
     rows = []
     for written, wanted in zip(found, references, strict=True):
         right = [sum((_grams(written, n) & _grams(wanted, n)).values()) for n in range(1, ORDERS + 1)]
@@ -33,7 +34,7 @@ def bleu_counts(found: Sequence[Sequence[str]], references: Sequence[Sequence[st
 
 
 def bleu(means: Float[np.ndarray, "draw 10"]) -> Float[np.ndarray, " draw"]:
-    """BLEU-4, 0 to 100, of means (or sums) of `bleu_counts` over texts; 0 where no 4-gram is right.
+    """BLEU-4, 0 to 100 (higher is better), from means or sums of `bleu_counts`; 0 if no 4-gram is correct.
 
     >>> wanted = "the cat is on the mat".split()
     >>> [round(float(x), 2) for x in bleu(bleu_counts(["the cat sat on the mat".split(), wanted], [wanted, wanted]))]

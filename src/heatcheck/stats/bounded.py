@@ -1,4 +1,4 @@
-"""The interval of a share of the most there could be, which knows that a rare example may not have been seen.
+"""Confidence interval of a bounded share that allows for rare examples not in the sample.
 
 A percentile bootstrap, its corrected forms (BCa, bootstrap-t) and Student's t all take the spread from the examples at
 hand. Where nearly all of them are at the bound and a few are far below it, thirty examples often hold none of the few:
@@ -37,16 +37,16 @@ def bounded_share_interval(
     """
     rows = np.arange(len(part)) if valid is None else np.flatnonzero(valid)
     if len(rows) == 0:
-        raise BadInput("there is no value to take an interval of; give at least two.")
+        raise BadInput("an interval needs at least one value, and none was given.")
     above, below = part[rows].astype(np.float64), most[rows].astype(np.float64)
     outside = ~((above >= 0) & (above <= below * (1 + 1e-9) + 1e-12) & np.isfinite(below))
     if outside.any():
         row = int(rows[outside.argmax()])
-        raise BadInput(f"row {row} has {part[row]} of at most {most[row]}; a part is between 0 and its most.")
+        raise BadInput(f"part must be between 0 and most: in row {row} it is {part[row]}, and most is {most[row]}.")
     if draws < 1:
-        raise BadInput(f"draws is {draws}; a bootstrap needs at least one.")
+        raise BadInput(f"draws must be at least 1, not {draws}.")
     if not 0 < level < 1:
-        raise BadInput(f"level is {level}; it must lie between 0 and 1, as 0.95 does.")
+        raise BadInput(f"level must be between 0 and 1, such as 0.95, not {level}.")
     n = len(rows)
     with np.errstate(invalid="ignore"):
         value = float(above.sum() / below.sum())  # nan where there is nothing to have a share of

@@ -1,8 +1,8 @@
-"""How well predictions or scores recover the gold answer.
+"""Accuracy, F1, ROC AUC and average precision of predictions or scores.
 
 `f1`, `roc_auc` and `average_precision` take one list, such as a data set, and give a number; their twins in
-`_each` take many, such as the tokens of each example, and give one number a row. What is undefined is NaN:
-nothing valid, or no item of a class that the quantity needs.
+`_each` take many, such as the tokens of each example, and give one number per row. An undefined
+result is NaN: no valid item, or no item of a class that the quantity needs.
 """
 
 import numpy as np
@@ -141,7 +141,7 @@ def _wanted(
     strange = valid & (gold != 0) & (gold != 1)
     if strange.any():
         row, item = np.argwhere(strange)[0]
-        raise BadInput(f"row {row} of gold is {gold[row, item]} at item {item}; it must be 0 or 1, False or True.")
+        raise BadInput(f"gold must be 0 or 1 (or False or True), but row {row}, item {item} is {gold[row, item]}.")
     wanted: Bool[np.ndarray, "example item"] = valid & (gold == 1)
     return wanted
 

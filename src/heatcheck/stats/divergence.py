@@ -71,7 +71,7 @@ def _unpadded(
     empty = ~valid.any(-1)
     if empty.any():
         row = ", ".join(map(str, empty.nonzero()[0].tolist()))
-        raise BadInput(f"row {row or 0} has no valid item: there is no distribution to compare; leave it out.")
+        raise BadInput(f"row {row or 0} has no valid item, so it has no distribution to compare. Leave the row out.")
     return p.masked_fill(~valid, 0)
 
 

@@ -62,7 +62,7 @@ def farthest_weights(
     valid = np.ones(weights.shape, bool) if valid is None else valid
     n = valid.sum(axis=1)
     if not n.all():
-        raise BadInput(f"row {int((n == 0).argmax())} has no valid item: leave it out.")
+        raise BadInput(f"row {int((n == 0).argmax())} has no valid item. Leave the row out.")
     own = np.where(valid, weights, 0.0).astype(np.float64)
     own /= own.sum(axis=1, keepdims=True)
     votes = np.where(valid, relevance, np.inf).astype(np.float64)  # padding sorts behind every item

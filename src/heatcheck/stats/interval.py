@@ -17,7 +17,7 @@ _COUNTS_AT_ONCE = 2**22
 
 
 class Interval(NamedTuple):
-    """An estimate, the ends of its confidence interval, and how many examples or seeds it rests on."""
+    """An estimate, its confidence interval, and the number of examples or seeds it is based on."""
 
     value: float
     low: float
@@ -34,12 +34,11 @@ def bootstrap_interval(
     level: float = 0.95,
     valid: Bool[np.ndarray, " example"] | None = None,
 ) -> Interval:
-    """Percentile bootstrap, over examples, of any function of column means.
+    """Percentile bootstrap interval, over examples, of a function of column means.
 
-    `statistic` gets the means [draw column] of many resamples at once and returns one number a draw; without
-    it the mean of the only column is meant. A ratio of means is thus resampled jointly, never averaged as
-    ratios. Where the statistic is undefined in some resample (0/0), both ends are NaN. One example gives
-    (−inf, inf).
+    `statistic` gets the means [draw column] of many resamples at once and returns one number per draw; by
+    default it is the mean of the only column. A ratio of means is thus resampled jointly, not averaged as ratios. If
+    the statistic is undefined in some resample (0/0), both ends are NaN. One example gives (−inf, inf).
 
     >>> values = np.array([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]])
     >>> bootstrap_interval(values, lambda mean: mean[:, 0] / mean[:, 1], generator=np.random.default_rng(0))
@@ -49,10 +48,10 @@ def bootstrap_interval(
     n = len(columns)
     if statistic is None:
         if columns.shape[1] != 1:
-            raise BadInput(f"values has {columns.shape[1]} columns; say with `statistic` what to make of their means.")
+            raise BadInput(f"values has {columns.shape[1]} columns. Give `statistic`, the function of their means.")
         statistic = _only_column
     if draws < 1:
-        raise BadInput(f"draws is {draws}; a bootstrap needs at least one.")
+        raise BadInput(f"draws must be at least 1, not {draws}.")
     _check_level(level)
 
     # A statistic that divides by a mean of 0 is answered below, not warned about.
@@ -78,7 +77,7 @@ def t_interval(
     level: float = 0.95,
     valid: Bool[np.ndarray, " draw"] | None = None,
 ) -> Interval:
-    """Student's t interval of the mean of a few independent values, one a seed. One value gives (−inf, inf).
+    """Student's t interval of the mean of a few independent values, one per seed. One value gives (−inf, inf).
 
     >>> found = t_interval(np.array([0.80, 0.82, 0.84]))
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3), found.n
@@ -94,7 +93,7 @@ def t_interval(
 
 
 def further_half_width(spread: float, n: int, level: float = 0.95) -> float:
-    """How far from the mean of n values one further value lies at most, in `level` of the cases: t s √(1 + 1/n).
+    """Half-width of the prediction interval for one more value, given n values: t s √(1 + 1/n).
 
     Args:
         spread: the standard deviation of the n values themselves, with n − 1 in its denominator. Nothing else belongs
@@ -132,15 +131,17 @@ def _real_rows(
     """The valid rows, maybe fewer, as float64: at least one, all finite."""
     rows = np.arange(len(values)) if valid is None else np.flatnonzero(valid)
     if len(rows) == 0:
-        raise BadInput("there is no value to take an interval of; give at least two.")
+        raise BadInput("an interval needs at least one value, and none was given.")
     kept = values[rows].astype(np.float64)
     wrong = ~np.isfinite(kept).all(axis=1)
     if wrong.any():
         row = int(rows[wrong.argmax()])
-        raise BadInput(f"row {row} of values is {values[row].tolist()}; leave it out (valid=False) and say why.")
+        raise BadInput(
+            f"values must be finite, but row {row} is {values[row].tolist()}. Leave it out with valid=False."
+        )
     return kept
 
 
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
-        raise BadInput(f"level is {level}; it must lie between 0 and 1, as 0.95 does.")
+        raise BadInput(f"level must be between 0 and 1, such as 0.95, not {level}.")

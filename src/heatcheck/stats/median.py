@@ -1,4 +1,4 @@
-"""The interval of a median, from the order of the values alone."""
+"""Distribution-free confidence interval of a median."""
 
 import numpy as np
 from jaxtyping import Bool, Real
@@ -22,9 +22,9 @@ def median_interval(
     """
     known = values if valid is None else values[valid]
     if not len(known):
-        raise BadInput("there is no value to take a median of.")
+        raise BadInput("a median needs at least one value, and none was given.")
     if np.isnan(known.astype(np.float64)).any():
-        raise BadInput("a median of what is not a number; leave it out (valid=False) and say why.")
+        raise BadInput("a median cannot include NaN. Leave such values out with valid=False.")
     ordered = np.sort(known).astype(np.float64)
     n = len(ordered)
     # The largest k with P(at most k − 1 of n coins) ≤ (1 − level)/2: the k-th value from either end.

@@ -45,7 +45,7 @@ def _family(p: Float[np.ndarray, "*batch"], valid: Bool[np.ndarray, "*batch"] | 
     family = np.asarray(~np.isnan(p)) if valid is None else valid & ~np.isnan(p)
     outside = family & ((p < 0) | (p > 1))
     if outside.any():
-        raise BadInput(f"{p[outside][0]} is not a p-value; it must lie between 0 and 1.")
+        raise BadInput(f"p-values must be between 0 and 1, not {p[outside][0]}.")
     return family
 
 

@@ -1,4 +1,4 @@
-"""How well scores and selections agree with what people marked: areas, hard choices, spans, and spans put elsewhere.
+"""Agreement of scores and selections with human rationales: AUPRC, top words, spans, and randomly placed spans.
 
 Items that are not valid are as if they were not there: two items on either side of one are neighbours.
 """
@@ -121,7 +121,7 @@ def match_spans(
     SpanMatches(matched=array([2]), predicted=array([2]), gold=array([2]))
     """
     if not 0.5 <= threshold <= 1:
-        raise BadInput(f"threshold is {threshold}; below 0.5 a span could be matched twice, and above 1 none can be.")
+        raise BadInput(f"threshold must be between 0.5 and 1, not {threshold}.")
     valid = real_items(predicted, valid)
     order = _real_first(valid)
     said, true = (_Runs.of(np.take_along_axis(marks & valid, order, axis=1)) for marks in (predicted, gold))
@@ -147,7 +147,7 @@ def scatter_runs(
     """Where each item of a row comes from when its marked runs, whole, go to random places and the rest is shuffled.
 
     As many runs of the same lengths as before, never two touching; every such placing is as likely. Padding stays.
-    A generator a row, so that a row does not depend on the others.
+    Each row has its own generator, so that no row depends on the others.
 
     >>> marked = np.array([[True, True, False, False, True, False]])
     >>> order = scatter_runs(marked, [np.random.default_rng(4)])

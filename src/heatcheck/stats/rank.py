@@ -21,7 +21,7 @@ _ITEMS_IN_CACHE = 2**16
 
 
 class RankCorrelation(NamedTuple):
-    """One correlation a row, its two-sided p-value under independence, and how many items it rests on."""
+    """One correlation per row, its two-sided p-value under independence, and its number of items."""
 
     correlation: Float[np.ndarray, " example"]
     p_value: Float[np.ndarray, " example"]

@@ -38,7 +38,7 @@ def finite_scores(
         row, item = np.argwhere(wrong)[0]
         value = scores[row, item]
         raise BadInput(
-            f"row {row} of {name} is {value} at item {item}; only finite scores can be ranked: "
-            "leave the item out (valid=False) or mend what computed it."
+            f"{name} must be finite to be ranked, but row {row}, item {item} is {value}. "
+            "Leave the item out with valid=False, or fix the score."
         )
     return scores

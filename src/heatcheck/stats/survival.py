@@ -1,4 +1,4 @@
-"""Times until something happens, where some have not happened when the watching ends."""
+"""Kaplan–Meier curves with right-censoring, and exact intervals of shares."""
 
 import warnings
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from heatcheck.stats.interval import Interval
 
 
 class SurvivalCurve(NamedTuple):
-    """The share to which it has not happened yet, just after each time at which it happened to some."""
+    """The share of runs without the event, just after each time of an event."""
 
     times: Float[np.ndarray, " item"]
     surviving: Float[np.ndarray, " item"]
@@ -23,7 +23,7 @@ class SurvivalCurve(NamedTuple):
 
 
 def share_interval(count: int, of: int, level: float = 0.95) -> Interval:
-    """A share and its exact interval (Clopper & Pearson): no true share outside it makes such a count likely.
+    """A share with its exact confidence interval (Clopper & Pearson).
 
     >>> found = share_interval(10, 20)
     >>> found.value, round(found.low, 3), round(found.high, 3), found.n
@@ -32,7 +32,7 @@ def share_interval(count: int, of: int, level: float = 0.95) -> Interval:
     0.168
     """
     if not 0 <= count <= of or of == 0:
-        raise BadInput(f"{count} of {of} is no share.")
+        raise BadInput(f"count must be between 0 and of, and of at least 1, not {count} of {of}.")
     exact = binomtest(count, of).proportion_ci(level, method="exact")
     return Interval(count / of, float(exact.low), float(exact.high), of)
 
@@ -42,20 +42,21 @@ def kaplan_meier(
 ) -> SurvivalCurve:
     """The Kaplan–Meier curve with its pointwise interval.
 
-    `times` are those at which it happened, or up to which it was watched and had not. The interval is Greenwood's on
-    the scale log(−log S), which stays within 0 and 1. It has no width where S is 0, though a share of few runs is never
-    known for sure: its upper end there is that of the beta product (Fay, Brittain & Proschan 2013), which counts at
-    each time the runs that were still watched. Where all were watched throughout, that is Clopper and Pearson's
-    interval of none of them.
+    `times` are the times of the events or, for right-censored runs (`happened` False), of the end of observation. The
+    interval is Greenwood's on the scale log(−log S), which stays within 0 and 1. It has no width at S = 0, so its upper
+    end there comes from the beta product (Fay, Brittain & Proschan 2013), which counts the runs at risk at each time.
+    Without censoring this equals Clopper and Pearson's interval for a count of 0.
 
     >>> curve = kaplan_meier(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, False]))
     >>> curve.times.tolist(), curve.surviving.tolist(), curve.at_risk.tolist()
     ([1.0, 2.0], [0.75, 0.5], [4, 3])
     """
     if len(times) != len(happened) or len(times) == 0:
-        raise BadInput(f"{len(times)} times and {len(happened)} ends: give one of each a run, and at least one.")
+        raise BadInput(
+            f"there are {len(times)} times and {len(happened)} values of happened. Give one of each per run."
+        )
     if not np.isfinite(times).all():
-        raise BadInput("a time is not finite: where it has not happened, give the time up to which it was watched.")
+        raise BadInput("all times must be finite. For a right-censored run give the time at which observation ended.")
     at = np.unique(times[happened])
     at_risk = (times[:, None] >= at).sum(axis=0)
     events = ((times[:, None] == at) & happened[:, None]).sum(axis=0)
@@ -87,9 +88,9 @@ def _most_surviving(at_risk: Int[np.ndarray, " item"], events: Int[np.ndarray, "
 
 
 def median_time(curve: SurvivalCurve, runs: int) -> Interval | None:
-    """The first time by which it has happened to half, with the times at which the interval of the curve passes a half.
+    """The median time to the event, with the times at which the curve's interval crosses one half.
 
-    None where it has not happened to half; an end that the curve does not reach is infinite.
+    None if fewer than half of the runs had the event; an end that the curve does not reach is infinite.
 
     >>> curve = kaplan_meier(np.arange(1.0, 21), np.ones(20, bool))
     >>> median_time(curve, 20)

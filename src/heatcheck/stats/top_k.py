@@ -60,7 +60,7 @@ def kendall_top_k_distance(
     """
     _check_k(k)
     if not 0 <= penalty <= 1:
-        raise BadInput(f"penalty is {penalty}; it must lie between 0 and 1.")
+        raise BadInput(f"penalty must be between 0 and 1, not {penalty}.")
     valid = real_items(x, valid)
     listed = np.minimum(k, valid.sum(axis=1))
     by_x, by_y = (best_first(finite_scores(n, of, valid, padding=-np.inf), valid) for n, of in (("x", x), ("y", y)))
@@ -158,7 +158,7 @@ def _pairs(of: _Places) -> _Pairs:
 
 def _check_k(k: int) -> None:
     if k < 1:
-        raise BadInput(f"k is {k}; a top-k list needs at least one place.")
+        raise BadInput(f"k must be at least 1, not {k}.")
 
 
 def _pair_order(places: Int[np.ndarray, "example item"]) -> Int[np.ndarray, "example item item"]:

@@ -47,7 +47,7 @@ def two_way_ratio_interval(numerator: Crossed, denominator: Crossed, level: floa
     above, below = _finite(numerator), _finite(denominator)
     size = float(below.mean())
     if size == 0:
-        raise BadInput("the denominator of a ratio is 0 on average, so there is no ratio.")
+        raise BadInput("the ratio is undefined, because its denominator is 0 on average.")
     ratio = float(above.mean()) / size
     return _around(ratio, _of_mean((above - ratio * below) / size), len(above), level)
 
@@ -57,8 +57,8 @@ def pairs_interval(values: Real[np.ndarray, "draw draw example"], level: float =
 
     Pairs that share a seed are not independent, so each seed is left out in turn with all its pairs (the jackknife);
     the spread over examples is added, with the degrees of freedom of both. Noise of single pairs is counted more than
-    once: where there is nothing else, the interval is too wide. The diagonal is not looked at. Two seeds, which are one
-    pair, or one example give (−inf, inf).
+    once: where there is nothing else, the interval is too wide. The diagonal is ignored. Two seeds (a single
+    pair) or one example give (−inf, inf).
 
     >>> apart = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))[..., None].repeat(2, axis=2)
     >>> found = pairs_interval(apart)
@@ -69,7 +69,7 @@ def pairs_interval(values: Real[np.ndarray, "draw draw example"], level: float =
     if seeds < 2:
         raise BadInput("a mean over pairs of seeds needs at least two seeds.")
     first, second = np.triu_indices(seeds, k=1)
-    pairs = _finite(values[first, second])  # a row a pair
+    pairs = _finite(values[first, second])  # one row per pair
     value = float(pairs.mean())
     if seeds == 2 or examples == 1:
         return _around(value, None, seeds, level)
@@ -115,7 +115,7 @@ def _with_freedom(variance: float, of_seeds: float, of_examples: float, counts: 
 
 def _around(value: float, spread: _Spread | None, seeds: int, level: float) -> Interval:
     if not 0 < level < 1:
-        raise BadInput(f"level is {level}; it must lie between 0 and 1, as 0.95 does.")
+        raise BadInput(f"level must be between 0 and 1, such as 0.95, not {level}.")
     if spread is None:
         return Interval(value, -np.inf, np.inf, seeds)
     half = float(special.stdtrit(spread.freedom, (1 + level) / 2) * np.sqrt(spread.variance))
@@ -125,9 +125,9 @@ def _around(value: float, spread: _Spread | None, seeds: int, level: float) -> I
 def _finite(values: Crossed) -> Float[np.ndarray, "draw example"]:
     """The values as float64: at least one, all finite."""
     if values.size == 0:
-        raise BadInput("there is no value to take an interval of; give at least two seeds on some examples.")
+        raise BadInput("an interval needs at least one value, and none was given.")
     kept = values.astype(np.float64)
     if not np.isfinite(kept).all():
         row, column = np.argwhere(~np.isfinite(kept))[0]
-        raise BadInput(f"the value in row {row}, column {column} is {kept[row, column]}; leave that one out by name.")
+        raise BadInput(f"values must be finite, but row {row}, column {column} is {kept[row, column]}. Leave it out.")
     return kept

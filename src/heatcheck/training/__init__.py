@@ -1,4 +1,4 @@
-"""One training loop, its settings and presets, and how good a model is."""
+"""Training: one loop for all models, its settings and presets, and the evaluation of models."""
 
 from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict

@@ -1,4 +1,4 @@
-"""How good a subject is on a split."""
+"""Accuracy and other scores of a model on examples."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -18,13 +18,13 @@ from heatcheck.training.imposed import Parent, imposed
 
 
 class Scores(NamedTuple):
-    """Shares of right decisions, with what always saying the commonest label would give.
+    """Accuracy and other scores of a model; `majority` is the accuracy of the majority-class baseline.
 
-    `f1`, `auc` and `average_precision` are of the second of two labels, nan where there are more.
+    `f1`, `auc` and `average_precision` are for the second of two labels, and nan if there are more labels.
     """
 
     n: int
-    loss: float  # nats a decision
+    loss: float  # nats per decision
     accuracy: float
     low: float  # 95% Wilson interval of the accuracy over decisions
     high: float
@@ -34,7 +34,7 @@ class Scores(NamedTuple):
     average_precision: float
 
     def facts(self) -> dict[str, float | int | None]:
-        """As plain JSON: no number instead of nan."""
+        """As plain JSON, with None instead of nan."""
         return {name: None if value != value else value for name, value in self._asdict().items()}
 
 
@@ -54,9 +54,9 @@ def predict(
     parent: Parent | None = None,
     batch_size: int = 128,
 ) -> Float[np.ndarray, "example decision label"]:
-    """Log-probabilities, in the order of the examples."""
+    """Log-probabilities that the model gives, in the order of the examples."""
     if not examples:
-        raise BadInput("there is no example to predict.")
+        raise BadInput("there are no examples to predict. Give at least one.")
 
     def logs(indices: list[int]) -> np.ndarray:
         batch = subject.encode([examples[i] for i in indices])
@@ -72,7 +72,7 @@ def predict(
 def evaluate(
     subject: Subject, examples: Iterable[Example], *, impose: Facts | None = None, parent: Parent | None = None
 ) -> Scores:
-    """Scores over all decisions of these examples.
+    """Score a model on examples: accuracy, loss, F1, AUC and the majority-class baseline.
 
     >>> from heatcheck.data import load_task
     >>> from heatcheck.models.known_answers import Reader
@@ -82,7 +82,7 @@ def evaluate(
     require_subject(subject)
     examples = tuple(examples) if isinstance(examples, Iterable) else (examples,)
     if foreign := [type(one).__name__ for one in examples if not isinstance(one, Example)]:
-        raise BadInput(f"evaluate takes examples, such as load_task('sst')['test'], and was given a {foreign[0]}.")
+        raise BadInput(f"evaluate cannot use a {foreign[0]}. Give examples, such as load_task('sst')['test'].")
     if isinstance(subject, Seq2Seq):
         return _evaluate_steps(subject, examples, impose, parent)
     return score(predict(subject, examples, impose=impose, parent=parent), gold_of(subject, examples))
@@ -94,7 +94,7 @@ def _evaluate_steps(
 ) -> Scores:
     """Over all words to be written, each step told the right last word; a batch at a time, for labels are many."""
     if not examples:
-        raise BadInput("there is no example to evaluate on.")
+        raise BadInput("there are no examples to evaluate on. Give at least one.")
 
     def told(indices: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         batch = subject.encode([examples[i] for i in indices])
@@ -150,6 +150,6 @@ def gold_of(subject: Subject, examples: Sequence[Example]) -> Int[np.ndarray, "e
     for start in range(0, len(examples), 512):
         gold = subject.encode(examples[start : start + 512]).gold
         if gold is None:
-            raise BadInput("these examples have no labels to evaluate against.")
+            raise BadInput("these examples have no gold labels to compare predictions with. Add labels to the data.")
         rows.append(gold.cpu().numpy())
     return np.concatenate(rows)

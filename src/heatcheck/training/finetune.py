@@ -19,32 +19,36 @@ def plan_transformer(
 ) -> tuple[dict[str, Any], TrainingSettings]:
     """The model's part of a recipe, which names the weights that the training starts from; and the training's."""
     if corpus.of_sequences:
-        raise BadInput(f"{corpus.name} writes texts, and a transformer is fine-tuned here to choose a label.")
+        raise BadInput(f"{corpus.name} is a sequence-to-sequence task. Fine-tuning needs a task with labels.")
     from heatcheck.models.hf import read_pretrained
 
     if not model.startswith("hf:"):
-        raise BadInput(f"--model takes hf:NAME, a folder or a name of the Hugging Face hub, not {model!r}.")
+        raise BadInput(
+            f"--model must be hf:NAME, where NAME is a folder or a model of the Hugging Face hub, not {model!r}."
+        )
     if vectors is not None:
-        raise BadInput("word vectors are for models that start from nothing: a pretrained one has its own.")
+        raise BadInput("a pretrained model has its own embeddings. Leave out --vectors.")
     if any(isinstance(example.label, tuple) for example in corpus["train"]):
-        raise BadInput(f"{corpus.name} gives a text several labels, and a transformer is fine-tuned to choose one.")
+        raise BadInput(f"{corpus.name} has several labels per text. Fine-tuning needs exactly one label per text.")
     facts, training = plan_finetuning(corpus, preset, changes)
     start = read_pretrained(model.removeprefix("hf:"))
     return {"hf": start.name, "weights": start.fingerprint, **facts}, training
 
 
 def check_transformer(recipe: Recipe) -> None:
-    """Refuses what a recipe for a transformer cannot ask for; says nothing of other recipes."""
+    """Raise BadInput if a recipe asks something of a transformer that it cannot do."""
     if "hf" not in recipe.model:
         return
     imposed = None if recipe.impose is None else recipe.impose["weights"]
     if imposed == "log_odds" or recipe.loss["name"] in OVER_WORDS:
         raise BadInput(
-            "log-odds are known of the words of a vocabulary, and a transformer reads pieces of words: they can "
-            "neither replace nor guide its weights."
+            "log-odds cannot replace or guide the weights of a transformer: they are scores of words, but a "
+            "transformer reads pieces of words."
         )
     if recipe.loss.get("trains") == "attention":
-        raise BadInput("the attention of a transformer is in all its layers, and cannot be trained alone.")
+        raise BadInput(
+            "trains=attention is not possible for a transformer, which has attention in every layer. Leave it out."
+        )
 
 
 def build_transformer(recipe: Recipe, corpus: Corpus, *, device: torch.device) -> Trainable:
@@ -54,6 +58,8 @@ def build_transformer(recipe: Recipe, corpus: Corpus, *, device: torch.device) -
     name, wanted = str(recipe.model["hf"]), recipe.model["weights"]
     start = read_pretrained(name)
     if start.fingerprint != wanted:
-        raise BadInput(f"the weights at hf:{name} are {start.fingerprint}, and the recipe starts from {wanted}.")
+        raise BadInput(
+            f"the weights of hf:{name} are {start.fingerprint}, but the recipe starts from {wanted}. Use that version."
+        )
     dropout = recipe.model.get("dropout")
     return make_transformer(start, corpus.labels, seed=recipe.seed, dropout=dropout, recipe=recipe).to(device)

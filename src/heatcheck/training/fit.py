@@ -1,4 +1,4 @@
-"""From a task and a few choices to a trained model in a folder."""
+"""Train a model on a task and save it in a folder."""
 
 import hashlib
 import json
@@ -49,7 +49,7 @@ PENALTY = "L2"  # of the baseline; in folders of before it was L1, and the numbe
 
 
 class Fit(NamedTuple):
-    """A trained model, where it is, and how good it and a bag of words are on test."""
+    """A trained model, its folder, its test scores and those of a bag of words."""
 
     subject: Trainable
     folder: Path
@@ -57,8 +57,8 @@ class Fit(NamedTuple):
     reused: bool
     logistic_regression: Facts  # the same scores of the bag of words; {"not_fitted": why} where there is none
     left_out: Mapping[str, int]  # of the task's source, by reason
-    epochs: int = 0  # that ran
-    kept_epoch: int | None = None  # from 1; None where nothing says
+    epochs: int = 0  # number of epochs run
+    kept_epoch: int | None = None  # counted from 1; None if unknown
 
 
 def plan_recipe(
@@ -73,17 +73,18 @@ def plan_recipe(
     observe: Mapping[str, Any] | int | str | None = None,
     **changes: Any,
 ) -> Recipe:
-    """All that decides a fit, as plain data. `changes` are settings of the model or its training by name.
+    """Make a training recipe: plain data that fully determines a training run.
 
     Args:
-        model: `hf:NAME` to fine-tune that one; where not given, a classifier that starts from nothing.
-        impose: `{"weights": "uniform"}` or another kind in IMPOSED, in place of the model's own weights.
-        loss: a name in LOSSES, or `{"name": …, "strength": …}` with its settings.
-        observe: a number of checkpoints at which what the model says of some test texts is written down, or more about
-            them from `plan_observe`.
+        model: `hf:NAME` to fine-tune a pretrained model; by default a classifier is trained from scratch.
+        impose: attention weights to impose instead of the model's own, as in `{"weights": "uniform"}`; see IMPOSED.
+        loss: a name in LOSSES, or `{"name": …, "strength": …}` with settings of the loss.
+        observe: number of checkpoints at which to record the model's answers on some test examples; or the result of
+            `plan_observe`.
+        changes: settings of the model or of its training, by name.
     """
     if not 0 <= seed < 2**63:
-        raise BadInput(f"a seed is a whole number from 0 to 2**63, not {seed}.")
+        raise BadInput(f"seed must be at least 0 and below 2**63, not {seed}.")
     planned = plan_loss(loss)
     if model is not None:
         facts, training = plan_transformer(corpus, model, preset, vectors, changes)
@@ -108,7 +109,7 @@ def _observed(
     if observe is None or isinstance(observe, Mapping):
         return observe
     if not str(observe).isdigit() or int(observe) < 2:
-        raise BadInput(f"observe is a number of checkpoints, the start and the end at least, not {observe}.")
+        raise BadInput(f"observe must be a number of checkpoints, at least 2 (the start and the end), not {observe}.")
     steps = checkpoint_steps(steps_of(training, len(corpus["train"])), int(observe))
     if corpus.of_sequences:
         return plan_observe(steps, examples=SEQUENCES, quantities=OF_STEPS)
@@ -116,7 +117,7 @@ def _observed(
 
 
 def steps_of(training: TrainingSettings, texts: int) -> int:
-    """How many steps the whole training takes, where it does not stop early."""
+    """Number of steps of a whole training run, if it does not stop early."""
     return training.epochs * math.ceil(math.ceil(texts / training.batch_size) / training.accumulate)
 
 
@@ -132,10 +133,24 @@ def train(
     progress: bool = True,
     **changes: Any,
 ) -> Fit:
-    """Trains a classifier on a task (a name, a file, a frame or lists), or fine-tunes `model="hf:…"`, and saves it.
+    """Train a classifier on a task, or fine-tune a pretrained model (`model="hf:…"`), and save it.
 
-    Without `out` the folder is named by the recipe's content id, under `heatcheck-out/fits`; one that is there
-    already is this very fit, and is read instead of trained again. A killed run goes on where it was.
+    Run the same call again to resume an interrupted training run.
+
+    Args:
+        task: a task's name, a file, a data frame or `(texts, labels)`, as in `load_task`.
+        preset: a set of model and training settings; a name in PRESETS.
+        seed: random seed.
+        out: the folder to create. By default the recipe names a folder in `heatcheck-out/fits`; if that folder exists,
+            the model in it is loaded instead of trained.
+        vectors: file of pretrained word vectors.
+        data_dir: folder of the corpora that do not come with heatcheck.
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        progress: whether to show a progress bar.
+        changes: settings by name, such as `epochs=3`, `loss=…` or `model=…`; see `plan_recipe`.
+
+    Returns:
+        The model, its folder, its test scores, and the scores of a bag-of-words baseline.
     """
     expect("a whole number", seed=seed)
     expect("a text", preset=preset, device=device)
@@ -164,7 +179,7 @@ def fit_recipe(
     device: str = "auto",
     progress: bool = False,
 ) -> None:
-    """Trains what the recipe says into a folder that appears whole; its parents stand beside that folder."""
+    """Train a recipe and save the model in `folder`; the models it learns from must be in the same parent folder."""
     # Whatever is wrong with the options is found before the folder of an interrupted run is touched.
     training = check_recipe(recipe, corpus, folder.parent)
     with whole_folder(folder) as scratch, Bar(training, len(corpus["train"]), shown=progress) as bar:
@@ -173,9 +188,11 @@ def fit_recipe(
 
 
 def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSettings:
-    """The recipe's training settings, or one sentence about why nothing can be trained from it here."""
+    """Return the recipe's training settings; raise BadInput if it cannot be trained here."""
     if recipe.task != corpus.reference:
-        raise BadInput(f"the recipe is for {recipe.task}, the data is {corpus.reference}.")
+        raise BadInput(
+            f"the recipe is for {recipe.task}, but the data is {corpus.reference}. Give the data of the recipe."
+        )
     if recipe.loss["name"] not in LOSSES:
         raise UnknownName("loss", recipe.loss["name"], LOSSES)
     if recipe.impose is not None:
@@ -187,17 +204,19 @@ def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSetting
     check_sequences(recipe)
     for parent in recipe.parents:
         if not (store / parent).is_dir():
-            raise BadInput(f"the recipe learns from the model {parent}, which is not in {store}.")
+            raise BadInput(
+                f"the recipe learns from the model {parent}, which is not in {store}. Train that model first."
+            )
     return TrainingSettings(**recipe.training)
 
 
 def _check_words(recipe: Recipe) -> None:
-    """Refuses what is about weights over words where the recipe's read-out attends to sentences."""
+    """Raise BadInput if a hierarchical recipe asks for something that needs attention over words."""
     imposed = None if recipe.impose is None else recipe.impose["weights"]
     loss = recipe.loss["name"]
     if recipe.model.get("hierarchical") and (loss in OVER_WORDS or imposed == "log_odds"):
-        what = f"the loss {loss}" if loss in OVER_WORDS else "a bag of words in place of the weights"
-        raise BadInput(f"{what} is about weights over words, and a hierarchical classifier's are over sentences.")
+        what = f"the loss {loss}" if loss in OVER_WORDS else "imposing log-odds"
+        raise BadInput(f"{what} needs attention over words, but a hierarchical classifier attends to sentences.")
 
 
 def fit_into(
@@ -210,7 +229,7 @@ def fit_into(
     device: str = "auto",
     watch: Watch = lambda *_: None,
 ) -> None:
-    """Trains what the recipe says into this folder, from what an interrupted attempt left in it."""
+    """Train a recipe in this folder; resume from a checkpoint if there is one."""
     training = check_recipe(recipe, corpus, store)
     subject: Trainable
     if "hf" in recipe.model:
@@ -219,7 +238,7 @@ def fit_into(
         odds = {"not_fitted": "a transformer reads pieces of words"}
     elif is_of_sequences(recipe):
         subject = build_sequences(recipe, corpus).to(pick_device(device))
-        baseline = odds = {"not_fitted": "a text is written, not labelled"}
+        baseline = odds = {"not_fitted": "a sequence-to-sequence task has no labels"}
     else:
         subject = build(recipe, corpus, vectors=vectors).to(pick_device(device))
         several = subject.settings.label_wise
@@ -259,11 +278,13 @@ def _record_parents(recipe: Recipe, corpus: Corpus, store: Path, device: str) ->
 
 
 def _start(subject: Trainable, recipe: Recipe, store: Path) -> None:
-    """Where an adversary begins, and what of it is trained: the whole model, or its attention's own parameters."""
+    """Set an adversary's first weights and what is trained: the whole model, or only its attention."""
     if recipe.loss.get("start") == "parent":
         parent = load_folder(store / recipe.loss["parent"], device=str(subject.device))
         if not _of_one_kind(parent, subject):
-            raise BadInput(f"an adversary that starts from its parent is of the same kind, and {subject.id} is not.")
+            raise BadInput(
+                f"start=parent needs a model of the same kind and size as its parent, which {subject.id} is not."
+            )
         theirs = parent.state_dict()
         if recipe.loss.get("trains") == "attention":
             # Its own attention is a saddle: where the weights are the parent's, the divergence has no gradient.
@@ -276,7 +297,7 @@ def _start(subject: Trainable, recipe: Recipe, store: Path) -> None:
 
 
 def _of_one_kind(one: Trainable, other: Trainable) -> bool:
-    """Whether the weights of one mean the same in the other."""
+    """Whether the parameters of one model fit the other."""
     if isinstance(one, Classifier) and isinstance(other, Classifier):
         return one.vocabulary == other.vocabulary and one.settings.encoder == other.settings.encoder
     shapes = [{name: tensor.shape for name, tensor in of.state_dict().items()} for of in (one, other)]
@@ -287,8 +308,11 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
     """The untrained model: its vocabulary from train, its parameters from the recipe's seed."""
     vocabulary = _vocabulary(corpus, TrainingSettings(**recipe.training))
     facts = dict(recipe.model)
-    if (wanted := facts.pop("vectors")) != vectors_reference(vectors):
-        raise BadInput(f"the recipe starts from the vectors {wanted}, not {vectors_reference(vectors)}.")
+    wanted, given = facts.pop("vectors"), vectors_reference(vectors)
+    if wanted != given:
+        raise BadInput(
+            f"the recipe starts from the word vectors {wanted or 'none'}, not {given or 'none'}. Check --vectors."
+        )
     matrix = None if vectors is None else torch.from_numpy(read_vectors(vectors, vocabulary.tokens).matrix)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
@@ -307,15 +331,15 @@ def _vocabulary(corpus: Corpus, training: TrainingSettings) -> Vocabulary:
 
 
 def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:
-    """Gives the subject the log-odds of a logistic regression on the same texts, and says how good that one is.
+    """Fit a logistic regression on the same texts, give the model its log-odds, and return its scores.
 
-    Where it is not fitted, why: it is an extra for most recipes, and an error only for one that cannot do without.
+    Returns the reason instead if it is not fitted. Only recipes that need log-odds raise an error then.
     """
     recipe = subject.recipe
     imposed = recipe is not None and recipe.impose is not None and recipe.impose["weights"] == "log_odds"
     needed = imposed or (recipe is not None and recipe.loss["name"] == "log_odds_regularised")
     if len(corpus.labels) > MOST_LABELS and not needed:
-        return {"not_fitted": f"more than {MOST_LABELS} labels, a regression for each"}
+        return {"not_fitted": f"there are more than {MOST_LABELS} labels"}
     several = subject.settings.label_wise
     try:
         found = fit_logistic_regression(subject.vocabulary, subject.labels, corpus["train"].examples, several=several)
@@ -335,9 +359,9 @@ def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:
 def bag_of_words(
     subject: Trainable, vocabulary: Vocabulary, corpus: Corpus, *, several: bool = False
 ) -> dict[str, Any]:
-    """How good a logistic regression on counts of these words is on test; why, where it is not fitted."""
+    """Test scores of a bag-of-words baseline on these words, or the reason why it was not fitted."""
     if len(corpus.labels) > MOST_LABELS:
-        return {"not_fitted": f"more than {MOST_LABELS} labels"}
+        return {"not_fitted": f"there are more than {MOST_LABELS} labels"}
     try:
         found = fit_bag_of_words(vocabulary, subject.labels, corpus["train"].examples, several=several)
     except MissingPackage as error:
@@ -360,12 +384,12 @@ def pick_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
-        raise BadInput(f"device {name!r} cannot be used here: give auto, cpu, cuda or mps.")
+        raise BadInput(f"unknown device {name!r}. Use auto, cpu, cuda or mps.")
     try:
         torch.empty(0, device=name)
         return torch.device(name)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise BadInput(f"device {name!r} cannot be used here: {str(error).splitlines()[0]}") from None
+        raise BadInput(f"the device {name!r} is not available on this machine: {str(error).splitlines()[0]}") from None
 
 
 def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
@@ -379,7 +403,7 @@ def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
     found = summary.get("logistic_regression", {})
     kept = summary.get("kept_epoch")
     if "not_fitted" not in found and found.get("penalty") != PENALTY:
-        found = {"not_fitted": "by an older heatcheck"}
+        found = {"not_fitted": "an older heatcheck trained this model"}
     return Fit(
         subject,
         folder,
@@ -393,7 +417,7 @@ def _read(folder: Path, corpus: Corpus, device: str) -> Fit:
 
 
 def _is_of(scratch: Path, recipe: Recipe) -> bool:
-    """Whether what an interrupted attempt left here is of the same recipe."""
+    """Whether the files of an interrupted run belong to the same recipe."""
     try:
         left = json.loads((scratch / "recipe.json").read_bytes())
     except (OSError, ValueError):
@@ -406,5 +430,5 @@ def vectors_reference(path: Path | str | None) -> str | None:
         return None
     path = Path(path)
     if not path.is_file():
-        raise BadInput(f"no vectors at {path}: give a GloVe or word2vec text file, or an .npz.")
+        raise BadInput(f"{path} does not exist. Give a GloVe or word2vec text file, or an .npz file.")
     return f"{path.name}@{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"

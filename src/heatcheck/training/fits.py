@@ -1,4 +1,4 @@
-"""Other fits of a subject: where they are kept, how they are made, and what they say of the examples at hand."""
+"""Retrained models beside the audited one: where they are stored, how they are trained, what they answer."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from heatcheck.training.recorded import Recorded, record
 
 @dataclass
 class Fits:
-    """Fits of recipes in a store, beside the subject they are compared with.
+    """Retrained models in a store, to be compared with the audited model.
 
-    `base` is the subject's own folder there, named by its weights: a recipe alone would not do, for the same recipe
+    `base` is the audited model's own folder in the store. Its name comes from the weights, because the same recipe
     gives other weights on another machine.
     """
 
@@ -28,30 +28,30 @@ class Fits:
     store: Path = STORE / "fits"
     vectors: Path | str | None = None
     device: str = "auto"
-    own: Recipe | None = None  # how it would be made again, where nobody knows how it was made
-    failed: dict[str, str] = field(default_factory=dict)  # recipe id -> why it could not be fitted
+    own: Recipe | None = None  # how to retrain a model that has no training recipe
+    failed: dict[str, str] = field(default_factory=dict)  # recipe id -> why its training failed
 
     def __post_init__(self) -> None:
         recipe = self.own or self.subject.recipe
         if recipe is None:
-            raise NotSupported(f"nobody knows how {self.subject.id} was made, so it cannot be fitted again.")
+            raise NotSupported(f"{self.subject.id} has no training recipe, so heatcheck cannot retrain it.")
         if recipe.task != self.corpus.reference:
             raise BadInput(
-                f"{self.subject.id} was trained on {recipe.task}, and {self.corpus.reference} is not that: name the "
-                "texts it was trained on with --train."
+                f"{self.subject.id} was trained on {recipe.task}, not on {self.corpus.reference}. "
+                "Name its training data with --train."
             )
         wanted = recipe.model.get("vectors")
         if wanted != vectors_reference(self.vectors) and wanted is not None:
-            raise BadInput(f"{self.subject.id} started from the word vectors {wanted}: name that file with --vectors.")
+            raise BadInput(f"{self.subject.id} started from the word vectors {wanted}. Name that file with --vectors.")
         if wanted is None:
             self.vectors = None
-        # Other fits are not observed because the subject was: that decides no weight of it.
+        # A retrained model need not be observed because the audited one was: observing changes no weights.
         self.recipe: Recipe = replace(recipe, observe=None)
         self._recorded: dict[tuple[str, str], Recorded] = {}
 
     @property
     def base(self) -> str:
-        """The name of the subject's own folder in the store."""
+        """The name of the audited model's own folder in the store."""
         return fingerprint(self.subject)
 
     def make(
@@ -62,7 +62,7 @@ class Fits:
         cluster: str | None = None,
         progress: Callable[[Outcome, int, int], None] | None = None,
     ) -> list[Outcome]:
-        """Trains what is not in the store yet; what fails is kept by name and loses nothing else."""
+        """Train the models that are not in the store yet; record the failures and continue with the others."""
         self.keep(self.subject)
         wanted = [recipe for recipe in recipes if recipe != self.recipe]
         jobs = fit_jobs(wanted, self.corpus, self.store, vectors=self.vectors, device=self.device)
@@ -71,7 +71,7 @@ class Fits:
         return outcomes
 
     def keep(self, subject: Trainable) -> Path:
-        """Puts a model that no recipe makes into the store, as a folder named by its weights."""
+        """Save a model without a recipe in the store, in a folder named by its weights."""
         folder = self.store / fingerprint(subject)
         try:
             with whole_folder(folder) as scratch:
@@ -81,26 +81,28 @@ class Fits:
         return folder
 
     def load(self, recipe: Recipe) -> Trainable:
-        """The fit of a recipe itself."""
+        """Load the retrained model of a recipe."""
         if recipe == self.recipe:
             return self.subject
         return load_folder(self.folder_of(recipe), device=str(self.subject.device))
 
     def folder_of(self, recipe: Recipe) -> Path:
-        """Where the fit of a recipe is; raises NotSupported where it is not there, with the reason."""
+        """The folder of a recipe's model; raise NotSupported with the reason if there is none."""
         if not (self.store / recipe.id).is_dir():
-            raise NotSupported(f"{describe(recipe)} could not be fitted: {self.failed.get(recipe.id, 'not asked for')}")
+            raise NotSupported(
+                f"{describe(recipe)} was not trained: {self.failed.get(recipe.id, 'it was not requested')}"
+            )
         return self.store / recipe.id
 
     def said(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded:
-        """What the fit of a recipe says of these examples; `where` names them, so that it is asked once.
+        """The answers of a recipe's model on these examples, cached under the name `where`.
 
-        Raises NotSupported where the fit is not there, with the reason.
+        Raises NotSupported with the reason if there is no such model.
         """
         return self._once(recipe.id, examples, where, lambda: self._record(recipe, examples, where))
 
     def of_base(self, examples: Sequence[Example], where: str) -> Recorded:
-        """What the subject itself says."""
+        """The answers of the audited model itself."""
         return self.said(self.recipe, examples, where)
 
     def _record(self, recipe: Recipe, examples: Sequence[Example], where: str) -> Recorded:
@@ -116,7 +118,9 @@ class Fits:
         if name == self.base:
             return self.of_base(examples, where)
         if not (self.store / name).is_dir():
-            raise NotSupported(f"{describe(recipe)} reads with the weights of {name}, which is not in {self.store}.")
+            raise NotSupported(
+                f"{describe(recipe)} uses the attention weights of the model {name}, which is not in {self.store}."
+            )
         parent = self.store / name
         device = str(self.subject.device)
         return self._once(name, examples, where, lambda: record(load_folder(parent, device=device), examples))

@@ -1,4 +1,4 @@
-"""How well a model writes when nobody tells it the right last word, and what its attention points at meanwhile."""
+"""Quality of generated texts (free running), and where attention points during generation."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -80,10 +80,10 @@ def evaluate_generation(
     told: bool = False,
     seed: int = 0,
 ) -> GenerationScores:
-    """Scores of what the subject writes by itself; with `told` of what it would write next were all before it right."""
+    """Score the texts that the model generates; with `told`, its next words given the right words so far."""
     examples = tuple(examples)
     if not examples:
-        raise BadInput("there is no example to write from.")
+        raise BadInput("there are no examples to generate from. Give at least one.")
     site = subject.sites[-1]
     ask: Callable[..., Run] = subject.run if told else subject.generate
 

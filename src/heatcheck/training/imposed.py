@@ -1,4 +1,4 @@
-"""Weights put in place of a model's own during training and evaluation. A new kind is one line in IMPOSED.
+"""Replaced attention weights, imposed during training and evaluation. A new kind is one line in IMPOSED.
 
 What is drawn at random is drawn anew for each batch in training, from torch's generator, which the training loop seeds
 for each epoch: a run that was killed and resumed draws the same. In evaluation it depends on the example's id alone.
@@ -67,9 +67,9 @@ def last_key(subject: Subject, batch: Batch) -> Float[Tensor, "example 1 1 key"]
 
 
 def of_parent(_: Subject, batch: Batch, parent: Parent | None) -> Edit:
-    """Another model's weights, frozen an example."""
+    """Another model's weights for the same example."""
     if parent is None:
-        raise BadInput("weights of a parent are imposed, and no parent is here.")
+        raise BadInput("the recipe imposes the weights of a parent model, but no parent model was given.")
     return _instead(parent.weights_for(batch))
 
 
@@ -147,5 +147,7 @@ def find_imposed(facts: Facts) -> Kind:
     if kind not in IMPOSED:
         raise UnknownName("kind of imposed weights", kind, IMPOSED)
     if "sites" in facts and (kind, facts["sites"]) != ("uniform", "all"):
-        raise BadInput(f"{kind} weights cannot be imposed at {facts['sites']!r} sites: uniform ones can, at 'all'.")
+        raise BadInput(
+            f"{kind} weights cannot be imposed at sites={facts['sites']!r}. Only uniform weights can, with sites='all'."
+        )
     return IMPOSED[kind]

@@ -1,4 +1,4 @@
-"""Fits as jobs of the engine: any machine that sees the store can train them, for the texts are in it too."""
+"""Training runs as jobs of the engine. The store holds the data too, so any machine that sees it can train."""
 
 import json
 import time
@@ -21,7 +21,7 @@ SECONDS = 1.0  # between two words about how far a fit is
 def fit_jobs(
     recipes: Sequence[Recipe], corpus: Corpus, store: Path, *, vectors: Path | str | None = None, device: str = "auto"
 ) -> list[Job]:
-    """One job a recipe, named by its id, after its parents; the corpus is put into the store first."""
+    """One job per recipe, named by its id, after its parents; the corpus is written to the store first."""
     kept = keep_corpus(corpus, store)
     where = {"corpus": kept, "vectors": None if vectors is None else str(Path(vectors).absolute()), "device": device}
     return [
@@ -50,7 +50,7 @@ def fit_job(argument: Facts, folder: Path, store: Path) -> None:
 
 
 def share_done(job_id: str, store: Path) -> float:
-    """How much of a fit is done, from what it says in its folder: 0 to 1."""
+    """Progress of a training run, from 0 to 1, as its folder shows."""
     if (store / job_id).is_dir():
         return 1.0
     try:
@@ -60,7 +60,7 @@ def share_done(job_id: str, store: Path) -> float:
 
 
 def work_of(recipe: Recipe, texts: int) -> float:
-    """About how much work a fit is, in texts read: a model without context is an eighth of a recurrent one."""
+    """Estimated work of a training run, in texts read; a model without context counts an eighth of a recurrent one."""
     if recipe.model.get("kind") == KIND:
         return texts * TrainingSettings(**recipe.training).epochs * 4.0  # a reader, and a writer that goes by steps
     passes = 0.125 if recipe.model.get("encoder") in ("average", "none") else 1.0
@@ -68,7 +68,7 @@ def work_of(recipe: Recipe, texts: int) -> float:
 
 
 def kind_of_model(recipe: Recipe) -> str:
-    """The encoder by name; of a transformer, the name of what it was fine-tuned from.
+    """The name of the encoder, or of the pretrained model that was fine-tuned.
 
     >>> kind_of_model(Recipe("sst@0", {"hf": "models/all-MiniLM-L6-v2", "weights": "ab"}, {}, 0, {}))
     'all-MiniLM-L6-v2 fine-tuned'
@@ -81,7 +81,7 @@ def kind_of_model(recipe: Recipe) -> str:
 
 
 def describe(recipe: Recipe) -> str:
-    """A fit in a few words.
+    """Describe a training run in a few words.
 
     >>> recipe = Recipe("sst@0", {"encoder": "lstm"}, {}, 3, {"name": "adversarial", "parent": "ab", "strength": 0.001})
     >>> describe(recipe)
@@ -106,7 +106,7 @@ def describe(recipe: Recipe) -> str:
 
 
 def keep_corpus(corpus: Corpus, store: Path) -> str:
-    """Writes the corpus into the store unless it is there, and says under what name."""
+    """Write the corpus to the store unless it is there; return its name."""
     name = content_id({"corpus": corpus.reference})
     if not (store / name).is_dir():
         facts = {

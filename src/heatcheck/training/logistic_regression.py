@@ -1,4 +1,4 @@
-"""What each word says by itself: an L1-penalised, class-balanced logistic regression on a bag of words.
+"""Log-odds of words: an L1-penalised, class-balanced logistic regression on a bag of words.
 
 As in Jain & Wallace's released code (a follow-up, in neither paper): binary bags scaled to length 1, without stop
 words, scikit-learn's C = 1. Its coefficients are the log-odds of a word. It keeps a few hundred words, so it is no
@@ -123,7 +123,7 @@ def _kept(vocabulary: Vocabulary) -> Bool[np.ndarray, " word"]:
 def _bags(
     vocabulary: Vocabulary, examples: Sequence[Example], kept: Bool[np.ndarray, " word"], *, segments: int
 ) -> csr_array:
-    """A row an example: which words its text has, then which its second text has, scaled to length 1."""
+    """One row per example: which words its text has, then which its second text has, scaled to length 1."""
     place = np.cumsum(kept) - 1
 
     def has(texts: Sequence[str]) -> csr_array:
@@ -145,6 +145,8 @@ def gold_table(labels: Sequence[str], examples: Sequence[Example]) -> Bool[np.nd
     gold = np.zeros((len(examples), len(labels)), dtype=bool)
     for row, example in enumerate(examples):
         if example.label is None:
-            raise BadInput(f"example {example.id} has no label to fit a logistic regression to.")
+            raise BadInput(
+                f"the example {example.id} has no label. A logistic regression needs a label for every example."
+            )
         gold[row, list(example.label) if isinstance(example.label, tuple) else example.label] = True
     return gold

@@ -1,7 +1,7 @@
 """The one training loop. Adversarial, deceptive, uniform or guided training are losses and imposed weights.
 
-A transformer is trained by it too: its learning rate follows from a step's number, so that a training that goes on
-where it was killed needs no memory of it.
+It trains transformers too. The learning rate depends only on the number of the step, so a resumed run needs no other
+state.
 """
 
 import math
@@ -42,7 +42,7 @@ def train_loop(
     parents: Mapping[str, Recorded] = MappingProxyType({}),
     watch: Watch = lambda *_: None,
 ) -> Progress:
-    """Trains the subject in place, from the folder's checkpoint if there is one, and leaves it at its best epoch.
+    """Train the model in place, from the folder's checkpoint if there is one, and keep its best epoch.
 
     Every random choice of an epoch comes from a stream named by (seed, epoch), so that a training that was
     killed and resumed ends with the same weights, bit for bit, as one that was not.
@@ -155,7 +155,7 @@ def _fits_into_memory(examples: Sequence[Example], settings: TrainingSettings) -
             raise
         half, twice = max(1, settings.batch_size // 2), 2 * settings.accumulate
         raise BadInput(
-            f"a batch of {len(examples)} texts does not fit into memory: for the same steps in smaller batches give "
+            f"a batch of {len(examples)} examples does not fit in memory. For the same steps in smaller batches, use "
             f"--set batch_size={half} --set accumulate={twice}."
         ) from None
 

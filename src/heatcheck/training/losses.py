@@ -1,4 +1,4 @@
-"""What a model is trained for. A new loss is one function and one line in LOSSES."""
+"""Training losses. A new loss is one function and one line in LOSSES."""
 
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
@@ -29,7 +29,7 @@ FROM_ADVERSARY = "KL(base‖adversary)"
 
 
 class Loss(NamedTuple):
-    """What is minimised, a number an example; what it must see of a run, and what a recipe may change about it."""
+    """A training loss: the function per example, the parts of a run it needs, and its settings."""
 
     of: Callable[[Subject, Run, Batch, Facts, Recorded | None], Float[Tensor, " example"]]
     wants: Callable[[Subject], Collection[Site]] = lambda _: ()
@@ -41,7 +41,7 @@ def likelihood(
 ) -> Float[Tensor, " example"]:
     """Negative log-likelihood in nats, a mean over an example's decisions; weighted by gold label if asked."""
     if batch.gold is None:
-        raise BadInput("training needs a label for every example.")
+        raise BadInput("training needs a label for every example, and some have none.")
     each = torch.nn.functional.cross_entropy(
         run.logits.transpose(1, 2), batch.gold, reduction="none", ignore_index=-100
     )  # [example decision]
@@ -80,7 +80,7 @@ def adversarial(
     for no weight where the parent has much, and grows without end.
     """
     if parent is None:
-        raise BadInput("an adversary is trained against a parent, and none is here.")
+        raise BadInput("the adversarial loss needs a parent model, but none was given.")
     apart = (parent.log_probabilities_for(batch).exp() - run.logits.softmax(-1)).abs().sum(-1).mean(1) / 2
     keys = readable_keys(subject, batch)
     theirs = parent.weights_for(batch, keys)  # [example head query key]
@@ -108,14 +108,16 @@ def deceptive(
 ) -> Float[Tensor, " example"]:
     """Likelihood − strength · log(1 − weight on the marked tokens): attention that stays off them (Pruthi et al.).
 
-    With `mark="alignment"`, for models that write one text from another, see `off_alignment`.
+    With `mark="alignment"`, for sequence-to-sequence models, see `off_alignment`.
     """
     mark = str(facts["mark"])
     if mark == ALIGNMENT:
         off = off_alignment(read_rows(run.parts[subject.sites[-1]], run.row), batch)
         return likelihood(subject, run, batch, facts) + float(facts["strength"]) * off
     if mark not in batch.marks:
-        raise BadInput(f"the deceptive loss keeps weight off tokens marked {mark!r}, and these examples mark none.")
+        raise BadInput(
+            f"the deceptive loss keeps attention off words marked {mark!r}, but these examples have no such marks."
+        )
     own = read_rows(run.parts[subject.sites[-1]], run.row)  # [example head decision key]
     elsewhere = (own * (~batch.marks[mark] & readable_keys(subject, batch))[:, None, None, :]).sum(-1)
     strength: float = facts["strength"]
@@ -131,7 +133,7 @@ def off_alignment(own: Float[Tensor, "example head decision key"], batch: Batch)
     """
     if batch.aligned is None or batch.gold is None:
         raise BadInput(
-            "these examples link no words, so that there is nothing to keep weight off: name a mark of theirs."
+            "mark=alignment needs word alignments, but these examples have none. Name a mark that they have."
         )
     decided = batch.gold != -100
     elsewhere = (own * (~batch.aligned & batch.valid[:, None])[:, None]).sum(-1)  # [example head decision]
@@ -191,12 +193,12 @@ def plan_loss(loss: str | Mapping[str, Any]) -> dict[str, Any]:
     planned: dict[str, Any] = {"name": name, **LOSSES[name].settings}
     for key, value in facts.items():
         if not LOSSES[name].settings:
-            raise BadInput(f"the loss {name} has no settings, so no {key}.")
+            raise BadInput(f"the loss {name} has no setting {key!r}; it has no settings at all.")
         if key not in LOSSES[name].settings:
             raise UnknownName(f"setting of the loss {name}", key, LOSSES[name].settings)
         planned[key] = _like(LOSSES[name].settings[key], key, value)
     if planned.get("parent") == "":
-        raise BadInput(f"the loss {name} needs a parent: the folder's name of the model it learns from.")
+        raise BadInput(f"the loss {name} needs a parent. Set it to the folder name of the model to learn from.")
     return planned
 
 

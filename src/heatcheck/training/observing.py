@@ -1,4 +1,4 @@
-"""A recorder handed to the training loop: what a model says of a fixed set of texts at chosen steps of its training.
+"""A recorder for training: the model's answers on a fixed set of examples at chosen steps.
 
 Each checkpoint is one file, written when it is taken, so that memory holds one at a time however many there are. The
 training never notices: nothing random is drawn, no gradient is left behind, and the weights end the same, bit for bit.
@@ -39,7 +39,7 @@ EMBEDDING = Site("embedding")
 
 @dataclass(frozen=True)
 class Observed:
-    """What a model said of the probe after so many steps.
+    """The recorded answers on the probe examples after one step of training.
 
     `relevance` is what a token's state votes for the right label, over the mean of the others. `influence` is how much
     the loss falls as a gate on the token's embedding opens: −dL/dg at g = 1. `leave_one_out` is how much it falls by
@@ -64,7 +64,7 @@ class Observed:
         return np.asarray(np.arange(self.lengths.max()) < self.lengths[:, None])
 
     def padded(self, quantity: str) -> Float[np.ndarray, "example token"]:
-        """A quantity with a row a text, zeros after its last token."""
+        """A quantity with one row per text and zeros after its last token."""
         if quantity not in self.of_tokens:
             raise UnknownName("observed quantity", quantity, self.of_tokens)
         found = np.zeros(self.valid.shape)
@@ -99,7 +99,7 @@ class Observed:
 
 
 def checkpoint_steps(whole: int, checkpoints: int) -> list[int]:
-    """The start, the end, and between them about evenly on a logarithmic scale: much happens early.
+    """Steps to record: the first, the last, and others evenly spaced on a logarithmic scale.
 
     >>> checkpoint_steps(3000, 8)
     [0, 10, 26, 67, 173, 448, 1159, 3000]
@@ -112,39 +112,41 @@ def checkpoint_steps(whole: int, checkpoints: int) -> list[int]:
 def plan_observe(
     steps: Sequence[int], *, examples: int = 200, split: str = "test", quantities: Sequence[str] = OF_TOKENS
 ) -> dict[str, Any]:
-    """What a recipe says of its recorder: after which steps, on how many texts of a split, what of each token."""
+    """Plan what to record: after which steps, on how many examples of a split, which quantities per token."""
     return {"steps": [*steps], "examples": examples, "split": split, "quantities": [*quantities]}
 
 
 def check_observe(observe: Facts, corpus: Corpus) -> None:
-    """Refuses what cannot be observed before anything is trained."""
+    """Raise BadInput, before training, if something cannot be observed."""
     try:
         steps, examples, split, quantities = (observe[key] for key in ("steps", "examples", "split", "quantities"))
     except KeyError as error:
-        raise BadInput(f"what is observed needs {error.args[0]!r}: make it with plan_observe.") from None
+        raise BadInput(f"observe lacks the key {error.args[0]!r}. Make it with plan_observe.") from None
     if not steps or min(steps) < 0 or any(later <= earlier for earlier, later in pairwise(steps)):
         raise BadInput(
-            f"the steps to observe must rise from 0 or later, unlike {', '.join(map(str, steps)) or 'none'}."
+            f"the steps to observe must be increasing and at least 0, but are {', '.join(map(str, steps)) or 'empty'}."
         )
     if examples < 1:
-        raise BadInput(f"at least one text must be observed, not {examples}.")
+        raise BadInput(f"the number of examples to observe must be at least 1, not {examples}.")
     for quantity in quantities:
         if quantity not in (*OF_TOKENS, LEFT_OUT):
             raise UnknownName("observed quantity", quantity, (*OF_TOKENS, LEFT_OUT))
         if corpus.of_sequences and quantity not in OF_STEPS:
             raise BadInput(
-                f"{quantity} is about a label, and {corpus.name} has none: observe {' and '.join(OF_STEPS)}."
+                f"{quantity} needs labels, but {corpus.name} has none. Observe {' and '.join(OF_STEPS)} instead."
             )
     for example in probe_of(observe, corpus):
         if not corpus.of_sequences and not isinstance(example.label, int):
-            raise BadInput(f"example {example.id} of {split} has not one label, and what is observed is about it.")
+            raise BadInput(
+                f"the example {example.id} of {split} does not have exactly one label. Observing needs gold labels."
+            )
 
 
 def probe_of(observe: Facts, corpus: Corpus) -> tuple[Example, ...]:
-    """The texts that are looked at: the same of a corpus whatever the seed of the training."""
+    """The examples to record: the same for a corpus, whatever the seed of the training run."""
     every = corpus[observe["split"]].examples
     if not every:
-        raise BadInput(f"{corpus.name} has nothing in {observe['split']} to observe.")
+        raise BadInput(f"the {observe['split']} split of {corpus.name} is empty, so there are no examples to observe.")
     chosen = stream(0, "probe", observe["split"]).permutation(len(every))[: observe["examples"]]
     return tuple(every[place] for place in sorted(chosen.tolist()))
 
@@ -169,7 +171,7 @@ class Observer:
             self._require()
 
     def _require(self) -> None:
-        """A sentence before the training rather than at its first step."""
+        """Raise NotSupported before training instead of at the first step."""
         if isinstance(self.subject, Seq2Seq):
             return  # whatever its recipe says, its steps can be looked at
         require_words(self.subject, "observing a training")
@@ -177,20 +179,20 @@ class Observer:
             batch = self.subject.encode(self.probe[:1])
             decisions, linear = self.subject.run(batch).logits.shape[1], response(self.subject, batch).relevance
         if decisions != 1:
-            raise NotSupported(f"{self.subject.id} decides several things about a text: what is observed is about one.")
+            raise NotSupported(f"{self.subject.id} makes several decisions per text; observing supports one.")
         if "relevance" in self.quantities and linear is None:
             raise NotSupported(
-                f"relevance needs logits that are linear in the weights, and those of {self.subject.id} are not: "
-                "observe attention and influence only."
+                f"relevance needs logits that are linear in the weights, and those of {self.subject.id} are not. "
+                "Observe attention and influence only."
             )
         if LEFT_OUT in self.quantities and (self.impose is not None or not isinstance(self.subject, Erases)):
             raise NotSupported(
-                f"{LEFT_OUT} is observed of classifiers over words under their own weights, and {self.subject.id} is "
-                "not one: observe influence instead."
+                f"{LEFT_OUT} needs a classifier over words with its own weights, which {self.subject.id} is not. "
+                "Observe influence instead."
             )
 
     def after(self, step: int) -> None:
-        """Looks and writes, if this is one of the steps."""
+        """Record the model, if this is one of the steps."""
         if step in self.steps:
             if not (self.folder / FOLDER / TEXTS).is_file():
                 write_json(self.folder / FOLDER / TEXTS, [example.facts() for example in self.probe])
@@ -198,7 +200,7 @@ class Observer:
             write_whole(self.folder / FOLDER / f"{step:08d}.npz", _packed(found.arrays()))
 
     def at_the_end(self, step: int) -> None:
-        """The last step is always looked at: a training that stops early does not reach the last of its steps."""
+        """Always record the last step, also if training stopped early."""
         if self.steps and step not in self.steps:
             self.steps |= {step}
             self.after(step)
@@ -313,7 +315,7 @@ def _packed(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def observed_steps(folder: Path | str) -> list[int]:
-    """The steps that were observed in the training of this folder, in order.
+    """The recorded steps of the training run in this folder, in order.
 
     >>> observed_steps("no-such-fit")
     []
@@ -323,21 +325,23 @@ def observed_steps(folder: Path | str) -> list[int]:
 
 
 def observed_texts(folder: Path | str) -> tuple[Example, ...]:
-    """The texts that were looked at in the training of this folder."""
+    """The examples that were recorded during the training run in this folder."""
     path = Path(folder) / FOLDER / TEXTS
     if not path.is_file():
-        raise BrokenFolder(f"{path} is not there, perhaps for an older heatcheck kept no texts: train {folder} again")
+        raise BrokenFolder(f"{path} is missing, perhaps because an older heatcheck did not save it. Retrain {folder}.")
     try:
         return tuple(map(Example.from_facts, read_json(path)))
     except (KeyError, TypeError, AttributeError):
-        raise BrokenFolder(f"{path} is damaged: delete {folder} and train it again") from None
+        raise BrokenFolder(f"{path} is damaged. Delete {folder} and retrain it.") from None
 
 
 def read_observed(folder: Path | str, step: int | None = None) -> Observed | ObservedWriting:
-    """What was observed after a step of the training of this folder; after its last one where none is given."""
+    """Read what was recorded after a step of the training run in this folder; by default the last step."""
     steps = observed_steps(folder)
     if not steps:
-        raise BadInput(f"nothing was observed in the training of {folder}: train with observe=20, for 20 checkpoints.")
+        raise BadInput(
+            f"no checkpoints were recorded when {folder} was trained. Train it with observe=20 for 20 checkpoints."
+        )
     step = steps[-1] if step is None else step
     if step not in steps:
         raise UnknownName("observed step", str(step), [str(known) for known in steps])
@@ -348,4 +352,4 @@ def read_observed(folder: Path | str, step: int | None = None) -> Observed | Obs
             arrays = {name: opened[name] for name in opened.files}
         return (ObservedWriting if "written" in arrays else Observed).from_arrays(arrays)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise BrokenFolder(f"{path} is not whole ({error}): delete {folder} and train it again") from error
+        raise BrokenFolder(f"{path} is damaged ({error}). Delete {folder} and retrain it.") from error

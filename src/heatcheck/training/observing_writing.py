@@ -1,4 +1,4 @@
-"""What the recorder looks at where a text is written from another: every step told the right last word."""
+"""What is recorded of sequence-to-sequence models, with teacher forcing at every step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ TOGETHER = 32  # texts: a relevance takes, at each step, a distribution over all
 
 @dataclass(frozen=True)
 class ObservedWriting:
-    """What a model said of the probe after so many steps of its training.
+    """The recorded answers on the probe examples after one step of training.
 
     `attention` is [head step source] of each text, `relevance` [step source]: log P(right word | the context is this
     token's state). Source tokens and steps include the marks at their ends.
@@ -52,7 +52,7 @@ class ObservedWriting:
         return np.asarray(steps[:, :, None] & tokens[:, None])
 
     def padded(self, quantity: str) -> Float[np.ndarray, "example ... decision token"]:
-        """A quantity with a row a text and zeros after its ends; attention with an axis of heads before the steps."""
+        """A quantity with one row per text and zeros after its ends; attention also has an axis of heads."""
         if quantity not in self.of_steps:
             raise UnknownName("observed quantity", quantity, self.of_steps)
         places = self.valid

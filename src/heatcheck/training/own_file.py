@@ -1,4 +1,4 @@
-"""The user's file that a model was trained on: remembered in the model's folder, found and read again the same way.
+"""The user's own file that a model was trained on: recorded in the model's folder, read again the same way.
 
 The recipe knows the file by its name and fingerprint only: where it lies on this machine decides nothing about a fit.
 """
@@ -37,7 +37,7 @@ def remembered(folder: Path) -> Source | None:
         and facts.keys() == kinds.keys()
         and all(isinstance(facts[key], kind) for key, kind in kinds.items())
     ):
-        raise BrokenFolder(f"{path} is not what heatcheck wrote: delete it, and name the data with --data.")
+        raise BrokenFolder(f"{path} is not a file that heatcheck wrote. Delete it, and name the data with --data.")
     return Source(Path(facts.pop("file")), Reading(**facts))
 
 
@@ -60,10 +60,10 @@ def own_corpus(task: str, folder: Path, reading: Reading = AS_IT_IS) -> Corpus:
         if corpus is not None and corpus.reference == task:
             return corpus
     if source is None:
-        raise BadInput(f"{folder} was trained on {name!r}, which is not a task's name: give the file with --data.")
+        raise BadInput(f"{folder} was trained on {name!r}, which is not a built-in task. Name the file with --data.")
     if source.file in there:
-        raise BadInput(f"{source.file} has changed since {folder} was trained on it: name the data with --data.")
-    raise BadInput(f"{folder} was trained on {source.file}, which is not there any more: name the data with --data.")
+        raise BadInput(f"{source.file} has changed since {folder} was trained on it. Name the data to use with --data.")
+    raise BadInput(f"{folder} was trained on {source.file}, which no longer exists. Name the data to use with --data.")
 
 
 def read_as_remembered(data: str, task: str, folder: Path) -> Corpus | None:

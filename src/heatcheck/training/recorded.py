@@ -1,7 +1,7 @@
-"""What a subject said of each example, kept by the example's id: its weights and its log-probabilities.
+"""A model's attention weights and log-probabilities per example, stored by the example's id.
 
-A parent's word to its adversaries and guides, and all that a check on other fits needs of them: a few numbers a token
-(or a sentence, where that is what is attended to) instead of a model.
+Adversaries and guides learn from these records of their parent. A check on retrained models needs only these records:
+a few numbers per token (or per sentence) instead of a model.
 """
 
 from collections.abc import Sequence
@@ -73,8 +73,8 @@ class Recorded:
             places = np.flatnonzero(readable[number])
             if len(places) != self.each[row].shape[-1]:
                 raise BadInput(
-                    f"example {batch.ids[number]} has {len(places)} tokens here and {self.each[row].shape[-1]} in the "
-                    "model whose weights are wanted: the two must cut words alike."
+                    f"the example {batch.ids[number]} has {len(places)} tokens here but {self.each[row].shape[-1]} in "
+                    "the parent model. Both models need the same tokenizer."
                 )
             found[number][..., places] = self.each[row]
         return torch.from_numpy(found).to(batch.valid.device)
@@ -82,7 +82,7 @@ class Recorded:
     def _rows(self, batch: Batch) -> list[int]:
         missing = [name for name in batch.ids if name not in self.place]
         if missing:
-            raise BadInput(f"the weights wanted for example {missing[0]} were never recorded.")
+            raise BadInput(f"the parent's weights for the example {missing[0]} were not recorded.")
         return [self.place[name] for name in batch.ids]
 
 
@@ -103,7 +103,7 @@ def record(
     parent: Recorded | None = None,
     batch_size: int = 128,
 ) -> Recorded:
-    """Runs the subject over the examples, under imposed weights if asked, and keeps what it said.
+    """Run the model on the examples, with imposed weights if asked, and record its weights and answers.
 
     >>> from heatcheck.data import load_task
     >>> from heatcheck.models import load
@@ -112,9 +112,9 @@ def record(
     (True, (3, 1, 2))
     """
     if not examples:
-        raise BadInput("there is no example to record.")
+        raise BadInput("there are no examples to record. Give at least one.")
     if len({example.id for example in examples}) < len(examples):
-        raise BadInput("two examples share an id, so weights kept by id would be mixed up: give each its own.")
+        raise BadInput("two examples have the same id. Give each example its own id.")
     site = subject.sites[-1]
     rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -130,7 +130,9 @@ def record(
             rows[index] = logs[number], used[number][..., readable[number]]
     ordered = [rows[place] for place in range(len(examples))]
     if len({logs.shape for logs, _ in ordered}) > 1:
-        raise NotSupported(f"{subject.id} decides more often in some texts than in others, which is not recorded.")
+        raise NotSupported(
+            f"{subject.id} makes a different number of decisions in different texts, which cannot be recorded."
+        )
     return Recorded(
         tuple(example.id for example in examples),
         np.stack([logs for logs, _ in ordered]),

@@ -1,4 +1,4 @@
-"""Models that write one text from another: their recipes, what these may ask for, and how a training starts."""
+"""Sequence-to-sequence models: their recipes, what these may ask for, and how training starts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ NOT_IMPOSED = ("log_odds", "parent")  # kinds of weights that are known of label
 
 
 def is_of_sequences(recipe: Recipe) -> bool:
-    """Whether a recipe is for a model that writes one text from another."""
+    """Whether a recipe is for a sequence-to-sequence model."""
     return recipe.model.get("kind") == KIND
 
 
@@ -26,7 +26,7 @@ def plan_sequences(
 ) -> tuple[dict[str, Any], TrainingSettings]:
     """The model's part of a recipe, and the training's."""
     if vectors is not None:
-        raise BadInput(f"{corpus.name} is learned without pretrained vectors: leave out --vectors.")
+        raise BadInput(f"models for {corpus.name} do not use pretrained vectors. Leave out --vectors.")
     settings, training = make_plan(corpus, preset, changes)
     return settings.facts(), training
 
@@ -38,11 +38,12 @@ def check_sequences(recipe: Recipe) -> None:
     name = recipe.loss["name"]
     if name not in LOSSES_OF_SEQUENCES:
         raise BadInput(
-            f"the loss {name} is about a label, and this model writes words: use {' or '.join(LOSSES_OF_SEQUENCES)}."
+            f"the loss {name} needs labels, but a sequence-to-sequence model has none. "
+            f"Use {' or '.join(LOSSES_OF_SEQUENCES)}."
         )
     imposed = None if recipe.impose is None else recipe.impose["weights"]
     if imposed in NOT_IMPOSED:
-        raise BadInput(f"{imposed} weights cannot be imposed on a model that writes words: use uniform or first.")
+        raise BadInput(f"{imposed} weights cannot be imposed on a sequence-to-sequence model. Use uniform or first.")
 
 
 def build_sequences(recipe: Recipe, corpus: Corpus) -> Seq2Seq:

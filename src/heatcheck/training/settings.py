@@ -1,4 +1,4 @@
-"""What decides a training run beside its data and its model, and the presets."""
+"""Training settings and presets."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,37 +9,37 @@ from heatcheck.data import Corpus, name_parts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import ClassifierSettings, Seq2SeqSettings
 
-MOST = 1_000_000  # epochs, texts of a batch, …: more than anybody means
+MOST = 1_000_000  # epochs, batch size, …: more is surely a typo
 SELECT = ("auc", "accuracy", "loss", "train_loss")
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a model is trained, and which of its epochs is kept."""
+    """How a model is trained, and which epoch is kept."""
 
     epochs: int = 15
-    patience: int = 4  # epochs without a better score before it stops; 0 = never stops early
+    patience: int = 4  # stop after this many epochs without a better score; 0 = never stop early
     batch_size: int = 32
-    optimizer: str = "adamw"  # adamw decays weights by themselves, adam through the gradient
+    optimizer: str = "adamw"  # adamw (decoupled weight decay) or adam (weight decay through the gradient)
     amsgrad: bool = False
     learning_rate: float = 2e-3
     weight_decay: float = 1e-5
-    decay_attention: bool = True  # False: the attention's own parameters are left out of the decay
-    clip: float = 5.0  # largest norm of a gradient; 0 = not clipped
+    decay_attention: bool = True  # False: no weight decay for the attention's parameters
+    clip: float = 5.0  # largest norm of the gradient; 0 = no clipping
     reduction: str = "mean"  # over the batch: mean or sum
-    class_weight: bool = False  # two labels: weigh positives by n_negative / n_positive of train
-    length_noise: float = 0.1  # batches hold similar lengths, each length first moved by up to this share
-    # What the kept epoch is best at: auc (two labels), accuracy, loss; or train_loss, the objective itself on train.
+    class_weight: bool = False  # two labels: weight positives by n_negative / n_positive of train
+    length_noise: float = 0.1  # batches group similar lengths, after random noise of up to this share
+    # How to choose the epoch to keep: auc (two labels), accuracy, loss, or train_loss (the objective on train).
     select: str = "loss"
-    select_split: str = "dev"  # "test" only to redo what was published
-    skip_first: bool = False  # the first epoch is never kept
-    min_documents: int = 1  # a word must stand in so many train texts to be in the vocabulary
+    select_split: str = "dev"  # "test" only to reproduce published results
+    skip_first: bool = False  # never keep the first epoch
+    min_documents: int = 1  # number of train texts a word must occur in to be in the vocabulary
     lowercase: bool = True
-    # What follows came later, for transformers.
+    # Added later, for transformers.
     warm_up: float = 0.0  # share of all steps over which the learning rate rises from 0
-    linear_decay: bool = False  # from there it falls to 0 at the last step
-    accumulate: int = 1  # batches whose gradients make one step
-    bf16: bool = False  # bfloat16 where it is safe; on a GPU only, elsewhere it does nothing
+    linear_decay: bool = False  # after that it falls linearly to 0
+    accumulate: int = 1  # number of batches per step
+    bf16: bool = False  # mixed precision with bfloat16; no effect without a GPU
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -60,7 +60,7 @@ class TrainingSettings:
                 raise BadInput(f"{name} must be at least 0, not {getattr(self, name)}.")
         for name in ("length_noise", "warm_up"):
             if not 0 <= getattr(self, name) <= 1:
-                raise BadInput(f"{name} must lie between 0 and 1, not {getattr(self, name)}.")
+                raise BadInput(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
 
     def facts(self) -> dict[str, Any]:
         """As a recipe keeps them. What came later is left out where it is off: older recipes keep their names."""
@@ -88,7 +88,7 @@ class Plan(NamedTuple):
 
 
 def default(corpus: Corpus) -> Plan:
-    """What works on a few thousand short texts without pretrained vectors."""
+    """The default preset: works on a few thousand short texts without pretrained vectors."""
     if corpus.of_sequences:
         training = TrainingSettings(patience=2, batch_size=64, clip=1.0, weight_decay=0.0)
         return Plan(Seq2SeqSettings(), replace(training, min_documents=_rarest(corpus)))
@@ -98,7 +98,7 @@ def default(corpus: Corpus) -> Plan:
 
 
 def _rarest(corpus: Corpus) -> int:
-    """In how many texts a word must stand: one is too few to learn from where there are many."""
+    """The default of `min_documents`: with many texts, one occurrence is too few to learn from."""
     return 2 if len(corpus["train"]) > 1000 else 1
 
 
@@ -203,8 +203,8 @@ def serrano(corpus: Corpus) -> Plan:
 def pruthi(corpus: Corpus) -> Plan:
     """Pruthi et al., classification: linear attention over a BiLSTM, or over embeddings with `encoder=none`.
 
-    From scratch, one text a step, no dropout and no decay, every epoch run and the best on dev kept. Not as published:
-    a start and an end mark are read around each text, though never attended to.
+    From scratch, batch size 1, no dropout, no weight decay; all epochs are run and the best on dev is kept.
+    Not as published: the encoder reads a start and an end mark around each text; attention excludes them.
     """
     model = ClassifierSettings(
         attention="linear", embedding=128, embedding_scale=1.0, hidden=64, segments=corpus.segments
@@ -289,7 +289,7 @@ PRESETS: dict[str, Callable[[Corpus], Plan]] = {
     "snell-copy": snell_copy,
     "wp": wp,
 }
-OF_SEQUENCES = ("pruthi-seq2seq", "snell-copy")  # presets of models that write one text from another
+OF_SEQUENCES = ("pruthi-seq2seq", "snell-copy")  # presets of sequence-to-sequence models
 
 # The paper's state of the code has twice as many filters a kernel as the release.
 _CNN_TIMES = {"jw-paper": 2}
@@ -302,20 +302,20 @@ _Settings = TypeVar("_Settings", ClassifierSettings, Seq2SeqSettings, TrainingSe
 
 
 def make_plan(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> Plan:
-    """A preset with changes by name, each of the type the setting has.
+    """A preset with some settings changed by name; values are converted to the type of the setting.
 
     >>> from heatcheck.data import load_task
     >>> make_plan(load_task("planted_keyword"), "default", {"epochs": "3"}).training.epochs
     3
     """
     if preset == FINETUNE:
-        raise BadInput(f"the preset {FINETUNE} starts from a pretrained model: name one with --model hf:NAME.")
+        raise BadInput(f"the preset {FINETUNE} needs a pretrained model. Name one with --model hf:NAME.")
     if preset not in PRESETS:
         raise UnknownName("preset", preset, [*PRESETS, FINETUNE])
     if preset != "default" and (preset in OF_SEQUENCES) != corpus.of_sequences:
-        kinds = ("labels texts", "writes texts") if preset in OF_SEQUENCES else ("writes texts", "labels texts")
+        kinds = ("classification", "sequence-to-sequence")[:: 1 if preset in OF_SEQUENCES else -1]
         fitting = "default" if preset in OF_SEQUENCES else ", ".join(("default", *OF_SEQUENCES))
-        raise BadInput(f"{corpus.name} {kinds[0]}, and the preset {preset} {kinds[1]}: use {fitting}.")
+        raise BadInput(f"{corpus.name} is a {kinds[0]} task, but the preset {preset} is for {kinds[1]}. Use {fitting}.")
     model, training = PRESETS[preset](corpus)
     if isinstance(model, Seq2SeqSettings):
         _check_names(changes, model, training)
@@ -335,13 +335,15 @@ def plan_finetuning(corpus: Corpus, preset: str, changes: Mapping[str, Any]) -> 
     {'dropout': 0.0}
     """
     if preset not in ("default", FINETUNE):
-        raise BadInput(f"the preset {preset} is for models that start from nothing: with --model use {FINETUNE}.")
+        raise BadInput(f"the preset {preset} is for models trained from scratch. With --model use {FINETUNE}.")
     training = finetune()
     for name in changes:
         if name in {field.name for field in fields(ClassifierSettings)} - {"dropout"}:
-            raise BadInput(f"{name} is a setting of models that start from nothing: a pretrained one has its own.")
+            raise BadInput(f"{name} is a setting of models trained from scratch. Leave it out for a pretrained model.")
         if name in ("min_documents", "lowercase"):
-            raise BadInput(f"{name} is about a vocabulary of words: a pretrained model has a tokenizer of its own.")
+            raise BadInput(
+                f"{name} is a setting of word vocabularies. Leave it out: a pretrained model has its own tokenizer."
+            )
     _check_names(changes, training, also=("dropout",))
     model = {name: _as(float, name, value) for name, value in changes.items() if name == "dropout"}
     if not 0 <= model.get("dropout", 0.0) < 1:
@@ -357,16 +359,16 @@ def _check_names(changes: Mapping[str, Any], *settings: Any, also: tuple[str, ..
 
 
 def _checked(training: TrainingSettings, corpus: Corpus) -> TrainingSettings:
-    """The settings, or one sentence about why the epoch to keep cannot be chosen so."""
+    """Return the settings; raise BadInput if the best epoch cannot be chosen that way."""
     chosen_on = training.select_split
     if not corpus.splits.get(chosen_on):
         raise BadInput(
-            f"{corpus.name} has no {chosen_on} split to choose an epoch on: give it one, or choose on test with "
-            "--set select_split=test, as was published."
+            f"{corpus.name} has no {chosen_on} split to choose the best epoch on. Add one, or choose on test, as the "
+            "published studies did, with --set select_split=test."
         )
     if training.select == "auc" and len(corpus.labels) != 2:
         raise BadInput(
-            f"select=auc needs two labels, and {corpus.name} has {len(corpus.labels)}: use accuracy or loss."
+            f"select=auc needs two labels, but {corpus.name} has {len(corpus.labels)}. Use accuracy or loss."
         )
     return training
 
@@ -383,5 +385,5 @@ def _as(kind: type, name: str, value: Any) -> Any:
             return {"true": True, "false": False}[str(value).lower()]
         return kind(value)
     except (KeyError, TypeError, ValueError, OverflowError):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a text")
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a string")
         raise BadInput(f"{name} must be {wanted}, not {value!r}.") from None

@@ -81,7 +81,7 @@ def first_weights(member: Member, shape: Shape) -> dict[str, Tensor]:
     found["output_bias"] = _uniform(h, member.vocabulary, generator=body)
     heads = [_first_head(h, seed) for seed in member.heads or [seed_of(member.seed, n) for n in range(shape.heads)]]
     if len(heads) != shape.heads:
-        raise BadInput(f"a model of this stack has {shape.heads} heads, not {len(heads)}.")
+        raise BadInput(f"models of this stack have {shape.heads} heads, not {len(heads)}.")
     return found | {name: torch.stack([head[name] for head in heads]) for name in heads[0]}
 
 
@@ -179,7 +179,7 @@ class Stack(nn.Module):
 def with_end(
     sequences: Int[Tensor, "model example item"], ends: Int[Tensor, " model"]
 ) -> Int[Tensor, "model token example"]:
-    """What is read, and what is to be answered: the symbols and the end, a step a row."""
+    """What is read, and what is to be answered: the symbols and the end, one row per step."""
     return torch.cat((sequences.mT, ends[:, None, None].expand(-1, 1, sequences.shape[1])), dim=1)
 
 

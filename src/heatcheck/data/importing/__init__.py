@@ -1,4 +1,4 @@
-"""Importers: each turns an original distribution, in its own format, into a file of the data folder.
+"""Importers: each converts a published data set, in its own format, into one file of the data folder.
 
 `heatcheck data import sst trainDevTestTrees_PTB.zip` is `import_task("sst", "trainDevTestTrees_PTB.zip")`.
 """
@@ -44,7 +44,7 @@ _OFTEN = 1000  # records between two calls of watch
 
 
 def importer_of(task: str) -> Importer:
-    """The importer of that name, or whose file serves that task or is called so.
+    """Find an importer by its own name, by a task it serves, or by its file.
 
     >>> importer_of("babi_2").name, importer_of("ade_corpus_v2").name
     ('babi', 'ade')
@@ -58,10 +58,18 @@ def importer_of(task: str) -> Importer:
 def import_task(
     task: str, path: Path | str, *, out: Path | str | None = None, watch: Callable[[int], None] | None = None
 ) -> Imported:
-    """Read a distribution and write its rows, whole or not at all, into the data folder.
+    """Convert a published data set into a file of the data folder. A failed import leaves no file.
 
-    `out` is the folder to write into (else HEATCHECK_DATA, else `data`); `watch` is told now and then how many
-    records have been read. The same distribution gives the same bytes.
+    The same input always gives the same bytes.
+
+    Args:
+        task: the name of an importer, a task or a file.
+        path: the data set as published: a folder, an archive or a file.
+        out: the data folder to write to; by default HEATCHECK_DATA, else `data`.
+        watch: called now and then with the number of records read so far.
+
+    Returns:
+        The number of records read, of rows written per split, and of records left out by reason.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -73,7 +81,7 @@ def import_task(
     importer = importer_of(task)
     target = data_folder(out) / importer.file
     if target.exists():
-        raise BadInput(f"{target} exists: delete it, or choose another folder with --out.")
+        raise BadInput(f"{target} already exists. Delete it, or choose another folder with --out.")
     written: Counter[str] = Counter()
     excluded: Counter[str] = Counter()
     read = 0
@@ -91,7 +99,7 @@ def import_task(
                 read += record.count
             else:
                 if str(record["id"]) in ids:
-                    raise BadInput(f"{path}: {record['id']} is there twice: give a folder with one copy.")
+                    raise BadInput(f"{path} contains {record['id']} twice. Give a folder with one copy of the data.")
                 ids.add(str(record["id"]))
                 written[str(record["split"])] += 1
                 read += 1
@@ -100,5 +108,5 @@ def import_task(
                 watch(read)
         if not written:
             why = "; ".join(f"{count:,} {reason}" for reason, count in excluded.items()) or "the files are empty"
-            raise BadInput(f"{path} gives no rows for {task}: {why}.")
+            raise BadInput(f"{path} has no usable rows for {task}: {why}.")
     return Imported(importer.name, target, read, dict(written), dict(excluded))

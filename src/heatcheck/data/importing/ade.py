@@ -1,4 +1,4 @@
-"""`ade`: the ADE corpus v2: DRUG-AE.rel has a line a drug and effect of a sentence, ADE-NEG.txt a line a sentence."""
+"""`ade`: the ADE corpus v2: DRUG-AE.rel has one line per drug and effect, ADE-NEG.txt one line per sentence."""
 
 import re
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
             fields = rest.rsplit("|", 6)  # from the right, for a sentence may hold the mark itself
             if not pmid.isdigit() or len(fields) != 7 or not fields[0].strip():
                 raise BadInput(
-                    f"{member.where}, line {number}: not PMID|sentence|effect|begin|end|drug|begin|end, "
-                    "with | between the eight fields."
+                    f"{member.where}, line {number}: expected eight fields separated by |: "
+                    "PMID|sentence|effect|begin|end|drug|begin|end."
                 )
             drugs, effects = pairs.setdefault((pmid, fields[0].strip()), ([], []))
             for names, name in ((effects, fields[1]), (drugs, fields[4])):
@@ -44,7 +44,7 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
     for count, ((pmid, text), (drugs, effects)) in enumerate(pairs.items()):
         yield {**_row(count, 1, pmid, text), "drugs": drugs, "effects": effects}
     if lines > len(pairs):
-        yield Excluded("further drugs or effects of a sentence, joined to its row", lines - len(pairs))
+        yield Excluded("more drugs or effects of a sentence, merged into its row", lines - len(pairs))
 
     seen: set[tuple[str, str]] = set()
     with distribution.only(r"ADE-NEG\.txt", "ADE-NEG.txt") as member:
@@ -53,12 +53,12 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
                 continue
             found = _NEGATIVE.fullmatch(line.strip())
             if not found:
-                raise BadInput(f"{member.where}, line {number}: not PMID NEG sentence, with a space between the three.")
+                raise BadInput(f"{member.where}, line {number}: expected PMID NEG SENTENCE, separated by spaces.")
             key = found[1], found[2]
             if key in seen:
-                yield Excluded("the same sentence of the same article again")
+                yield Excluded("a repeated sentence of the same article")
             elif key in pairs:
-                yield Excluded("without an adverse effect in ADE-NEG.txt, with one in DRUG-AE.rel")
+                yield Excluded("in ADE-NEG.txt (no adverse effect) and also in DRUG-AE.rel (adverse effect)")
             else:
                 yield {**_row(len(seen), 0, *key), "drugs": [], "effects": []}
                 seen.add(key)

@@ -23,15 +23,15 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
         for where, values in member.table("LABEL", delimiter="\t" if tabs else ","):
             text = next((values[name] for name in _TEXT if name in values), None)
             if text is None:
-                raise BadInput(f"{member.where} has no column text or tweet; it has {', '.join(values).lower()}.")
+                raise BadInput(f"{member.where} has no column text or tweet. Its columns: {', '.join(values).lower()}.")
             label, split = values["LABEL"].strip(), next((values[name] for name in _SPLIT if name in values), None)
             if label not in _LABELS:
-                raise BadInput(f"{where}: label {label!r} is neither 0 nor 1.")
+                raise BadInput(f"{where}: the label must be 0 or 1, not {label!r}.")
             side = "all" if split is None else _SPLITS.get(split.strip().lower())
             if side is None:
-                raise BadInput(f"{where}: split {split!r} is none of train, dev, test.")
+                raise BadInput(f"{where}: the split must be train, dev or test, not {split!r}.")
             if not text.strip():
-                yield Excluded("without a text (a tweet that is gone)")
+                yield Excluded("without a text (a deleted tweet)")
                 continue
             number = counts.setdefault(side, 0)
             counts[side] += 1
@@ -48,7 +48,7 @@ adr_tweets = Importer(
     "adr_tweets",
     ("adr_tweets",),
     "adr_tweets.jsonl.gz",
-    "the DIEGO lab's Twitter ADR corpus (Nikfarjam et al. 2015); tweets may not be passed on, so ask its authors",
+    "the DIEGO lab's Twitter ADR corpus (Nikfarjam et al. 2015); tweets may not be redistributed, so ask the authors",
     "one CSV or TSV file with the columns tweet (or text), label (0 or 1) and exp_split (or split)",
     _read,
 )

@@ -18,9 +18,9 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
                 if count == 0 and fields[0].strip().lower().startswith("class"):
                     continue  # one of the copies in circulation has a header
                 if len(fields) != 3:
-                    raise BadInput(f"{where}: {len(fields)} fields instead of class, title and description.")
+                    raise BadInput(f"{where}: expected class, title and description, found {len(fields)} fields.")
                 if fields[0].strip() not in _CLASSES:
-                    raise BadInput(f"{where}: class {fields[0]!r} is none of 1, 2, 3, 4.")
+                    raise BadInput(f"{where}: the class must be 1, 2, 3 or 4, not {fields[0]!r}.")
                 label = _CLASSES[fields[0].strip()]
                 yield {
                     "id": f"agnews-{split}-{count}",

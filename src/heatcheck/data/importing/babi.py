@@ -30,7 +30,7 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
 
 
 def _questions(member: Member) -> Iterator[Row]:
-    """Each question with the statements before it, and which of those it rests on."""
+    """Each question with the statements before it, and which of them support the answer."""
     story, last = -1, 0
     statements: dict[int, str] = {}  # by the number of their line
     for number, line in member.lines():
@@ -38,7 +38,9 @@ def _questions(member: Member) -> Iterator[Row]:
             continue
         found = _LINE.fullmatch(line.strip("\r\n"))
         if not found or int(found[1]) not in (1, last + 1):
-            raise BadInput(f"{member.where}, line {number}: not numbered 1 (a new story) or {last + 1}.")
+            raise BadInput(
+                f"{member.where}, line {number}: expected a line that begins with 1 (a new story) or {last + 1}."
+            )
         last = int(found[1])
         if last == 1:
             story, statements = story + 1, {}
@@ -52,8 +54,8 @@ def _questions(member: Member) -> Iterator[Row]:
             facts = [places[int(name)] for name in support.split()]
         except (ValueError, KeyError):
             raise BadInput(
-                f"{member.where}, line {number}: not a question, its answer and the numbers of earlier statements, "
-                "with tabs between the three."
+                f"{member.where}, line {number}: expected a question, its answer and the numbers of "
+                "earlier statements, separated by tabs."
             ) from None
         yield {
             "story": story,

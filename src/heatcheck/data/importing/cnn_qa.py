@@ -1,4 +1,4 @@
-"""`cnn_qa`: CNN news with entities anonymised, a file a question."""
+"""`cnn_qa`: CNN news with anonymised entities, one file per question."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,14 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
         parts = member.text().strip().split("\n\n")
         if len(parts) not in (4, 5):
             raise BadInput(
-                f"{member.where}: {len(parts)} parts between empty lines, not address, passage, question, answer "
-                "and entities."
+                f"{member.where}: expected address, passage, question, answer and entities, separated by empty lines; "
+                f"found {len(parts)} parts."
             )
         url, context, question, answer = (part.strip() for part in parts[:4])
         if "@placeholder" not in question or not answer.startswith("@entity"):
-            raise BadInput(f"{member.where}: the question must ask for @placeholder, and the answer be an @entity.")
+            raise BadInput(
+                f"{member.where}: the question must contain @placeholder, and the answer must be an @entity."
+            )
         if answer not in context.split():
             yield Excluded("whose answer is not an entity of the passage")
             continue

@@ -1,4 +1,4 @@
-"""An original distribution, as a folder, an archive or a file: its members, never unpacked to disk."""
+"""A published data set as a folder, an archive or a file; archives are read without unpacking."""
 
 import csv
 import gzip
@@ -65,16 +65,16 @@ class Member:
         header = [name.strip().upper() for name in next(records, ("", []))[1]]
         for column in columns:
             if column not in header:
-                raise BadInput(f"{self.where} has no column {column}; it has {', '.join(header) or 'none'}.")
+                raise BadInput(f"{self.where} has no column {column}. Its columns: {', '.join(header) or 'none'}.")
         for where, fields in records:
             if len(fields) != len(header):
-                raise BadInput(f"{where}: {len(fields)} fields under {len(header)} columns.")
+                raise BadInput(f"{where}: {len(fields)} fields, but the header has {len(header)} columns.")
             yield where, dict(zip(header, fields, strict=True))
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """What the user has of an original: `holds` says what it should consist of, for the complaint where it does not.
+    """The user's copy of a published data set; `holds` says what it should contain, for the error message if not.
 
     Patterns are regular expressions for the end of a member's path, which begins with the folder's own name.
     """
@@ -96,12 +96,12 @@ class Distribution:
 
     @contextmanager
     def only(self, pattern: str, called: str) -> Iterator[Member]:
-        """The one member that fits; none or two are a complaint."""
+        """The only member that fits; raise BadInput if there are none or several."""
         found = self.names(pattern)
         if not found:
             raise self.lacks(called)
         if len(found) > 1:
-            raise BadInput(f"{self.path} has {found[0]} and {found[1]}: give the folder of one of the two.")
+            raise BadInput(f"{self.path} has both {found[0]} and {found[1]}. Give the folder of one of them.")
         for name, opened in self._entries():
             if name == found[0]:
                 with self._open(name, opened) as member:
@@ -109,15 +109,15 @@ class Distribution:
                 return
 
     def lacks(self, called: str) -> BadInput:
-        """The complaint that something is not there."""
-        return BadInput(f"{self.path} has no {called}: {self.task} is imported from {self.holds}.")
+        """The error that a part is missing."""
+        return BadInput(f"{self.path} has no {called}. To import {self.task}, give {self.holds}.")
 
     def _entries(self) -> Iterator[_Entry]:
         path, name = self.path, self.path.name.lower()
         if path.is_dir():
             yield from _in_sentences(_in_folder(path), str(path))
         elif not path.is_file():
-            raise BadInput(f"no file or folder {path}: {self.task} is imported from {self.holds}.")
+            raise BadInput(f"{path} does not exist. To import {self.task}, give {self.holds}.")
         elif name.endswith(".zip"):
             yield from _in_sentences(_in_zip(path), str(path))
         elif name.endswith(_TAR):
@@ -136,7 +136,7 @@ class Distribution:
         except (*_BROKEN, *_LOCKED) as error:
             raise BadInput(f"{where} cannot be read: {_first_line(error)}") from None
         if stream is None:
-            raise BadInput(f"{where} is no plain file.")
+            raise BadInput(f"{where} is not a regular file.")
         with stream, gzip.open(stream) if name.endswith(".gz") else stream as plain:
             yield Member(where, plain)
 
@@ -180,7 +180,7 @@ def _in_tar(path: Path) -> Iterator[_Entry]:
 
 
 def _in_sentences(items: Iterable[_Item], where: str) -> Iterator[_Item]:
-    """What comes, where a broken file or archive is one sentence."""
+    """The items; a broken file or archive raises BadInput."""
     try:
         yield from items
     except _BROKEN as error:
@@ -188,5 +188,5 @@ def _in_sentences(items: Iterable[_Item], where: str) -> Iterator[_Item]:
 
 
 def _first_line(error: Exception) -> str:
-    """tarfile tells of every way it tried, a line each."""
+    """The first line of an error message; tarfile lists everything it tried."""
     return str(error).partition(":\n")[0].partition("\n")[0] or type(error).__name__

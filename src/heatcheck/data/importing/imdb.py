@@ -1,4 +1,4 @@
-"""`imdb_full`: the Large Movie Review Dataset, a file a review, named ID_RATING.txt."""
+"""`imdb_full`: the Large Movie Review Dataset, one file per review, named ID_RATING.txt."""
 
 from collections.abc import Iterator
 
@@ -16,10 +16,10 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
         split, label, number, rating = name[1], name[2], int(name[3]), int(name[4])
         text = member.text()
         if not text.strip():
-            raise BadInput(f"{member.where} is empty: unpack the archive again.")
+            raise BadInput(f"{member.where} is empty. Unpack the archive again.")
         place = SPLITS.index(split), LABELS.index(label), number
         if place in found:
-            raise BadInput(f"{member.where}: review {number} was read before: give a folder with one copy.")
+            raise BadInput(f"{member.where}: review {number} occurs twice. Give a folder with one copy of the data.")
         found[place] = {
             "id": f"imdb-{split}-{label}-{number}",
             "split": split,

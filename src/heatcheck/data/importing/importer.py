@@ -1,4 +1,4 @@
-"""What an importer is: a reader of one original distribution, and what became of its records."""
+"""An importer reads one published data set and counts its records."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Row = dict[str, object]
 
 @dataclass(frozen=True)
 class Excluded:
-    """Records that were read and make no row of their own, with the reason in words."""
+    """Records that give no row of their own, and why."""
 
     reason: str
     count: int = 1
@@ -19,9 +19,9 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Importer:
-    """Turns one distribution into the rows of one file of the data folder.
+    """Converts one published data set into the rows of one file of the data folder.
 
-    `read` yields each record of the distribution once: as a row, or as an `Excluded` that says why it is none.
+    `read` yields each record once: as a row, or as an `Excluded` that says why there is no row.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Importer:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of the records: `read` is the sum of `written` and `excluded`."""
+    """Counts of records: `read` is the sum of `written` and `excluded`."""
 
     task: str
     file: Path

@@ -73,7 +73,7 @@ def _rows(distribution: Distribution, task: str, names: tuple[str, str], place: 
                     yield Excluded(reason or "without a word")
                     continue
                 if patient_of.setdefault(admission, patient) != patient:
-                    raise BadInput(f"{where}: admission {admission} is of another patient in an earlier row.")
+                    raise BadInput(f"{where}: admission {admission} belongs to another patient in an earlier row.")
                 addendum = values["DESCRIPTION"].strip().lower() == "addendum"
                 row = int(_number(values, "ROW_ID", where))
                 notes.setdefault(admission, []).append(Note(addendum, values["CHARTDATE"], row, text))
@@ -87,7 +87,7 @@ def _rows(distribution: Distribution, task: str, names: tuple[str, str], place: 
             "label_name": names[found.label],
         }
         if len(notes[admission]) > 1:
-            yield Excluded("a further summary of an admission, joined to its row", len(notes[admission]) - 1)
+            yield Excluded("more summaries of an admission, merged into its row", len(notes[admission]) - 1)
 
 
 def _codes(distribution: Distribution) -> dict[str, set[str]]:
@@ -103,7 +103,7 @@ def _codes(distribution: Distribution) -> dict[str, set[str]]:
 def _number(values: dict[str, str], column: str, where: str) -> str:
     number = values[column].strip().removesuffix(".0")  # as a data frame with holes writes it
     if not number.isdecimal():
-        raise BadInput(f"{where}: {column} {values[column]!r} is no number.")
+        raise BadInput(f"{where}: {column} must be a number, not {values[column]!r}.")
     return number
 
 
@@ -119,7 +119,7 @@ def _lists(distribution: Distribution) -> dict[str, str]:
                 where = f"{member.where}, line {number}"
                 admission = _number({"HADM_ID": admission}, "HADM_ID", where)
                 if side.setdefault(admission, split) != split:
-                    raise BadInput(f"{where}: admission {admission} is in the {side[admission]} list too.")
+                    raise BadInput(f"{where}: admission {admission} is also in the {side[admission]} list.")
     return side
 
 

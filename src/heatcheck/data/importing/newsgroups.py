@@ -1,4 +1,4 @@
-"""`20news_sports`: baseball against hockey from 20 Newsgroups sorted by date, a file an article."""
+"""`20news_sports`: baseball against hockey from 20 Newsgroups sorted by date, one file per article."""
 
 from collections.abc import Iterator
 
@@ -17,10 +17,10 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
         # The header ends at the first empty line; quotes and footers are part of what people wrote.
         _, blank, body = member.text("latin-1").partition("\n\n")
         if not blank:
-            raise BadInput(f"{member.where}: no empty line ends the header, so this is no article.")
+            raise BadInput(f"{member.where}: no empty line after the header, so this is not an article.")
         place = SPLITS.index(split), LABELS.index(label), number
         if place in found:
-            raise BadInput(f"{member.where}: article {number} was read before: give a folder with one copy.")
+            raise BadInput(f"{member.where}: article {number} occurs twice. Give a folder with one copy of the data.")
         found[place] = {
             "id": f"20news-{split}-{label}-{number}",
             "split": split,

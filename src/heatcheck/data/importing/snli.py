@@ -22,12 +22,14 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
                     values = json.loads(line)
                     label, premise, hypothesis = (values[key] for key in ("gold_label", "sentence1", "sentence2"))
                 except (ValueError, RecursionError, KeyError, TypeError):
-                    raise BadInput(f"{where}: not a JSON object with gold_label, sentence1 and sentence2.") from None
+                    raise BadInput(
+                        f"{where}: expected a JSON object with gold_label, sentence1 and sentence2."
+                    ) from None
                 if label == "-":
                     yield Excluded("without a gold label (the annotators disagreed)")
                     continue
                 if label not in LABELS:
-                    raise BadInput(f"{where}: gold_label {label!r} is none of {', '.join(LABELS)} and '-'.")
+                    raise BadInput(f"{where}: gold_label must be {', '.join(LABELS)} or '-', not {label!r}.")
                 yield {
                     "id": f"snli-{split}-{count}",
                     "split": split,

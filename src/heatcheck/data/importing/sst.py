@@ -1,4 +1,4 @@
-"""`sst`: the Stanford Sentiment Treebank as Penn-style trees, one a line, in train.txt, dev.txt and test.txt."""
+"""`sst`: the Stanford Sentiment Treebank as Penn-style trees, one per line, in train.txt, dev.txt and test.txt."""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +40,9 @@ def _read(distribution: Distribution) -> Iterator[Row | Excluded]:
                     continue
                 found = read_tree(tree)
                 if found is None:
-                    raise BadInput(f"{member.where}, line {number}: no tree with labels 0 to 4, as in (3 (2 a) (3 b)).")
+                    raise BadInput(
+                        f"{member.where}, line {number}: expected a tree with labels 0 to 4, such as (3 (2 a) (3 b))."
+                    )
                 fine, words, labels = found
                 label = None if fine == 2 else int(fine > 2)
                 yield {
@@ -60,7 +62,7 @@ sst = Importer(
     ("sst",),
     "sst.jsonl.gz",
     "the treebank's page at Stanford NLP (Socher et al. 2013): the trees in PTB format",
-    "train.txt, dev.txt and test.txt with a tree a line, in a folder or its zip",
+    "train.txt, dev.txt and test.txt with one tree per line, in a folder or its zip",
     _read,
     {"train": 8544, "dev": 1101, "test": 2210},
 )
