@@ -266,10 +266,10 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["train", "x" * 5000 + ".csv"], "File name too long"),
         (["audit", "READER", "--set", "agreement.shuffles=0"], "agreement.shuffles must be at least 1, not 0"),
         (["audit", "READER", "--checks", "agreement", "--set", "erasure.draws=1"], "erasure is not among those to run"),
-        (["explain", "READER", "good " * 3000], "the text has 3,001 words; one at a time it may have 2,000"),
+        (["explain", "READER", "good " * 3000], "the text has 3,001 words, but explain takes at most 2,000"),
         (["audit", "latest"], "no model folder latest"),
         (["audit", "known:reder@planted_contrast"], "did you mean 'reader'?"),
-        (["audit", "known:reader"], "name a task too, as in known:reader@planted_keyword"),
+        (["audit", "known:reader"], "known:reader needs a task, as in known:reader@planted_keyword"),
         (["audit", "known:reader@sst"], "unknown task for the reader 'sst'"),
         (["audit", "READER", "--data", "FILE"], "has the label '0', which reader@planted_contrast does not know"),
         (["audit", "READER", "--data", "none.csv"], "no file none.csv"),
@@ -299,7 +299,10 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["audit", "READER", "--train", "none.csv"], "no file none.csv"),
         (["explain", "READER", "good", "--by", "heat"], "unknown explainer 'heat'"),
         (["explain", "READER", " "], "the text is empty"),
-        (["explain", "known:reader@planted_lookup", "a"], "this model reads 2 text(s) an example"),
+        (
+            ["explain", "known:reader@planted_lookup", "a"],
+            "this model reads two texts per example, but this one has one text",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(heatcheck, reviews, tmp_path, arguments, sentence):

@@ -13,6 +13,8 @@ from heatcheck.data.tokens import split_words
 from heatcheck.data.vocabulary import END, PAD, START, UNKNOWN
 from heatcheck.errors import BadInput
 
+_NUMBER = {1: "one text", 2: "two texts"}
+
 
 def encode_words(
     vocabulary: Vocabulary,
@@ -31,8 +33,8 @@ def encode_words(
             raise BadInput(f"example {example.id}: its text has no token. Remove the example or give it a text.")
         if (example.text_pair is not None) != (segments == 2):
             raise BadInput(
-                f"example {example.id}: this model reads "
-                f"{'a text and a second text' if segments == 2 else 'one text only'} per example."
+                f"example {example.id}: this model reads {_NUMBER[segments]} per example, but this one has "
+                f"{_NUMBER[1 if example.text_pair is None else 2]}."
             )
     before, after = ([START], [END]) if ends else ([], [])
     tokens = pad([before + numbers + after for numbers, _ in found], PAD, device)

@@ -84,5 +84,5 @@ def _load(name: Path | str, device: str) -> Subject:
     if kind not in KNOWN_ANSWERS:
         raise UnknownName("known-answer subject", kind, KNOWN_ANSWERS)
     if not at:
-        raise BadInput(f"the name of the model needs a task, as in known:{kind}@{KNOWN_ANSWERS[kind].tasks[0]}.")
+        raise BadInput(f"known:{kind} needs a task, as in known:{kind}@{KNOWN_ANSWERS[kind].tasks[0]}.")
     return KNOWN_ANSWERS[kind](task)

@@ -32,8 +32,8 @@ def word_log_odds(subject: Subject) -> tuple[Vocabulary, Float[Tensor, "word lab
     """
     if not isinstance(subject, KnowsLogOdds) or subject.log_odds is None:
         raise NotSupported(
-            f"{subject.id} has no bag-of-words log-odds: a recent `heatcheck train` stores them, for up to 20 "
-            "labels. Train the model again with `heatcheck train TASK --out FOLDER`."
+            f"{subject.id} carries no log-odds of a bag-of-words model: a recent `heatcheck train` stores them, for up "
+            "to 20 labels. Train it again with `heatcheck train TASK --out FOLDER`."
         )
     return subject.vocabulary, subject.log_odds
 

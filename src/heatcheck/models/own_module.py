@@ -328,7 +328,7 @@ class OwnModule:
 
     @contextmanager
     def _in_a_sentence(self, tokens: Tensor) -> Iterator[None]:
-        """Turn what the user's module raises into one sentence, except that memory ran out: then a smaller batch helps."""
+        """Turn errors of the user's module into one sentence, except running out of memory: a smaller batch helps."""
         try:
             yield
         except HeatcheckError:
