@@ -276,7 +276,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["audit", "READER", "--checks", "erasur"], "did you mean 'erasure'?"),
         (["audit", "READER", "--set", "erasure.size=1"], "unknown setting of erasure 'size'"),
         (["audit", "READER", "--set", "agreement.explainers=attention,gradients"], "did you mean 'gradient'?"),
-        (["audit", "READER", "--set", "erasure.explainer=file:none.jsonl"], "no scores at none.jsonl"),
+        (["audit", "READER", "--set", "erasure.explainer=file:none.jsonl"], "there is no scores file none.jsonl"),
         (["audit", "READER", "--examples", "0"], "at least one example, not 0"),
         (["audit", "READER", "--split", "holdout"], "has no split 'holdout'"),
         (["audit", "READER", "--out", "there"], "output folder there exists"),
