@@ -78,7 +78,9 @@ def test_pruthi():
     assert (training.weight_decay, training.clip, training.min_documents, training.lowercase) == (0, 0, 1, True)
     embedding = make_plan(of_task("pronoun"), "pruthi", {"encoder": "none"}).model
     assert (embedding.encoder, embedding.hidden) == ("none", 64)
-    with pytest.raises(BadInput, match=r"^attention=linear cannot use a question: with segments=2 choose attention=tanh or"):
+    with pytest.raises(
+        BadInput, match=r"^attention=linear cannot use a question: with segments=2 choose attention=tanh or"
+    ):
         make_plan(of_task("snli", pair=True), "pruthi", {})
 
 
