@@ -63,6 +63,6 @@ def test_yes_from_another_process_runs_no_code(whole, tmp_path):
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("heatcheck: ")
-    assert "never runs code of a model" in ended.stderr
+    assert "never runs a model's code" in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert not whole.mark.exists()

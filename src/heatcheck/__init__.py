@@ -1,4 +1,11 @@
-"""heatcheck: can this model's attention heatmap be read as an explanation?
+"""heatcheck: can a model's attention heatmap be read as an explanation?
+
+Train or load a model, audit it, and write the report:
+
+    audit = hc.audit("models/mine", "sst")
+    hc.write_report(audit, "report.html")
+
+Tasks and known-answer models need no download:
 
 >>> import heatcheck as hc
 >>> corpus = hc.load_task("planted_contrast")
@@ -75,7 +82,7 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-# What a notebook shows richly: the type, by name so that nothing is imported, and the function that makes its HTML.
+# The types that a notebook shows as HTML, by name so that nothing is imported, and the function that makes the HTML.
 _IN_A_NOTEBOOK = {
     ("heatcheck.results.audit", "Audit"): "audit_html",
     ("heatcheck.results.card", "Card"): "card_html",
@@ -86,7 +93,7 @@ _IN_A_NOTEBOOK = {
 
 
 def _show_in_notebooks() -> None:
-    """Tells the notebook that is running, if one is, how to show results. A result may not know of reports itself."""
+    """Tell a running notebook, if there is one, how to show results; the results themselves may not import reports."""
     if "IPython" not in sys.modules or (shell := sys.modules["IPython"].get_ipython()) is None:
         return
     formatter = shell.display_formatter.formatters["text/html"]

@@ -168,7 +168,7 @@ def test_fingerprints_are_all_that_is_kept(trained):
     assert all((np.diff(values) > 0).all() for values in kept.values()), "sorted: not even their order is told"
     assert b"film" not in (trained.folder / "seen.safetensors").read_bytes()
     (broken := shutil.copytree(trained.folder, trained.folder.parent / "broken") / "seen.safetensors").write_bytes(b"x")
-    with pytest.raises(BrokenFolder, match=r"seen.safetensors is truncated or of another model"):
+    with pytest.raises(BrokenFolder, match=r"seen.safetensors is truncated or belongs to another model"):
         load(broken.parent)
 
 

@@ -231,5 +231,5 @@ def test_unknown_explainer():
 
 
 def test_a_model_that_writes_has_no_words_to_score_for_a_label():
-    with pytest.raises(BadInput, match="writes texts, and words are scored for a label"):
+    with pytest.raises(BadInput, match="is a sequence-to-sequence model, but explain scores words for a label"):
         explain(writes(PAIRS), "a b")

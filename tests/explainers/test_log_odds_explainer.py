@@ -75,5 +75,5 @@ def test_in_the_public_function():
 
 def test_a_subject_without_a_table_says_so():
     for subject in (classifier(SINGLE), load("known:reader@planted_keyword")):
-        with pytest.raises(NotSupported, match=r"carries no log-odds .* train it again"):
+        with pytest.raises(NotSupported, match=r"carries no log-odds .* Train it again"):
             explain_one(subject, [Example("a", f"{POSITIVE[0]} {NEGATIVE[0]}", label=0)], "log_odds")

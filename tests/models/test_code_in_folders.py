@@ -32,7 +32,7 @@ def add_code(folder, mark, names, *, file="config.json", **changes):
 
 
 OF_A_NETWORK = {"AutoConfig": "theirs.TheirConfig", "AutoModelForSequenceClassification": "theirs.TheirNetwork"}
-REFUSED = r"brings code of its own.*heatcheck never runs code of a model: choose one of a family that transformers"
+REFUSED = r"brings its own code.*heatcheck never runs a model's code. Choose a family that transformers"
 
 
 @pytest.mark.parametrize(

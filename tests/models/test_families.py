@@ -173,12 +173,12 @@ def test_what_is_carried_from_token_to_token_beside_attention_is_noticed(layer: 
         return found + 0.1 * found.roll(1, 1)
 
     made.model.layers[layer].mlp.register_forward_hook(smear)
-    with pytest.raises(NotSupported, match=r"mine \(eurobert\) carries something from token to token beside"):
+    with pytest.raises(NotSupported, match=r"mine \(eurobert\) carries information from token to token outside"):
         Transformer(made, tokenizer(marks=True), name="mine")
 
 
 def test_a_network_that_cannot_read_is_refused_in_a_sentence() -> None:
-    with pytest.raises(BadInput, match="the tokenizer gives the id 9, and the network knows 4 ids"):
+    with pytest.raises(BadInput, match="the tokenizer gives the id 9, but the network knows 4 ids"):
         of("eurobert", vocab_size=4)
 
 

@@ -233,8 +233,8 @@ def test_tokens_are_those_of_texts_with_both_kinds_of_words():
 @pytest.mark.parametrize(
     ("examples", "settings", "reason"),
     [
-        (SINGLE, {"encoder": "lstm"}, "reads them in context"),
-        (SINGLE, {"encoder": "none", "hierarchical": True}, "reads them in context"),
+        (SINGLE, {"encoder": "lstm"}, "reads words in context"),
+        (SINGLE, {"encoder": "none", "hierarchical": True}, "reads words in context"),
         (PAIRS, {"encoder": "average", "segments": 2, "labels": ("a", "b", "c")}, "one text and one decision"),
         (SETS, {"encoder": "average", "label_wise": True, "labels": ("a", "b", "c")}, "one text and one decision"),
     ],
@@ -256,5 +256,5 @@ def test_mistakes_are_said():
     subject = of_kind("none linear")
     with pytest.raises(BadInput, match=r"above 0, not 0\.0"):
         gauge_twin(subject, tokens_of(subject), bound=0.0)
-    with pytest.raises(NotSupported, match="no train text has both"):
+    with pytest.raises(NotSupported, match="no training text has both"):
         gauge_twin(subject, tokens_of(subject, SINGLE))

@@ -93,7 +93,7 @@ def test_the_last_layer_alone():
 def test_a_family_without_a_row_is_refused():
     stranger = make("bert")
     stranger.network.config.model_type = "mamba"
-    with pytest.raises(NotSupported, match=r"mamba block \(tiny-bert\) is not known here; known: albert, .*roberta\."):
+    with pytest.raises(NotSupported, match=r"mamba block \(tiny-bert\). It knows: albert, .*roberta\."):
         family_of(stranger)
 
 

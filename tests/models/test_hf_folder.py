@@ -66,9 +66,11 @@ def test_labels_are_named_in_order(tmp_path):
     named = load(f"hf:{tmp_path / 'm'}", labels=["negative", "positive"])
     assert named.labels == ("negative", "positive")
     for labels in (["one"], ["a", "b", "c"], ["a", "a"]):
-        with pytest.raises(BadInput, match=r"tells 2 labels apart \(LABEL_0, LABEL_1\): name so many, each once"):
+        with pytest.raises(
+            BadInput, match=r"has 2 labels \(LABEL_0, LABEL_1\): give exactly that many different names"
+        ):
             load(f"hf:{tmp_path / 'm'}", labels=labels)
-    with pytest.raises(BadInput, match="knows its own"):
+    with pytest.raises(BadInput, match="already has its own"):
         load("known:reader@planted_keyword", labels=["a", "b"])
 
 
@@ -94,7 +96,7 @@ def test_ids_beyond_the_embedding(tmp_path):
     kept["model"]["vocab"]["good"] = 10**6
     (folder / "tokenizer.json").write_text(json.dumps(kept))
     subject = load(f"hf:{folder}")
-    with pytest.raises(BadInput, match=r"example a: .* id 1,000,000, and .* 21 .*tokenizer"):
+    with pytest.raises(BadInput, match=r"example a: .* id 1,000,000, but .* 21 .*tokenizer"):
         subject.encode([replace(EXAMPLES[0], text="a good film")])
 
 
@@ -111,11 +113,11 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, monkeypatch):
     for name, sentence in {
         f"{tmp_path}/nowhere": "no folder",
         "./nowhere": "no folder",
-        "": "wants a name",
+        "": "needs a name",
         str(tmp_path / "empty"): "has no config.json",
-        str(tmp_path): "a folder of heatcheck's own: leave out hf:",
+        str(tmp_path): "heatcheck wrote the folder .*: leave out hf:",
         str(headless): r"is not trained to classify \(classifier.bias is missing\): fine-tune it first with `heatcheck",
-        "nobody/nothing": "is no folder here, and the Hugging Face hub did not give it",
+        "nobody/nothing": "is not a folder here, and the Hugging Face hub did not provide it",
     }.items():
         with pytest.raises(BadInput, match=sentence) as error:
             load(f"hf:{name}")

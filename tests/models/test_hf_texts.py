@@ -299,7 +299,7 @@ def test_a_lone_output_is_refused_or_named(tmp_path: Path) -> None:
         load(f"hf:{tmp_path / 'lone'}")
     assert load(f"hf:{tmp_path / 'lone'}", labels=["no", "yes"]).labels == ("no", "yes")
     for labels in (None, ["no", "yes"]):
-        with pytest.raises(BadInput, match=r"gives a number \(problem_type is regression\)"):
+        with pytest.raises(BadInput, match=r"predicts a number \(problem_type is regression\)"):
             load(f"hf:{tmp_path / 'regression'}", labels=labels)
 
 

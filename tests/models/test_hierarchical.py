@@ -107,7 +107,7 @@ def test_where_sentences_are():
     assert (name_of_keys(subject), heat_sites(subject)) == ("sentence", (WORDS, SENTENCES))
     run = subject.run(batch, want=[SENTENCES])
     assert run.parts[SENTENCES][1, 0, 0].tolist() == [1, 0, 0], "the one sentence has all the weight"
-    with pytest.raises(BadInput, match="score is no attention of a hierarchical classifier"):
+    with pytest.raises(BadInput, match="score is not an attention site of a hierarchical classifier"):
         subject.allowed(Site("score"), batch)
 
 
@@ -284,7 +284,7 @@ def test_uniform_everywhere():
 
 @pytest.mark.parametrize("wrong", [{"segments": 2}, {"segments": 2, "decoder": "merge"}, {"label_wise": True}])
 def test_what_cannot_be_hierarchical(wrong):
-    with pytest.raises(BadInput, match=r"^a hierarchical classifier reads 1 segment, decides once and has a linear"):
+    with pytest.raises(BadInput, match=r"^hierarchical=true needs segments=1, decoder=linear and"):
         ClassifierSettings(hierarchical=True, **wrong)
 
 

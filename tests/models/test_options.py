@@ -78,7 +78,7 @@ def test_options_that_are_no_labels(wrong):
 
 def test_a_decision_for_each_label_has_no_options():
     label_wise = classifier(CHOICES, "abcd", segments=2, label_wise=True)
-    with pytest.raises(BadInput, match="options restrict one decision"):
+    with pytest.raises(BadInput, match="options need a model that makes one decision"):
         label_wise.encode(CHOICES)
 
 

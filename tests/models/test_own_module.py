@@ -393,7 +393,7 @@ def test_the_row_behind_the_decision_is_found_or_asked_for():
     assert shared("multi_head").settings.row == 0
     assert shared("dot_product").settings.row == -1
     assert made("dot_product", row="first").settings.row == 0
-    with pytest.raises(BadInput, match=r"depends on 5 of 5 queries at .*say row='mean' where it pools"):
+    with pytest.raises(BadInput, match=r"depends on 5 of 5 queries at .*Say row='mean' if it pools"):
         made("merged", row=None)
     third = made("multi_head", output=lambda out: out)
     assert third.settings.row == 0
@@ -440,23 +440,23 @@ def test_axes_there_and_back(axes, shape):
 
 
 def test_what_is_said_wrongly_gets_one_sentence():
-    with pytest.raises(BadInput, match="'example word' are not the axes of weights"):
+    with pytest.raises(BadInput, match="cannot have the axes 'example word'"):
         made("additive", attention={"attention": "example word"})
     with pytest.raises(
-        BadInput, match=r"has no module 'attn'; weights were found at: 'attention' .output: example key 1"
+        BadInput, match=r"has no module 'attn'. Attention weights were found at: 'attention' .output: example key 1"
     ):
         made("additive", attention="attn")
-    with pytest.raises(BadInput, match="no attention weights were seen in 'out'"):
+    with pytest.raises(BadInput, match="saw no attention weights in 'out'"):
         made("additive", attention="out")
-    with pytest.raises(BadInput, match="decides between 2 labels, and 3 were named"):
+    with pytest.raises(BadInput, match="has 2 labels, but 3 names were given"):
         made("additive", labels=("a", "b", "c"))
-    with pytest.raises(NotSupported, match=r"a decision is logits \[example label\]"):
+    with pytest.raises(NotSupported, match=r"heatcheck needs logits \[example label\]"):
         made("multi_head", output=lambda out: out[:, None, None])
-    with pytest.raises(BadInput, match="gives probabilities, not logits"):
+    with pytest.raises(BadInput, match="returns probabilities, not logits"):
         made("multi_head", output=lambda out: out.softmax(-1))
-    with pytest.raises(BadInput, match="cannot be run on a batch of token ids"):
+    with pytest.raises(BadInput, match="failed on a batch of token ids"):
         hc.wrap(nn.Linear(3, 2), VOCABULARY)
-    with pytest.raises(NotSupported, match="no attention weights were seen in Sequential"):
+    with pytest.raises(NotSupported, match="saw no attention weights in Sequential"):
         hc.wrap(nn.Sequential(nn.Embedding(SIZE, 4), nn.Flatten(0, 1), nn.Linear(4, 2)), VOCABULARY)
     assert "attention" in repr(made("additive", attention={"attention": "example key 1"}))
 
@@ -471,7 +471,7 @@ def test_heads_before_examples_are_not_taken_for_examples_before_heads():
 
     torch.manual_seed(0)
     module = HeadsFirst()
-    with pytest.raises(BadInput, match=r"other weights at 'softmax' alone than beside others.*head\*example"):
+    with pytest.raises(BadInput, match=r"other weights at 'softmax' alone than in a batch.*head\*example"):
         hc.wrap(module, VOCABULARY)
     subject = hc.wrap(module, VOCABULARY, attention={"softmax": "head*example query key"})
     batch = subject.encode(EXAMPLES)
@@ -496,7 +496,7 @@ def test_a_copy_of_the_weights_is_no_attention():
             context, _ = self.attention(states)
             return self.out(context)
 
-    with pytest.raises(NotSupported, match="hands out a copy of its weights"):
+    with pytest.raises(NotSupported, match="returns a copy of its weights"):
         hc.wrap(Copies(), VOCABULARY)
 
 
@@ -532,7 +532,7 @@ def test_tokenizers_of_every_kind():
     assert batch.valid.sum(1).tolist() == [13, 5]
     with pytest.raises(BadInput, match="gives 1 ids for 6 words"):
         hc.wrap(module, lambda _: [4]).encode(EXAMPLES[:1])
-    with pytest.raises(BadInput, match="names word 9, and the text has 6 words"):
+    with pytest.raises(BadInput, match="names word 9, but the text has 6 words"):
         hc.wrap(module, lambda _: [(4, 9)]).encode(EXAMPLES[:1])
     with pytest.raises(NotSupported, match="second text"):
         subject.encode([Example("a", "good", "bad")])

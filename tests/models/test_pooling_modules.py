@@ -137,7 +137,7 @@ def test_rollout_of_a_wrapped_encoder(mask):
 
 def test_rollout_is_refused_where_a_layer_is_not_looked_at():
     subject = hc.wrap(Encoder(pools=False), VOCABULARY, attention="encoder.layers.1.self_attn")
-    with pytest.raises(NotSupported, match=r"is not that of all layers of one nn\.TransformerEncoder"):
+    with pytest.raises(NotSupported, match=r"are not all layers of one nn\.TransformerEncoder"):
         explain_one(subject, EXAMPLES, "rollout")
 
 
@@ -166,12 +166,12 @@ class OwnMark(nn.Module):
 
 
 def test_errors_say_the_fix():
-    with pytest.raises(BadInput, match=r"WithLengths also needs 'lengths': say mask='lengths' if that is"):
+    with pytest.raises(BadInput, match=r"WithLengths also needs 'lengths'. Say mask='lengths' if that is"):
         hc.wrap(WithLengths(), VOCABULARY)
     assert hc.wrap(WithLengths(), VOCABULARY, mask="lengths").settings.mask[0] == "lengths"  # the fix is one
     with pytest.raises(BadInput, match=r"set the scores of padding to -inf before the softmax\.$"):  # not: leave it out
         hc.wrap(WithLengths(masks=False), VOCABULARY, mask="lengths")
-    said = r"OwnMark attends to 6 keys where it is given 5 token ids .*let the tokenizer add that .*pair \(id, -1\)"
+    said = r"OwnMark attends to 6 keys but gets 5 token ids .*let the tokenizer add it as the pair \(id, -1\)"
     for attention in (None, ""):
         with pytest.raises(NotSupported, match=said):
             hc.wrap(OwnMark(), VOCABULARY, attention=attention)

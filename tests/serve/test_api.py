@@ -156,7 +156,7 @@ def test_no_explainer_but_those_there_are(page, name):
         ({"text": "  "}, "the text is empty."),
         ({"text": None}, "text: Input should be a valid string."),
         ({"text_pair": "g" * (MAX_CHARACTERS + 1)}, f"text_pair: String should have at most {MAX_CHARACTERS}"),
-        ({"text_pair": "a film"}, "this model reads 1 text(s)"),
+        ({"text_pair": "a film"}, "this model reads one text per example"),
         ({"erased": [-1]}, "erased.0: Input should be greater than or equal to 0."),
         ({"erased": [11]}, "there is no word 11"),
         ({"erased": [MAX_WORDS]}, f"erased.0: Input should be less than {MAX_WORDS}."),

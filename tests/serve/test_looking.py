@@ -428,7 +428,7 @@ def test_one_head_is_who_looks_at_whom(pieces, head):
         (looking.look, asked(text="a film", erased=[2]), "there is no word 2: the text has 2"),
         (looking.look, asked(text="a film", erased=[1, 0]), "every word of the text is erased"),
         (looking.look, asked(text="a  film", erased=[0, 2]), "every word of the text is erased"),
-        (looking.look, asked(text="a film", text_pair="what ?"), r"reads 1 text\(s\)"),
+        (looking.look, asked(text="a film", text_pair="what ?"), r"reads one text per example"),
         (looking.impose, asked(AskedWeights, kind="given"), "one a word: 12 for this text, not none"),
         (looking.impose, asked(AskedWeights, kind="given", weights=[1.0]), "one a word: 12 for this text, not 1"),
         (looking.impose, asked(AskedWeights, kind="given", text="a film", weights=[0, None]), "are 0"),

@@ -358,7 +358,7 @@ def test_a_folder_of_before(folder, corpus, tmp_path):
     examples = corpus["test"].examples[:5]
     assert old.log_odds is None
     assert np.array_equal(predict(old, examples), predict(new, examples))
-    with pytest.raises(NotSupported, match=r"carries no log-odds .* train it again with `heatcheck train TASK --out"):
+    with pytest.raises(NotSupported, match=r"carries no log-odds .* Train it again with `heatcheck train TASK --out"):
         predict(old, examples, impose={"weights": "log_odds"})
     with pytest.raises(NotSupported, match="carries no log-odds"):
         word_log_odds(load("known:reader@planted_keyword"))
@@ -383,7 +383,7 @@ def test_a_damaged_table(folder, tmp_path, content):
         path.write_bytes(path.read_bytes()[:40])
     else:
         save_file({"log_odds" if content == "shape" else "odds": torch.zeros(3, 2)}, path)
-    with pytest.raises(BrokenFolder, match=r"log_odds.safetensors is truncated or of another model"):
+    with pytest.raises(BrokenFolder, match=r"log_odds.safetensors is truncated or belongs to another model"):
         load(tmp_path / "m")
 
 

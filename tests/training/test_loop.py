@@ -293,7 +293,7 @@ def test_what_is_refused(corpus, tmp_path):
         match=r"unknown encoder 'lstn' \(did you mean 'lstm'\?\); known: average, cnn, conv, gru, lstm, none",
     ):
         plan_recipe(corpus, encoder="lstn")
-    with pytest.raises(BadInput, match="hidden size divisible by 4, not 6"):
+    with pytest.raises(BadInput, match=r"hidden must be divisible by 4, .* not 6"):
         build(plan_recipe(corpus, encoder="cnn", hidden=6), corpus)
     with pytest.raises(UnknownName, match="unknown value for optimizer 'sgd'"):
         plan_recipe(corpus, optimizer="sgd")

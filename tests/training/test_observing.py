@@ -170,7 +170,7 @@ def test_left_out_is_what_the_loss_gains_without_each_token(encoder):
 @pytest.mark.parametrize("changes", [{"impose": {"weights": "uniform"}}, {"hierarchical": True}])
 def test_left_out_is_of_weights_of_ones_own(changes, tmp_path):
     recipe = recipe_of(observe=plan_observe([0], quantities=["attention", LEFT_OUT]), **changes)
-    with pytest.raises(NotSupported, match=r"Observe influence instead|attends to words"):
+    with pytest.raises(NotSupported, match=r"bserve influence instead|attends to (words|sentences)"):
         Observer(build(recipe, SMALL), SMALL, recipe, tmp_path)
 
 
@@ -286,8 +286,8 @@ def test_observed_texts_have_one_label_and_are_there():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"hierarchical": True}, "attends to words"),
-        ({"label_wise": True}, "makes several decisions per text"),
+        ({"hierarchical": True}, "attends to (words|sentences)"),
+        ({"label_wise": True}, "makes several decisions per text|decides several things"),
     ],
 )
 def test_models_that_cannot_be_observed_are_refused_before_they_are_trained(changes, words, tmp_path):

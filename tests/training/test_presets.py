@@ -78,12 +78,14 @@ def test_pruthi():
     assert (training.weight_decay, training.clip, training.min_documents, training.lowercase) == (0, 0, 1, True)
     embedding = make_plan(of_task("pronoun"), "pruthi", {"encoder": "none"}).model
     assert (embedding.encoder, embedding.hidden) == ("none", 64)
-    with pytest.raises(BadInput, match=r"^linear attention cannot look at a question: with 2 segments use tanh or dot"):
+    with pytest.raises(
+        BadInput, match=r"^attention=linear cannot use a question: with segments=2 choose attention=tanh or"
+    ):
         make_plan(of_task("snli", pair=True), "pruthi", {})
 
 
 def test_sentences_need_one_text():
-    with pytest.raises(BadInput, match="a hierarchical classifier reads 1 segment"):
+    with pytest.raises(BadInput, match="hierarchical=true needs segments=1"):
         make_plan(of_task("snli", pair=True), "default", {"hierarchical": "true"})
 
 

@@ -1,4 +1,4 @@
-"""Scores over words, from attention and from its rivals."""
+"""Methods that score words: attention and others to compare it with."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -110,7 +110,7 @@ ALSO_CALLED = {
 
 
 def find_explainer(name: str) -> Explainer:
-    """By name, or by what others call it (`shap`); `file:PATH` are scores computed elsewhere."""
+    """Find an explainer by name or by a common other name (`shap`); `file:PATH` reads scores computed elsewhere."""
     name = ALSO_CALLED.get(name, name)
     if name.startswith("file:"):
         return from_file(name.removeprefix("file:"))
@@ -128,11 +128,11 @@ def explain_one(
     scale: float = 1.0,
     label: int | None = None,
 ) -> Scores:
-    """Scores over the words of each example.
+    """Scores over the words of each example, by one explainer.
 
     Args:
-        scale: multiplies the logits, for those explainers that depend on how large they are.
-        label: the one that is explained, for those explainers that depend on it; None: the predicted one.
+        scale: factor on the logits, for explainers that depend on their size.
+        label: the label to explain, for explainers that depend on one; None: the predicted label.
     """
     explainer = find_explainer(name)
     aim = Aim(scale if explainer.scaled else 1.0, label)
@@ -152,17 +152,25 @@ def explain(
     device: str = "auto",
     units: str = "words",
 ) -> Explanation:
-    """Each explainer's score for each word of one text; None where it gives a word none.
+    """Score each word of one text, by one or more explainers; None for a word without a score.
 
-    A transformer gives scores to the words of both texts, and to pieces of its tokenizer where a script has no spaces.
-    Explainers of a probability (leave-one-out, gradients and others) show the model's own. An audit ranks by a
-    standardised one (docs/card.md), so that a model and a more confident twin of it are judged alike.
+    A transformer scores the words of both texts, and tokenizer pieces if the script has no spaces. Explainers of a
+    probability (leave-one-out, gradients and others) use the model's own probability. An audit uses a standardised one
+    (docs/card.md), so that a model and a more confident twin of it are judged alike.
 
     Args:
-        target: the label that the scores speak for, by name or number; None: the predicted one. Attention and others
-            that know no label stay the same.
-        device: where a model that is named is loaded; `auto`: a GPU where there is one.
+        subject: the model, or its folder or name.
+        text: the text to explain.
+        by: names of explainers, as a list or separated by commas; `heatcheck explainers` lists them.
+        text_pair: the second text, for a model that reads two.
+        target: the label to explain, by name or number; None: the predicted label. Attention and other explainers that
+            do not depend on a label ignore it.
+        seed: random seed, for explainers that sample.
+        device: the device for a model given by name; `auto` uses a GPU if there is one.
         units: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
+
+    Returns:
+        For each explainer, the words of the text with their scores.
 
     >>> from heatcheck.models import load
     >>> explain(load("known:reader@planted_contrast"), "but dull", by=["attention"])["attention"][1][0]
@@ -173,22 +181,28 @@ def explain(
     expect("a whole number", seed=seed)
     expect_names(by=by)
     if not text.strip():
-        raise BadInput("the text is empty: there is no word to score.")
+        raise BadInput("the text is empty: give at least one word.")
     if isinstance(subject, str | Path):
         subject = load(subject, device=str(pick_device(device)))
     require_subject(subject)
     if subject.recipe is not None and subject.recipe.impose is not None:
-        raise BadInput(f"{subject.id} was trained with imposed weights: it has no heatmap of its own to explain with.")
+        raise BadInput(
+            f"{subject.id} was trained with imposed weights, so it has no heatmap of its own. Explain a model with "
+            "learned attention."
+        )
     if isinstance(subject, Seq2Seq):
         raise BadInput(
-            f"{subject.id} writes texts, and words are scored for a label: docs/sequences.md says how to ask it."
+            f"{subject.id} is a sequence-to-sequence model, but explain scores words for a label. See "
+            "docs/sequences.md."
         )
     require_one_decision(subject, "a heatmap")
     by = [name.strip() for name in (by.split(",") if isinstance(by, str) else by)]
     by = [ALSO_CALLED.get(name, name) for name in by]
     (example,) = in_units(subject, [Example("text", text, text_pair)], units)
     if len(example.words) > MAX_WORDS:
-        raise BadInput(f"the text has {len(example.words):,} words; one at a time it may have {MAX_WORDS:,}.")
+        raise BadInput(
+            f"the text has {len(example.words):,} words, but explain takes at most {MAX_WORDS:,}: shorten it."
+        )
     label = find_label(subject, target, example)
     found = {name: explain_one(subject, [example], name, seed=seed, label=label) for name in by}
     return Explanation(

@@ -1,4 +1,4 @@
-"""How much nearer a token's part brings a state to what it is, in the L1 distance; over all layers."""
+"""ALTI: how much each token's part reduces the L1 distance to a layer's output, over all layers."""
 
 import torch
 from jaxtyping import Float
@@ -31,7 +31,7 @@ def nearness(layer: Layer, at_once: int = AT_ONCE) -> Float[Tensor, "example que
 
 alti = Explainer(
     "alti",
-    "how much nearer the token brings each state to what it is, residual and norm included, over all layers",
+    "how much the token's part reduces the L1 distance to each layer's output, residual and norm included; all layers",
     signed=False,
     explain=explain_by_rollout("alti", lambda layer: shares(nearness(layer))),
     paper="Ferrando et al. 2022",

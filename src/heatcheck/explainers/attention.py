@@ -1,4 +1,4 @@
-"""The heatmap itself."""
+"""The attention heatmap itself."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from heatcheck.models import Subject, heat_sites, token_weights
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """The weights of the read-out behind the first decision, mean over heads.
+    """The weights of the read-out that the first decision is read from, averaged over heads.
 
-    Where those are over sentences, a word has its sentence's weight times its own within the sentence.
+    If they are over sentences, a word's score is its own weight within its sentence, times the sentence's weight.
     """
 
     @torch.no_grad()
@@ -25,4 +25,6 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
     return explain_tokens(subject, examples, weights)
 
 
-attention = Explainer("attention", "the read-out's weights", signed=False, explain=explain)
+attention = Explainer(
+    "attention", "the attention heatmap: the weights that the answer is read from", signed=False, explain=explain
+)

@@ -1,4 +1,4 @@
-"""What each state adds to the answer: its weight times what it says."""
+"""What each state adds to the answer: its weight times its vote."""
 
 from collections.abc import Sequence
 
@@ -15,10 +15,10 @@ from heatcheck.models import Subject, require_words, response
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
-    """α_t · (r_t + b) of the label, less the mean over the other labels the example may have.
+    """α_t · (r_t + b) of the label, minus the mean over the other labels that the example may have.
 
-    Unlike the weights it is the same, up to one factor a text, in every twin that trades a word's weight for what the
-    word says (checks/gauge.py): the bias goes to the tokens because the weights sum to 1.
+    Unlike the weights, it is the same, up to one factor per text, in every twin that trades a word's weight for its
+    vote (checks/gauge.py). The bias is shared among the tokens because the weights sum to 1.
     """
     require_words(subject, "contribution")
 
@@ -42,7 +42,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
 
 contribution = of_label(
     "contribution",
-    "the token's weight times what its state votes for the predicted label: what it adds to the answer",
+    "the token's weight times its state's vote for the predicted label: what it adds to the answer",
     explain,
     signed=True,
     paper="Sun & Lu 2020; unchanged in a gauge twin",

@@ -1,4 +1,4 @@
-"""How far a token pushes the attention's output along the direction it took: weights that sum to 1, with a sign."""
+"""How far each token pushes the attention's output along its own direction: weights that sum to 1, with a sign."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ def projections(layer: Layer) -> Float[Tensor, "example key"]:
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """Of the read-out's row in the last layer."""
+    """Score tokens by the read-out's row in the last layer."""
     layers = layers_of(subject, "contribution_weights")
 
     def score(batch: Batch) -> Float[Tensor, "example token"]:
@@ -41,7 +41,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
 contribution_weights = Explainer(
     "contribution_weights",
-    "how far the token pushes what the last attention writes to the read-out along the way it went; sums to 1",
+    "how far the token pushes the last attention's output in that output's direction; sums to 1",
     signed=True,
     explain=explain,
     paper="contribution weights (2026), the formula as inferred from its abstract",

@@ -1,7 +1,7 @@
-"""Other weights with the same answer, as different from the observed ones as can be found.
+"""Other weights with the same answer, as different from the model's own as can be found.
 
-Two labels and a linear read-out: the optimum itself (stats/farthest.py has the proof). More labels: a bracket
-(stats/bracket.py). A read-out that is not linear in the weights: a search, whose find is a lower bound.
+With two labels and a linear read-out this is the exact optimum (stats/farthest.py has the proof). With more labels it
+is a bracket (stats/bracket.py). If the read-out is not linear in the weights, a search gives a lower bound.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ EPSILON = 0.05  # how far the answer's probability may move, as in Jain & Wallac
 
 @dataclass(frozen=True)
 class StandIns:
-    """For each example and decision the weights found, and how far from the observed ones any can be.
+    """The weights found for each example and decision, and how far from the model's own any such weights can be.
 
-    `upper` is `jsd` where the optimum is exact and nan where no bound is known.
+    `upper` equals `jsd` if the optimum is exact, and is nan if no bound is known.
     """
 
     method: Method
@@ -47,10 +47,10 @@ def stand_ins(
     seed: int = 0,
     method: Literal["best", "jain2019"] = "best",
 ) -> StandIns:
-    """Weights that move no probability (of logits times `scale`) by more than ε in total variation.
+    """Find weights that move no probability (of logits times `scale`) by more than ε in total variation.
 
-    `jain2019` is the published search: five starts, 500 steps, the last iterate; where none of the five keeps the
-    output, the observed weights stay.
+    `jain2019` is the published search: five starts, 500 steps, the last iterate. If none of the five keeps the output,
+    the model's own weights are returned.
 
     >>> from heatcheck.data import load_task
     >>> from heatcheck.models import load
@@ -92,9 +92,9 @@ def searched(
     seed: int = 0,
     settings: SearchSettings = JAIN2019,
 ) -> list[StandIns]:
-    """For each ε the best start of each example that keeps the output; the observed weights where none does.
+    """The best start of each example that keeps the output, for each ε; the model's own weights if none does.
 
-    The published search does not know ε: it is run once, and each ε picks from what it left.
+    The published search does not depend on ε: it runs once, and each ε picks from its results.
     """
     rows: list[dict[int, tuple[np.ndarray, ...]]] = [{} for _ in epsilons]
     for indices, batch, response in responses(subject, examples, batch_size=256):
@@ -158,7 +158,7 @@ def _many(
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """The stand-in's weights of the first decision, summed by word."""
+    """The other weights found for the first decision, summed by word."""
     require_short_cut(subject)
     readout = read_out(subject, examples)
     if readout is None:
@@ -179,7 +179,7 @@ def word_of_each_key(subject: Subject, examples: Sequence[Example], longest: int
 
 counterfactual = Explainer(
     "counterfactual",
-    f"other weights that change no probability by more than {EPSILON}, as different as can be found",
+    f"weights as different as can be found that change no probability by more than {EPSILON}",
     signed=False,
     explain=explain,
     paper="Jain & Wallace 2019, Algorithm 3",

@@ -1,8 +1,8 @@
-"""What each token adds to the predicted label's logit, all the way through the network, in one backward pass.
+"""What each token adds to the predicted label's logit through the whole network, in one backward pass.
 
-With attention weights, norms' scales and activations' slopes held, the logit is linear in what goes into the first
-block, plus what biases add. e · dy/de is then DecompX without its sharing out of biases, and CP-LRP as gradient ×
-input. Scores do not sum to the logit: `Parts.biases` is what is missing.
+If attention weights, the norms' scales and the activations' slopes are treated as constants, the logit is linear in the
+input of the first block, plus what biases add. e · dy/de is then DecompX without its distribution of biases, and CP-LRP
+as gradient × input. Scores do not sum to the logit: `Parts.biases` is the rest.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Parts(NamedTuple):
 
 
 def logit_parts(subject: Subject, batch: Batch, label: int | None = None) -> Parts:
-    """Every token's share in the logit of a label (None: the predicted one), and that of the biases."""
+    """Each token's share in the logit of a label (None: the predicted one), and the share of the biases."""
     transformer = require_blocks(subject, "decompx")
     from heatcheck.models.hf.linearised import linearised  # transformers takes a second to import
 
@@ -65,7 +65,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
 
 decompx = of_label(
     "decompx",
-    "what the token adds to the predicted label's logit through all layers, MLPs too; biases are left out",
+    "what the token adds to the predicted label's logit through all layers, MLPs included; biases are left out",
     explain,
     signed=True,
     paper="Modarressi et al. 2023 without biases; CP-LRP (Ali et al. 2022)",

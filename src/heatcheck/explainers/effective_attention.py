@@ -1,9 +1,9 @@
-"""Effective attention: the weights of the last layer, without the part that no value vector lets through.
+"""Effective attention: the weights of the last layer, without the part that cannot reach the head's output.
 
-Brunner et al. 2020. A head gives A·V. Where a text has more tokens than a head has dimensions, many A give the same
-A·V; the one that is A less its part in the left null space of V is the smallest of them. It may be negative, and its
-rows need not sum to 1. Padding is no key, and in a decoder a row is projected within the keys that it can see: else
-weight would appear on words that were never read.
+Brunner et al. 2020. A head computes A·V. If a text has more tokens than a head has dimensions, many A give the same
+A·V. Effective attention is the smallest of them: A without its part in the left null space of V. It may be negative,
+and its rows need not sum to 1. Padding is not a key, and in a decoder each row is projected within the keys that it can
+see; otherwise weight would appear on words that were never read.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from heatcheck.stats.span import Projected, onto_span
 
 @torch.no_grad()
 def effective_weights(subject: HasLayers, batch: Batch, site: Site, *, read_out_only: bool = False) -> Projected:
-    """At one layer: the projected weights [example head query key], and the rank of the values that a row sees.
+    """The projected weights [example head query key] of one layer, and the rank of the values that a row sees.
 
-    Rows of padding see nothing, and are zero.
+    Rows of padding see nothing and are zero.
 
     Args:
-        read_out_only: only the row that the first decision is read from; then there is one query.
+        read_out_only: compute only the row that the first decision is read from, so that there is one query.
     """
     parts = {part: Site(part, site.where) for part in ("attention", "score", "value")}
     run = subject.run(batch, want=list(parts.values()))
@@ -66,7 +66,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
 effective_attention = Explainer(
     "effective_attention",
-    "the last layer's weights, projected onto what its value vectors let through",
+    "the last layer's weights, without the part that cannot reach the head's output",
     signed=True,
     explain=explain,
     paper="Brunner et al. 2020",

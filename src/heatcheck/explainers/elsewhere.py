@@ -1,4 +1,4 @@
-"""Scores computed elsewhere: JSONL of `{"id", "scores"}`, or ERASER's results format."""
+"""Scores computed elsewhere: JSONL with `{"id", "scores"}`, or ERASER's results format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,37 +14,40 @@ from heatcheck.models import Subject
 
 
 def from_file(path: Path | str) -> Explainer:
-    """An explainer that looks its scores up in a file, one number a word."""
+    """An explainer that reads its scores from a file, one number per word."""
     path = Path(path)
     if not path.is_file():
-        raise BadInput(f"no scores at {path}: give a JSONL file with id and scores, one line an example.")
+        raise BadInput(
+            f"there is no scores file {path}: give a JSONL file with `id` and `scores`, one line per example."
+        )
 
     def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
         found = _read(path)
         wanted = {example.id: example for example in examples}
         if not wanted.keys() & found.keys():
             some = ", ".join(list(found)[:3])
-            raise BadInput(f"{path}: none of its ids ({some}, …) is an id of the data.")
+            raise BadInput(f"{path}: none of its ids ({some}, …) is in the data. Use the ids of the examples.")
         return [_fitting(e, *found[e.id]) if e.id in found else f"no scores in {path.name}" for e in examples]
 
     return Explainer(f"file:{path}", f"scores read from {path.name}", signed=False, explain=explain)
 
 
 def _fitting(example: Example, where: str, scores: np.ndarray) -> np.ndarray:
-    """One score a word; scores of the first text alone leave the words of the second without any."""
+    """One score per word; if only the first text has scores, the words of the second have none."""
     second = sum(which for which, _, _ in example.spans or ())
     if len(scores) == len(example.words) - second:
         return np.concatenate([scores, np.full(second, np.nan)])
     if len(scores) == len(example.words):
         return scores
-    how = "cut at each plain space" if example.spans is None else "as this model's scores are cut"
+    how = "split at plain spaces" if example.spans is None else "as this model splits it"
     raise BadInput(
-        f"{where}: {len(scores)} scores for {example.id!r}, whose text has {len(example.words)} words ({how})."
+        f"{where}: there are {len(scores)} scores for {example.id!r}, but its text has {len(example.words)} words "
+        f"({how})."
     )
 
 
 def check_ids(path: Path | str, known: Sequence[str]) -> None:
-    """Refuses a file with an id that the data does not have, which a sample of the data could not tell."""
+    """Refuse a file with an id that the data does not have; a sample of the data would not show it."""
     every = set(known)
     for name, (where, _) in _read(Path(path)).items():
         if name not in every:
@@ -56,10 +59,10 @@ def _read(path: Path) -> dict[str, tuple[str, np.ndarray]]:
     for row in read_rows(path):
         name, scores = _one(row)
         if name in found:
-            raise BadInput(f"{row.where}: id {name!r} was used before, at {found[name][0]}.")
+            raise BadInput(f"{row.where}: id {name!r} occurs twice; it was used before, at {found[name][0]}.")
         found[name] = row.where, scores
     if not found:
-        raise BadInput(f"{path} is empty: it needs one line of id and scores an example.")
+        raise BadInput(f"{path} is empty: it needs one line with `id` and `scores` per example.")
     return found
 
 
@@ -75,8 +78,8 @@ def _one(row: Row) -> tuple[str, np.ndarray]:
         numbers = np.array(np.nan)
     if name is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise BadInput(
-            f"{row.where}: needs `id` and `scores`, a list of numbers "
-            "(or ERASER's annotation_id and soft_rationale_predictions)."
+            f"{row.where}: a line needs `id` and `scores`, a list of numbers (or ERASER's annotation_id and "
+            "soft_rationale_predictions)."
         )
     return str(name), numbers
 

@@ -1,8 +1,10 @@
-"""One text explained, a list of scored words an explainer."""
+"""One explained text: a list of scored words per explainer."""
 
 
 class Explanation(dict[str, list[tuple[str, float | None]]]):
-    """Explainer -> each word with its score, None where it has none. A dict, with a name that a notebook knows it by.
+    """A dict from each explainer to the words with their scores; None for a word without a score.
+
+    It has a type of its own so that notebooks can show it as heatmaps.
 
     >>> Explanation(attention=[("but", 0.1), ("dull", 0.9)])["attention"][1]
     ('dull', 0.9)

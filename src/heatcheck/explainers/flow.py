@@ -1,10 +1,10 @@
-"""Attention flow: how much could flow from each input token to the read-out through pipes as wide as the weights.
+"""Attention flow: the maximum flow from each input token to the read-out, with the weights as capacities.
 
-Abnar & Zuidema 2020. One maximum-flow problem a token, each as if it had the network to itself, then divided by their
-sum. So they are no shares of one flow: together they may exceed what the read-out can take. (One flow to all tokens at
-once is at most 1 and not unique; rollout is such a one. Ethayarajh & Jurafsky 2021 read the flows of one fixed maximum
-flow as Shapley values.) In a deep network that sees both ways the flow mostly is min(1, column sum of the first layer):
-then it says nothing about the layers above, nor about which token asked.
+Abnar & Zuidema 2020. There is one maximum-flow problem per token, each solved as if it had the network to itself; the
+flows are then divided by their sum. So they are not shares of one flow: together they may exceed the read-out's
+capacity. (One flow to all tokens at once is at most 1 and not unique; rollout is such a flow. Ethayarajh & Jurafsky
+2021 interpret the flows of one fixed maximum flow as Shapley values.) In a deep bidirectional network the flow is
+mostly min(1, column sum of the first layer): then it says nothing about the layers above, nor about which token asked.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def shares_of_flow(capacity: Float[np.ndarray, "layer query key"], source: int) 
 
 flow = Explainer(
     "flow",
-    "maximum flow from the read-out to each word through pipes as wide as the weights (exact)",
+    "maximum flow from the read-out to each word, with the weights as capacities (exact)",
     signed=False,
     explain=explain,
     paper="Abnar & Zuidema 2020",

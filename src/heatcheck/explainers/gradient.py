@@ -1,7 +1,7 @@
 """Gradients of the predicted label's probability with respect to the embeddings, times the embeddings.
 
-Jain & Wallace hold the weights fixed while they differentiate, so their gradient contains α_t as a factor; under
-uniform weights it does not, which shows how much of an agreement with attention is that factor alone.
+Jain & Wallace treat the weights as constants when they differentiate, so their gradient contains α_t as a factor. Under
+uniform weights it does not, which shows how much of its agreement with attention comes from that factor alone.
 """
 
 from collections.abc import Sequence
@@ -60,26 +60,26 @@ def _make(*, attention: str, signed: bool) -> ExplainAimed:
 
 gradient = of_probability(
     "gradient",
-    "|embedding · gradient|, attention held fixed",
+    "|embedding · gradient|, with the attention weights as constants",
     _make(attention="held", signed=False),
     signed=False,
     paper=JAIN_WALLACE,
 )
 gradient_uniform = of_probability(
     "gradient_uniform",
-    "|embedding · gradient| under uniform weights: no factor of attention in it",
+    "|embedding · gradient| under uniform weights, so attention is not a factor in it",
     _make(attention="uniform", signed=False),
     signed=False,
 )
 gradient_through = of_probability(
     "gradient_through",
-    "|embedding · gradient|, through the attention too",
+    "|embedding · gradient|, also through the attention weights",
     _make(attention="through", signed=False),
     signed=False,
 )
 gradient_x_input = of_probability(
     "gradient_x_input",
-    "embedding · gradient with its sign, through the attention too",
+    "embedding · gradient with its sign, also through the attention weights",
     _make(attention="through", signed=True),
     signed=True,
 )

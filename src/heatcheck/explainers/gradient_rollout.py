@@ -1,8 +1,8 @@
-"""Gradient-weighted rollout: weights count where raising them would raise the predicted label's logit.
+"""Gradient-weighted rollout: a weight counts if raising it would raise the predicted label's logit.
 
 Chefer, Gur & Wolf 2021 (ICCV), the rule for self-attention: with Ā = mean over heads of (∂y/∂A ⊙ A)⁺ for each layer,
-R ← R + Ā R from the bottom layer up, starting from the identity; no row is normalised. (Their CVPR paper has relevances
-in place of A.) One forward and one backward pass for a whole batch.
+R ← R + Ā R from the bottom layer up, starting from the identity; no row is normalised. (Their CVPR paper uses
+relevances instead of A.) It costs one forward and one backward pass for a whole batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ from heatcheck.models import Run, Site, Subject, require_stack
 
 
 def explained_logit(run: Run, label: int | None = None) -> Float[Tensor, " example"]:
-    """Of the first decision: of that label, or of the predicted one.
+    """The logit of a label in the first decision; None: of the predicted label.
 
-    A model with a lone output z has the logits (0, z): there the first label's is -z.
+    A model with a lone output z has the logits (0, z); there the first label's is -z.
     """
     logits = run.logits[:, 0]
     own = logits.gather(1, explained_labels(logits, label)[:, None])[:, 0]
@@ -91,7 +91,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
 
 gradient_rollout = of_probability(
     "gradient_rollout",
-    "rollout of the weights times the predicted logit's gradient, positive parts",
+    "rollout of the weights times the gradient of the predicted label's logit, positive part only",
     explain,
     signed=False,
     paper="Chefer et al. 2021 (ICCV)",

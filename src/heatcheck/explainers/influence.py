@@ -20,11 +20,11 @@ from heatcheck.models import Run, Subject, differentiate
 def token_influence(
     subject: Subject, batch: Batch, *, aim: Aim = OWN_ANSWER, as_published: bool = False
 ) -> Float[Tensor, "example token"]:
-    """−dL/dg_t at g = 1, where g_t multiplies the token's embedding and L is the loss of the right label.
+    """−dL/dg_t at g = 1, where g_t multiplies the token's embedding and L is the loss of the correct label.
 
-    Where an example has no label, or several, L is the loss of the predicted one. `as_published` turns the sign round,
-    as the released code does by negating twice: it then ranks first the words that make the loss worse. `aim` may name
-    another label.
+    If an example has no label, or several, L is the loss of the predicted one. `as_published` reverses the sign, as the
+    released code does by negating twice: then the words that make the loss worse rank first. `aim` may name another
+    label.
     """
     seen: list[Tensor] = []
 
@@ -86,14 +86,14 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
 
 influence = of_probability(
     "influence",
-    "how much the loss of the right label falls as a gate on the word's embedding opens",
+    "how much the correct label's loss falls as a gate on the word's embedding opens",
     explain,
     signed=True,
     paper="Snell et al. 2021",
 )
 influence_left_out = of_probability(
     "influence_left_out",
-    "how much the loss of the right label rises when the word is deleted",
+    "how much the correct label's loss rises when the word is deleted",
     lambda subject, examples, _, aim: word_left_out(subject, examples, aim=aim),
     signed=True,
     paper="Snell et al. 2021",

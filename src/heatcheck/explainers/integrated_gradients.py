@@ -20,7 +20,7 @@ AT_ONCE = 128  # steps of texts whose states are kept for the way back: all of a
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
-    """The label's probability, along the straight path from zero embeddings to the text's."""
+    """Integrated gradients of the label's probability, along the straight path from zero embeddings to the text's."""
     try:
         from captum.attr import IntegratedGradients
     except ImportError:

@@ -1,4 +1,4 @@
-"""Every layer of a transformer at once: the weights of a batch."""
+"""The attention weights of every layer of a transformer, for a batch."""
 
 from collections.abc import Callable
 
@@ -14,9 +14,9 @@ Layers = Float[Tensor, "example layer query key"]
 
 @torch.no_grad()
 def mean_attention(subject: Subject, batch: Batch) -> tuple[Run, Layers]:
-    """A plain pass, and the weights of each layer, bottom to top, averaged over heads; in float64.
+    """The weights of each layer, bottom to top, averaged over heads, from a plain pass; in float64.
 
-    Heads are averaged as soon as a layer has them, so that no more than one layer's are in memory.
+    Heads are averaged as soon as a layer has them, so that only one layer's are in memory at a time.
     """
     found: dict[Site, Tensor] = {}
 
@@ -32,5 +32,5 @@ def mean_attention(subject: Subject, batch: Batch) -> tuple[Run, Layers]:
 
 
 def row_of(matrices: Float[Tensor, "example query key"], run: Run) -> Float[Tensor, "example key"]:
-    """The row of each example's read-out, for its first decision; the mean over rows that it pools."""
+    """The read-out's row of each example's first decision; the mean over rows if the model pools."""
     return run.behind(matrices[:, None])[:, 0]

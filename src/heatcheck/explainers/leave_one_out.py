@@ -1,4 +1,4 @@
-"""What the predicted label's probability loses without each word."""
+"""How much the predicted label's probability drops without each word."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -38,13 +38,13 @@ def erase_each(
     of_gold: bool = False,
     label: int | None = None,
 ) -> WordScores:
-    """Leave-one-out, by the subject's own short cut where it has one: there a tolerance may help (models/erases.py).
+    """Leave-one-out, by the model's own shortcut if it has one; a tolerance may speed that up (models/erases.py).
 
     Args:
-        scale: multiplies the logits.
-        lost: what the label loses; of its probability, where nothing else is said.
-        of_gold: of the right label where one is known, else of the one predicted for the whole text.
-        label: of this one, whatever is right or predicted.
+        scale: factor on the logits.
+        lost: the quantity that the label loses; its probability by default.
+        of_gold: explain the correct label if known, otherwise the one predicted for the whole text.
+        label: explain this label, whatever is correct or predicted.
     """
     found: dict[int, np.ndarray | str] = {}
     for indices in batches_by_length(examples, BATCH if isinstance(subject, Erases) else FEW):
@@ -120,7 +120,7 @@ def _deleted(subject: Subject, examples: Sequence[Example], batch: Batch, odds: 
 
 leave_one_out = of_probability(
     "leave_one_out",
-    "loss of the predicted label's probability when the word is deleted",
+    "drop in the predicted label's probability when the word is deleted",
     explain,
     signed=True,
     paper="Jain & Wallace 2019, Algorithm 1",

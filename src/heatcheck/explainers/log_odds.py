@@ -1,4 +1,4 @@
-"""What a bag-of-words model thinks of each word: importance without attention, context or this model."""
+"""The log-odds of each word in a bag-of-words model: importance without attention, context or this model."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ from heatcheck.models import Subject, of_first_decision, token_log_odds
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
-    """The word's log-odds for the label; 0 at stop words and words the regression never saw.
+    """The word's log-odds for the label; 0 for stop words and words that the regression never saw.
 
-    Signed, because the size of it is the published |log-odds| and the sign says which of the words speak against.
+    The size is the published |log-odds|; the sign says which words speak against the label.
     """
 
     @torch.no_grad()

@@ -1,7 +1,7 @@
-"""The size of what is written, not of the weight alone: a token with a large weight and a small value writes little.
+"""The size of what a token writes, not its weight alone: a token with a large weight and a small value writes little.
 
 Norms of sums over heads come from inner products of what the heads write: with G_j[h,g] = ⟨f_h(x_j), f_g(x_j)⟩,
-‖Σ_h α_hij f_h(x_j)‖² = Σ_hg α_hij α_gij G_j[h,g]. No vector is made for each pair of tokens.
+‖Σ_h α_hij f_h(x_j)‖² = Σ_hg α_hij α_gij G_j[h,g]. So no vector per pair of tokens is needed.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,13 +30,15 @@ KOBAYASHI_2021 = "Kobayashi et al. 2021"
 
 
 def require_blocks(subject: Subject, what: str) -> Any:
-    """The subject as a Transformer the inside of whose blocks is known."""
+    """The model as a Transformer; raises NotSupported if heatcheck does not know the inside of its blocks."""
     require_layers(subject, what)
     from heatcheck.models.hf import Transformer  # transformers takes a second to import
     from heatcheck.models.hf.blocks import family_of
 
     if not isinstance(subject, Transformer):
-        raise NotSupported(f"{what} needs the inside of a transformer's blocks, and those of {subject.id} are unknown.")
+        raise NotSupported(
+            f"{what} needs the inside of a transformer's blocks, which heatcheck does not know for {subject.id}."
+        )
     family_of(subject)
     return subject
 
@@ -103,7 +105,7 @@ def mixing_ratios(
 ) -> Float[Tensor, "example layer token"]:
     """How much of each token comes from others: ‖others' part‖ / (‖others' part‖ + ‖own part‖); 0 at padding.
 
-    `by_weight` takes heads' mean weights for sizes: Attn-W, and with the residual, which counts as one, AttnRes-W.
+    `by_weight` uses the heads' mean weights as sizes: Attn-W, and AttnRes-W with the residual, which counts as one.
     """
 
     def ratio(layer: Layer) -> Float[Tensor, "example token"]:
@@ -164,22 +166,21 @@ def explain_by_rollout(name: str, shared: Callable[[Layer], Float[Tensor, "examp
 
 norms = Explainer(
     "norms",
-    "the size of what the token writes to the read-out in the last layer: its value through the output projection, "
-    "times its weight",
+    "size of what the token writes to the read-out in the last layer: its weight times its projected value",
     signed=False,
     explain=explain,
     paper=KOBAYASHI_2020,
 )
 norm_rollout = Explainer(
     "norm_rollout",
-    "sizes of what tokens write to each other, residual and the attention's norm included, over all layers",
+    "size of what tokens write to each other, residual and attention norm included; all layers",
     signed=False,
     explain=explain_by_rollout("norm_rollout", lambda layer: shares(contribution_norms(layer, "norm"))),
     paper=f"{KOBAYASHI_2021} (AttnResLn-N)",
 )
 globenc = Explainer(
     "globenc",
-    "as norm_rollout, with the residual around the MLP and the norm after it; the MLP itself is left out",
+    "norm_rollout with the residual around the MLP and the norm after it; the MLP itself is left out",
     signed=False,
     explain=explain_by_rollout("globenc", lambda layer: shares(contribution_norms(layer, "block"))),
     paper="Modarressi et al. 2022",

@@ -1,9 +1,9 @@
-"""The label's probability as explainers read it: from its log-odds, in float64, of logits times a scale.
+"""The label's probability as explainers use it: from its log-odds, in float64, of logits times a scale.
 
-A text's words are ranked by differences of this probability, and those depend on how confident a model is: an output
-layer ten times as large makes the same decisions and ranks words otherwise. So an audit names a scale that makes up for
-it (checks/case.py). At scale 1 it is the model's own probability. Log-odds come first because a probability near 1 has
-no digits left: in float32 a confident model's is exactly 1, and all its differences and gradients are 0.
+Words are ranked by differences of this probability, which depend on how confident a model is: an output layer ten times
+as large makes the same decisions and ranks words differently. So an audit sets a scale that compensates for it
+(checks/case.py). At scale 1 it is the model's own probability. Log-odds come first because a probability near 1 has no
+digits left: in float32 a confident model's is exactly 1, and all its differences and gradients are 0.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def log_odds(
 
 
 def probability_lost(whole: Float[np.ndarray, "..."], without: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """p(label) − p(label | without something), from the log-odds of both; exact where both are all but 1.
+    """p(label) − p(label | without something), from the log-odds of both; exact even if both are nearly 1.
 
     >>> probability_lost(np.array([50.0]), np.array([49.0])) > 0
     array([ True])
@@ -43,7 +43,7 @@ def probability_lost(whole: Float[np.ndarray, "..."], without: Float[np.ndarray,
 
 
 def explained_labels(logits: Float[Tensor, "example label"], label: int | None) -> Int[Tensor, " example"]:
-    """The named label for every text, or the label predicted for each.
+    """The given label for every text, or the label predicted for each.
 
     >>> logits = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     >>> explained_labels(logits, None).tolist(), explained_labels(logits, 0).tolist()
@@ -55,7 +55,7 @@ def explained_labels(logits: Float[Tensor, "example label"], label: int | None) 
 def label_log_odds(
     run: Run, label: Int[Tensor, " example"] | None = None, scale: float = OWN
 ) -> Float[Tensor, " example"]:
-    """ln p / (1 − p) of the first decision's label, the predicted one where none is given."""
+    """ln p / (1 − p) of the first decision's label; of the predicted one if none is given."""
     logits = run.logits[:, 0].double()
     chosen = (logits.argmax(-1) if label is None else label)[:, None]
     others = logits.scatter(1, chosen, -torch.inf)

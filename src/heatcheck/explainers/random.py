@@ -1,4 +1,4 @@
-"""No explanation at all: the floor that every other is read against."""
+"""Random scores: the baseline of every other method."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from heatcheck.models import Subject
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
-    """Uniform numbers, a stream an example: the same alone as in any batch."""
+    """Uniform random numbers, one stream per example, so that a batch does not change them."""
     return [stream(seed, "random scores", example.id).random(len(example.words)) for example in examples]
 
 
-random = Explainer("random", "numbers drawn at random: the floor", signed=False, explain=explain)
+random = Explainer("random", "random numbers, as a baseline", signed=False, explain=explain)

@@ -1,4 +1,4 @@
-"""What checks on weights work with: the weights, and what each key says, as plain arrays over all examples."""
+"""Weights and votes of each key, as plain arrays over all examples; checks on weights work with them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from heatcheck.training import batches_by_length
 
 @dataclass(frozen=True)
 class Readout:
-    """Weights and relevances of a subject whose logits are Σ_t α_t r_tk + b_k, in float64.
+    """Weights and relevances of a model whose logits are Σ_t α_t r_tk + b_k, in float64.
 
-    With this the encoder is never run again: every other set of weights costs one weighted sum. The keys are tokens, or
-    the sentences of a subject whose read-out attends to those.
+    With these the encoder is never run again: every other set of weights costs one weighted sum. The keys are tokens,
+    or sentences if the model's read-out attends to those.
     """
 
     attention: Float[np.ndarray, "example decision token"]
@@ -31,21 +31,21 @@ class Readout:
 
     @property
     def word(self) -> Int[np.ndarray, "example token"]:
-        """Which word each key belongs to, -1 for none."""
+        """The word of each key, -1 for none."""
         if self.of_word is None:
-            raise NotSupported("this is about weights over words, and here the read-out attends to sentences.")
+            raise NotSupported("this needs weights over words, but the model attends to sentences.")
         return self.of_word
 
     @property
     def logits(self) -> Float[np.ndarray, "example decision label"]:
-        """The subject's own."""
+        """The model's own logits."""
         return np.asarray(np.einsum("edt,edtl->edl", self.attention, self.relevance) + self.bias)
 
 
 def responses(
     subject: Subject, examples: Sequence[Example], *, batch_size: int = 128
 ) -> Iterator[tuple[list[int], Batch, Response]]:
-    """Batches of like length, each with the places of its examples and the subject's response."""
+    """Batches of similar length, each with the places of its examples and the model's response."""
 
     def respond(indices: list[int]) -> tuple[Batch, Response]:
         batch = subject.encode([examples[i] for i in indices])
@@ -56,7 +56,7 @@ def responses(
 
 
 def read_out(subject: Subject, examples: Sequence[Example]) -> Readout | None:
-    """The whole of a linear read-out; None where the logits are not linear in the weights.
+    """The arrays of a linear read-out; None if the logits are not linear in the weights.
 
     >>> from heatcheck.data import load_task
     >>> from heatcheck.models import load
@@ -109,14 +109,14 @@ def _joined(parts: Sequence[tuple[list[int], Readout]], examples: int) -> Readou
 def of_words(
     values: Float[np.ndarray, "example token"], word: Int[np.ndarray, "example token"], examples: Sequence[Example]
 ) -> list[np.ndarray]:
-    """Values of tokens summed by word, an array an example; nan for a word without a token."""
+    """Values of tokens summed by word, one array per example; nan for a word without a token."""
     return [pool(values[row], word[row], len(example.words)) for row, example in enumerate(examples)]
 
 
 def require_short_cut(subject: Subject) -> None:
-    """Refuses a subject whose every other set of weights would cost a whole forward pass."""
+    """Refuse a model for which every other set of weights would cost a whole forward pass."""
     if not isinstance(subject, Responds):
-        raise NotSupported(f"{subject.id} has no short cut from weights to logits (`response`).")
+        raise NotSupported(f"{subject.id} has no short cut from weights to logits (`response`), which is needed here.")
 
 
 def _array(part: Tensor) -> np.ndarray:

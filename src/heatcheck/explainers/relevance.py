@@ -1,4 +1,4 @@
-"""What each state says for the predicted label, whatever its weight."""
+"""The vote of each state for the predicted label, whatever its weight."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from heatcheck.models import Subject, require_words, response
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
-    """r_t of the label, less the mean over the other labels."""
+    """r_t of the label, minus the mean over the other labels."""
     require_words(subject, "relevance")
 
     @torch.no_grad()
@@ -35,7 +35,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
 
 relevance = of_label(
     "relevance",
-    "what the token's state votes for the predicted label, before its weight",
+    "the vote of the token's state for the predicted label, without its weight",
     explain,
     signed=True,
     paper="Snell et al. 2021; Sun & Lu 2020",

@@ -1,4 +1,4 @@
-"""Taking words out of a text: an example to another example. Each way is named in the results that use it."""
+"""Remove words from a text: from one example to another. Results name the way that was used."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from heatcheck.data.tokens import spaces_alone
 
 
 def delete(example: Example, places: Collection[int]) -> Example:
-    """The text without these words. Each takes one space beside it along; a line break or a tab stays.
+    """The text without these words. Each takes one neighbouring space along; a line break or a tab stays.
 
     >>> delete(Example("a", "not so bad"), {1}).text
     'not bad'
@@ -67,7 +67,7 @@ def _weight(between: str) -> tuple[bool, int]:
 
 
 def mask(example: Example, places: Collection[int]) -> Example:
-    """The same text with these words hidden: a subject reads its mask, or an unknown word, in place of each.
+    """The same text with these words hidden: the model reads a mask, or an unknown word, instead of each.
 
     >>> masked = mask(Example("a", "not so bad"), {1})
     >>> masked.text, masked.masked_text

@@ -1,6 +1,6 @@
-"""Attention rollout: how much of each input token is in each token of a layer, if weights were all that mixes them.
+"""Attention rollout: how much of each input token is in each token of a layer, if only weights mixed them.
 
-Abnar & Zuidema 2020. A block hands on its input beside what its attention adds, so half of each row stays where it is;
+Abnar & Zuidema 2020. A block passes on its input beside what its attention adds, so half of each row stays in place;
 the layers are then multiplied, the top layer on the left.
 """
 
@@ -40,7 +40,7 @@ def roll_out(attention: Layers) -> Layers:
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """The row of the token that the answer is read from, all layers multiplied.
 
-    What lies on [CLS], [SEP] and a second text belongs to no word: scores over words sum to less than 1.
+    Weight on [CLS], [SEP] and a second text belongs to no word, so scores over words sum to less than 1.
     """
     layered = require_stack(subject, "rollout")
 
@@ -53,7 +53,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
 rollout = Explainer(
     "rollout",
-    "weights of all layers multiplied, half of each row left in place for the residual",
+    "product of all layers' weights, half of each row kept in place for the residual",
     signed=False,
     explain=explain,
     paper="Abnar & Zuidema 2020",

@@ -1,8 +1,8 @@
-"""Words as players: Shapley values by sampling, and LIME, both through captum, for any subject.
+"""Words as players: Shapley values by sampling, and LIME, both through captum, for any model.
 
-A word is present or masked (explainers/removal.py), never deleted: both need the text without any word, and a text of
-no words has nothing to read. The game is worth the predicted label's probability. Words without a token do not play.
-Each example is drawn for by itself, from a stream named by its id: its scores are the same in any batch.
+A word is present or masked (explainers/removal.py), never deleted: both methods need the text without any word, and a
+text of no words cannot be read. The value of the game is the predicted label's probability. Words without a token do
+not play. Each example has its own random stream, named by its id, so its scores are the same in any batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ Worth = Callable[[Tensor], Tensor]  # presence [draw word] of the words that pla
 
 
 def shapley_values(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
-    """What a word adds when words come one by one, averaged over random orders. Sums to worth(all) - worth(none)."""
+    """The mean gain as words are added one by one in random orders. Sums to value(all) - value(none)."""
     try:
         from captum.attr import ShapleyValueSampling
     except ImportError:
@@ -53,7 +53,7 @@ def shapley_values(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
 
 
 def lime_weights(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
-    """Coefficients of a ridge regression on which words are present; texts that lack fewer count more."""
+    """Coefficients of a ridge regression on which words are present; texts that lack fewer words count more."""
     try:
         from captum._utils.models.linear_model import SkLearnRidge
         from captum.attr import Lime
@@ -98,14 +98,14 @@ def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -
 
 shapley_sampling = of_probability(
     "shapley_sampling",
-    "Shapley values of the words, masked when absent, by sampling (captum)",
+    "sampled Shapley values of the words; absent words are masked (captum)",
     _make("shapley sampling", shapley_values),
     signed=True,
     paper="Castro et al. 2009",
 )
 lime = of_probability(
     "lime",
-    "a line through the probabilities of texts with words masked (captum)",
+    "coefficients of a linear model fitted to probabilities of texts with masked words (captum)",
     _make("lime", lime_weights),
     signed=True,
     paper="Ribeiro et al. 2016",

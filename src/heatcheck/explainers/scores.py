@@ -1,4 +1,4 @@
-"""One importance a word, and what an explainer is."""
+"""One score per word, and the interface of an explainer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from heatcheck.models import Subject
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores over the words of each text (cut at plain spaces), padded to the longest.
+    """Scores over the words of each text (split at plain spaces), padded to the longest.
 
-    A word's score is the sum over its tokens. `valid` is False at padding, at words without a token, and
-    throughout an example that could not be explained; `missing` says why, by example id.
+    A word's score is the sum over its tokens. `valid` is False at padding, at words without a token, and throughout an
+    example that could not be explained; `missing` gives the reason by example id.
     """
 
     explainer: str
@@ -27,7 +27,7 @@ class Scores:
     missing: dict[str, str]
 
     def sizes(self) -> Float[np.ndarray, "example word"]:
-        """Importance without direction: what a heatmap can show."""
+        """Scores without their sign, which is what a heatmap of weights can show."""
         return np.abs(self.values) if self.signed else self.values
 
 
@@ -38,7 +38,7 @@ Explain: TypeAlias = Callable[[Subject, Sequence[Example], int], WordScores]
 
 
 class Aim(NamedTuple):
-    """The output that is explained: `label`, or the predicted label of each text, of logits times `scale`."""
+    """The output to explain: `label`, or the predicted label of each text, of logits times `scale`."""
 
     scale: float = 1.0
     label: int | None = None
@@ -49,10 +49,10 @@ ExplainAimed: TypeAlias = Callable[[Subject, Sequence[Example], int, Aim], WordS
 
 
 class Explainer(NamedTuple):
-    """A way to score words. `explain(subject, examples, seed)` gives one array an example.
+    """A method that scores words. `explain(subject, examples, seed)` returns one array per example.
 
-    Where the scores depend on a label, `aimed` gives those of another. `scaled`: they also depend on how large the
-    logits are, not on their ratios alone, and a check that ranks by them asks for standardised ones.
+    If the scores depend on a label, `aimed` returns those of another label. `scaled` is True if they also depend on the
+    size of the logits, not only on their ratios; then checks that rank by them use standardised logits.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Explainer(NamedTuple):
 
 
 def of_label(name: str, about: str, aimed: ExplainAimed, *, signed: bool, paper: str = "") -> Explainer:
-    """An explainer of one label: by itself of the predicted one."""
+    """An explainer of one label; by default the predicted one."""
 
     def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
         return aimed(subject, examples, seed, OWN_ANSWER)
@@ -74,12 +74,12 @@ def of_label(name: str, about: str, aimed: ExplainAimed, *, signed: bool, paper:
 
 
 def of_probability(name: str, about: str, aimed: ExplainAimed, *, signed: bool, paper: str = "") -> Explainer:
-    """An explainer of a label's probability: by itself of the model's own, in an audit of a standardised one."""
+    """An explainer of a label's probability: by default the model's own, in an audit a standardised one."""
     return of_label(name, about, aimed, signed=signed, paper=paper)._replace(scaled=True)
 
 
 def pad_scores(explainer: Explainer, examples: Sequence[Example], found: WordScores) -> Scores:
-    """Arrays of each example's own length to one padded array, and reasons to `missing`."""
+    """Join one array per example into one padded array; reasons go to `missing`."""
     longest = max(len(example.words) for example in examples)
     values = np.zeros((len(examples), longest))
     valid = np.zeros((len(examples), longest), dtype=bool)

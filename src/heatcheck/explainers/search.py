@@ -1,6 +1,6 @@
-"""Adversarial weights by gradient descent: the published search, and a better one where nothing exact is known.
+"""Adversarial weights by gradient descent: the published search, and a better one if no exact method applies.
 
-What any search finds is a lower bound on how different weights with the same answer can be.
+The result of any search is a lower bound on how different weights with the same answer can be.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ MASKED = -1e9  # a score that no weight survives, and that is still a number
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How weights are looked for. The defaults are those of Jain & Wallace's code (their Algorithm 3)."""
+    """Settings of the search for weights. The defaults are those of Jain & Wallace's code (their Algorithm 3)."""
 
     starts: int = 5
     steps: int = 500
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 def search(
     found: Response, ids: Sequence[str], *, epsilon: float, scale: float, seed: int, settings: SearchSettings
 ) -> Found:
-    """Descends from random starts; `scale` multiplies the logits. Nothing depends on the composition of the batch."""
+    """Descend from random starts; `scale` multiplies the logits. The result does not depend on the batch."""
     own, allowed = found.attention.detach(), found.allowed
     with torch.no_grad():
         p = _probabilities(found, own[:, None], scale)  # [example 1 decision label]

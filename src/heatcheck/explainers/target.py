@@ -1,4 +1,4 @@
-"""Which label a heatmap speaks for, by the name or the number that somebody gave it."""
+"""Find the label to explain, by the name or number that the user gave."""
 
 from numbers import Integral
 
@@ -10,7 +10,7 @@ from heatcheck.models import Subject
 
 
 def find_label(subject: Subject, target: object, example: Example) -> int | None:
-    """Its place among the labels; None: the predicted one. A name wins over a number.
+    """The number of the target label; None: the predicted one. A name takes precedence over a number.
 
     >>> from heatcheck.models import load
     >>> subject, example = load("known:reader@planted_keyword"), Example("a", "dull")
@@ -32,7 +32,7 @@ def find_label(subject: Subject, target: object, example: Example) -> int | None
 
 
 def _labels(subject: Subject, example: Example) -> list[str]:
-    """Their names, or numbers where a subject has none."""
+    """Label names, or numbers if the model has no names."""
     if hasattr(subject, "labels"):
         return list(subject.labels)
     with torch.no_grad():

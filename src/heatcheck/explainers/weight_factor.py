@@ -1,8 +1,8 @@
-"""Whether the gradient of a word contains the word's weight as a factor, seen on the texts themselves.
+"""Test on texts whether the gradient of a word contains the word's weight as a factor.
 
-With attention held fixed, g_t = α_t u_t only where a word reaches the answer through its own state and nothing else:
-then a word without weight has no gradient. Where states have context (an LSTM, a convolution, a transformer with its
-residual stream), such a word still acts through its neighbours, and g is no multiple of α.
+With the attention weights as constants, g_t = α_t u_t only if a word reaches the answer through its own state and
+nothing else; then a word without weight has no gradient. If states have context (an LSTM, a convolution, a transformer
+with its residual stream), such a word still acts through its neighbours, and g is no multiple of α.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ NEARLY_ALL = 0.99  # of the words that were told apart
 
 
 def gradient_contains_weight(subject: Subject, examples: Sequence[Example], *, seed: int = 0) -> bool:
-    """Take the weight from a random half of the tokens of each text: does each of them lose its whole gradient?
+    """Whether tokens lose their whole gradient when they lose their weight; tested on a random half of each text.
 
-    False too where nothing can be told: no text has a gradient, or the read-out attends to parts of a text, whose
+    Also False if this cannot be decided: no text has a gradient, or the read-out attends to parts of a text, whose
     weights are products.
 
     >>> from heatcheck.data import load_task
@@ -49,7 +49,7 @@ def gradient_contains_weight(subject: Subject, examples: Sequence[Example], *, s
 
 
 def _random_half(batch: Batch, seed: int) -> Bool[Tensor, "example token"]:
-    """At random, for every second token would overlook a model in which only every second one is a neighbour."""
+    """A random half of the tokens; every second one would miss models in which only every second is a neighbour."""
     chosen = torch.zeros_like(batch.scored)
     for row, example in enumerate(batch.ids):
         places = torch.nonzero(batch.scored[row])[:, 0]
@@ -61,9 +61,9 @@ def _random_half(batch: Batch, seed: int) -> Bool[Tensor, "example token"]:
 def _gradient_without(
     subject: Subject, batch: Batch, without: Bool[Tensor, "example token"]
 ) -> Float[Tensor, "example token"]:
-    """The size of the gradient of the predicted label's logit, attention held fixed and taken from some tokens.
+    """The size of the gradient of the predicted label's logit, with constant weights that are 0 at some tokens.
 
-    A logit, for where the answer is sure a probability has no gradient left to look at.
+    It uses the logit because the probability of a confident answer has no gradient left.
     """
 
     def take(weights: Float[Tensor, "example head query key"]) -> Tensor:

@@ -1,6 +1,6 @@
 """From scores to weights: additive (tanh), scaled dot-product and linear attention, with and without a query.
 
-A new attention is one class here and one line in ATTENTIONS.
+To add an attention, write one class here and add one line to ATTENTIONS.
 """
 
 import torch
@@ -14,20 +14,20 @@ from heatcheck.models.kernels import tanh_dot
 def masked_softmax(
     scores: Float[Tensor, "example head query key"], scored: Bool[Tensor, "example key"]
 ) -> Float[Tensor, "example head query key"]:
-    """Weights over the scored keys, exact zeros elsewhere.
+    """Softmax over the scored keys; all other keys get exactly zero.
 
     >>> masked_softmax(torch.zeros(1, 1, 1, 3), torch.tensor([[True, True, False]]))
     tensor([[[[0.5000, 0.5000, 0.0000]]]])
     """
     if not bool(scored.any(-1).all()):
-        raise BadInput("an example has no token to attend to.")
+        raise BadInput("an example has no token to attend to: remove empty texts.")
     return scores.masked_fill(~scored[:, None, None, :], -torch.inf).softmax(-1)
 
 
 def softmax_within(
     scores: Float[Tensor, "example head query key"], allowed: Bool[Tensor, "example query key"]
 ) -> Float[Tensor, "example head query key"]:
-    """Weights over each query's own keys, exact zeros elsewhere; a query without keys has none but zeros.
+    """Softmax over each query's own keys, exact zeros elsewhere; a query without keys gets only zeros.
 
     >>> softmax_within(torch.zeros(1, 1, 2, 3), torch.tensor([[[True, True, False], [False, False, False]]]))
     tensor([[[[0.5000, 0.5000, 0.0000],
@@ -45,7 +45,7 @@ HIDDEN = (
 
 
 def visible(scores: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
-    """Where scores, as they go into the softmax, are not masked.
+    """Mark the scores that are not masked, just before the softmax.
 
     >>> visible(torch.tensor([3.0, -50.0, -1e4, torch.finfo(torch.float32).min, -torch.inf]))
     tensor([ True,  True, False, False, False])
@@ -54,7 +54,7 @@ def visible(scores: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
 
 
 def uniform_weights(scored: Bool[Tensor, "example key"]) -> Float[Tensor, "example 1 1 key"]:
-    """The same weight for each scored key.
+    """Equal weights on all scored keys.
 
     >>> uniform_weights(torch.tensor([[True, True, False]]))
     tensor([[[[0.5000, 0.5000, 0.0000]]]])
@@ -63,10 +63,11 @@ def uniform_weights(scored: Bool[Tensor, "example key"]) -> Float[Tensor, "examp
 
 
 class Attention(nn.Module):
-    """Base of all attentions: states in, one row of scores a query out.
+    """Base class of all attentions: from hidden states to one row of scores per query.
 
-    `mapping`, `asked` and `scores_of` are the same computation cut where it stops being linear in the state, for
-    those who have the mapped states already (models/erases.py). These hold for any attention, and map nothing.
+    `mapping`, `asked` and `scores_of` split the same computation at the point where it stops being linear in the state.
+    Code that already has the mapped states uses them (models/erases.py). The defaults work for any attention and map
+    nothing.
     """
 
     def forward(
@@ -75,17 +76,17 @@ class Attention(nn.Module):
         raise NotImplementedError
 
     def mapping(self, features: int, device: torch.device) -> Float[Tensor, "column feature"]:
-        """What the scores need to know of a state."""
+        """The linear map from a state to what the scores depend on."""
         return torch.eye(features, device=device)
 
     def asked(self, question: Float[Tensor, "example asked"] | None) -> Float[Tensor, "example column"] | None:
-        """What they need to know of a question."""
+        """The part of a question that the scores depend on."""
         return question
 
     def scores_of(
         self, mapped: Float[Tensor, "example key column"], asked: Float[Tensor, "example column"] | None
     ) -> Float[Tensor, "example query key"]:
-        """`forward` from the mapped states on."""
+        """Compute `forward` from mapped states."""
         scores: Tensor = self(mapped, asked)
         return scores
 
@@ -132,7 +133,9 @@ class DotAttention(Attention):
     def __init__(self, features: int, *, question: int = 0, queries: int = 1) -> None:
         super().__init__()
         if question not in (0, features):
-            raise BadInput(f"dot attention needs a question as wide as the states ({features}), not {question}.")
+            raise BadInput(
+                f"with attention=dot the question vector must have the size of the states ({features}), not {question}."
+            )
         self.score = None if question else nn.Linear(features, queries, bias=False)
 
     def forward(
@@ -155,7 +158,7 @@ class DotAttention(Attention):
 
 
 class LinearAttention(Attention):
-    """w·h + b with a learned w and b for each query, as in Pruthi et al.'s code, where there is no question."""
+    """w·h + b with a learned w and b for each query, as in Pruthi et al.'s code; it takes no question."""
 
     def __init__(self, features: int, *, question: int = 0, queries: int = 1) -> None:
         super().__init__()

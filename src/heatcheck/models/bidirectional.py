@@ -23,7 +23,7 @@ def reversal(valid: Bool[Tensor, "example token"]) -> Int[Tensor, "example token
 
 
 class Bidirectional(Encoder):
-    """One layer, `hidden` a direction; the summary is the last state of each direction."""
+    """One layer with `hidden` units per direction; the summary is the last state of each direction."""
 
     tokens_at_once = 1 << 12
     ahead: nn.Module  # recurrent layers, batch first

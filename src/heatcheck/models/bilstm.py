@@ -1,4 +1,4 @@
-"""A bidirectional LSTM that knows which of its states a missing word leaves as they were."""
+"""A bidirectional LSTM that reuses the states which a missing word does not change."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from heatcheck.models.lstm_gaps import Rejoined, Whole, read_whole, read_without
 
 
 class BiLSTM(Bidirectional):
-    """One layer, `hidden` a direction."""
+    """One layer with `hidden` units per direction."""
 
     ahead: nn.LSTM
     behind: nn.LSTM
@@ -34,9 +34,9 @@ class BiLSTM(Bidirectional):
         *,
         tolerance: float = 0.0,
     ) -> Reread:
-        """A token behind a gap has a new state ahead and keeps the one from behind; before the gap the other way.
+        """Recompute the forward states after a gap and the backward states before it; reuse all others.
 
-        On a GPU reading everything again in large batches leaves nothing to win.
+        On a GPU this gains nothing over encoding everything again in large batches.
         """
         run = kernels()
         if run is None or table.device.type != "cpu" or table.dtype != torch.float32:

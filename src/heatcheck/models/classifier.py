@@ -1,4 +1,4 @@
-"""What all classifiers share: their settings, their words and labels, and how votes become logits."""
+"""Shared code of all classifiers: settings, vocabulary, labels, and how votes become logits."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -39,7 +39,7 @@ NOT_AN_OPTION = -1e4
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """What decides the shape of a classifier."""
+    """Settings that determine the architecture of a classifier."""
 
     encoder: str = "lstm"
     attention: str = "tanh"
@@ -69,16 +69,18 @@ class ClassifierSettings:
         if not 0 <= self.embedding_scale < math.inf:
             raise BadInput(f"embedding_scale must be at least 0, not {self.embedding_scale}.")
         if self.segments not in (1, 2):
-            raise BadInput(f"a classifier reads 1 or 2 segments, not {self.segments}.")
+            raise BadInput(f"segments must be 1 (one text) or 2 (a text and a question), not {self.segments}.")
         if self.decoder == "merge" and (self.segments == 1 or self.label_wise):
-            raise BadInput("the merge decoder merges a question: it needs 2 segments and one decision.")
+            raise BadInput("decoder=merge combines a text with its question: it needs segments=2 and label_wise=false.")
         if self.attention == "linear" and self.segments == 2:
-            raise BadInput("linear attention cannot look at a question: with 2 segments use tanh or dot.")
+            raise BadInput(
+                "attention=linear cannot use a question: with segments=2 choose attention=tanh or attention=dot."
+            )
         if self.hierarchical and (self.segments == 2 or self.decoder != "linear" or self.label_wise):
-            raise BadInput("a hierarchical classifier reads 1 segment, decides once and has a linear decoder.")
+            raise BadInput("hierarchical=true needs segments=1, decoder=linear and label_wise=false.")
 
     def facts(self) -> dict[str, Any]:
-        """As a recipe keeps them. What came later is left out where it is off: older recipes keep their names."""
+        """The settings as a recipe stores them. Later additions are left out when off: older recipes keep their ids."""
         found = asdict(self)
         if not self.hierarchical:
             del found["hierarchical"]
@@ -86,10 +88,10 @@ class ClassifierSettings:
 
 
 class Classifier(nn.Module):
-    """Base of all classifiers: a text (or a passage with its question) to labels, through attention.
+    """Base class of all classifiers: from a text (or a passage with its question) to labels, through attention.
 
-    What raises NotImplementedError is each kind's own (flat.py, hierarchical.py).
-    With two labels there is one output z, read as the logits (0, z): what a sigmoid does.
+    Subclasses implement the methods that raise NotImplementedError (flat.py, hierarchical.py).
+    With two labels there is one output z, read as the logits (0, z), which is what a sigmoid does.
     """
 
     encoder: Encoder  # of words
@@ -124,7 +126,8 @@ class Classifier(nn.Module):
             vectors = self.settings.embedding_scale * torch.randn(size)
         elif tuple(vectors.shape) != size:
             raise BadInput(
-                f"vectors of shape {tuple(vectors.shape)} for an embedding of {size}: set embedding={vectors.shape[1]}."
+                f"the word vectors have {vectors.shape[1]} dimensions, but embedding is {size}: set "
+                f"embedding={vectors.shape[1]}."
             )
         table = nn.Embedding(*size, padding_idx=PAD, _weight=vectors.clone())
         with torch.no_grad():
@@ -154,7 +157,7 @@ class Classifier(nn.Module):
         raise NotImplementedError
 
     def response(self, batch: Batch) -> Response:
-        """Weights to logits with the states fixed."""
+        """Map weights to logits while the hidden states stay the same."""
         raise NotImplementedError
 
     def _linear_response(
@@ -164,7 +167,7 @@ class Classifier(nn.Module):
         states: Float[Tensor, "example key feature"],
         options: Bool[Tensor, "example label"] | None,
     ) -> Response:
-        """What weights over these states give where the output is linear in their mixture."""
+        """Map weights to logits when the output is linear in the weighted mean of the states."""
         # [example decision key label]: label-wise, each output is a decision of its own
         votes = torch.einsum("ekf,of->eko", states, self.output.weight)
         votes = votes.transpose(1, 2)[..., None] if self.settings.label_wise else votes[:, None]
@@ -197,7 +200,9 @@ class Classifier(nn.Module):
     def _options(self, examples: Sequence[Example]) -> Bool[Tensor, "example label"] | None:
         found = options_of(examples, len(self.labels), self.device)
         if found is not None and self.settings.label_wise:
-            raise BadInput("options restrict one decision, and a label-wise classifier makes one a label.")
+            raise BadInput(
+                "answer options need a model that makes one decision; a label-wise classifier makes one per label."
+            )
         return found
 
     def _gold(self, examples: Sequence[Example]) -> Int[Tensor, "example decision"] | None:

@@ -14,9 +14,9 @@ GAPS_AT_ONCE = 1024
 
 
 class CNN(Encoder):
-    """Convolutions with an equal part of `hidden` each, and ReLU; the summary is the maximum over the text.
+    """Convolutions that share `hidden` equally, then ReLU; the summary is the maximum over the text.
 
-    Widths of windows are odd, so that each has a token in its middle.
+    Window widths are odd, so that each window has a token in its middle.
     """
 
     tokens_at_once = 1 << 12
@@ -26,7 +26,7 @@ class CNN(Encoder):
         super().__init__(features, hidden)
         several = len(self.kernels)
         if hidden % several:
-            raise BadInput(f"windows of {several} widths need a hidden size divisible by {several}, not {hidden}.")
+            raise BadInput(f"hidden must be divisible by {several}, the number of window widths, not {hidden}.")
         filters = hidden // several
         self.windows = nn.ModuleList(nn.Conv1d(features, filters, kernel, padding="same") for kernel in self.kernels)
         self.size = hidden

@@ -1,4 +1,4 @@
-"""No context at all: a state knows its own token only. An attention over such states is a weighted bag of words."""
+"""Encoders without context: a state depends on its own token only. Attention over them is a weighted bag of words."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,7 +14,7 @@ class ContextFree(Encoder):
     tokens_at_once = 1 << 15
 
     def of_each(self, embedded: Float[Tensor, "... feature"]) -> Float[Tensor, "... size"]:
-        """The states of these embeddings."""
+        """Map embeddings to states."""
         raise NotImplementedError
 
     def forward(
@@ -39,14 +39,14 @@ class ContextFree(Encoder):
         *,
         tolerance: float = 0.0,
     ) -> Reread:
-        """No state knows of another token: with a gap, all of them stay."""
+        """Reuse all states: none of them depends on another token."""
         whole = nn.functional.embedding(tokens, nn.functional.linear(self.of_each(table), mapping))
         every = torch.arange(len(gaps), device=whole.device)
         return whole, iter([Same(every, "before", gaps.start), Same(every, "from", gaps.stop)])
 
 
 class Average(ContextFree):
-    """tanh(W e + b) a token."""
+    """tanh(W e + b) for every token."""
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__(features, hidden)
@@ -59,7 +59,7 @@ class Average(ContextFree):
 
 
 class Unencoded(ContextFree):
-    """The embedding itself, whatever `hidden` says."""
+    """The embedding itself; `hidden` is ignored."""
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__(features, hidden)

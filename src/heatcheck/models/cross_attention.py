@@ -1,6 +1,6 @@
-"""A decoder's attention over what an encoder read: scores for each head, step and source token.
+"""A decoder's attention over the encoder's states: scores for each head, step and source token.
 
-`keys` is what can be worked out once for all steps. A new one is one class here and one line in CROSS_ATTENTIONS.
+`keys` holds what is computed once for all steps. To add one, write one class here and add one line to CROSS_ATTENTIONS.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""What an encoder is: embeddings in, one state a token out, and a summary of the whole text."""
+"""The encoder interface: embeddings in, one state per token out, and a summary of the whole text."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ class Encoder(nn.Module):
     def summary(
         self, states: Float[Tensor, "example token size"], valid: Bool[Tensor, "example token"]
     ) -> Float[Tensor, "example size"]:
-        """One vector for the text: what a question is to the attention over its passage."""
+        """One vector for the text; the attention over a passage uses it as its question."""
         raise NotImplementedError
 
     def without_each(

@@ -1,4 +1,4 @@
-"""Examples to a batch for subjects that read words: start and end marks are read, never attended to."""
+"""Encode examples as a batch for models that read words. Start and end marks are read but never attended to."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -12,6 +12,8 @@ from heatcheck.data import Batch, Example, Vocabulary
 from heatcheck.data.tokens import split_words
 from heatcheck.data.vocabulary import END, PAD, START, UNKNOWN
 from heatcheck.errors import BadInput
+
+_NUMBER = {1: "one text", 2: "two texts"}
 
 
 def encode_words(
@@ -28,9 +30,12 @@ def encode_words(
     found = [vocabulary.look_up(example.masked_text) for example in examples]
     for example, (numbers, _) in zip(examples, found, strict=True):
         if not numbers:
-            raise BadInput(f"example {example.id}: its text has no token.")
+            raise BadInput(f"example {example.id}: its text has no token. Remove the example or give it a text.")
         if (example.text_pair is not None) != (segments == 2):
-            raise BadInput(f"example {example.id}: this model reads {segments} text(s) an example.")
+            raise BadInput(
+                f"example {example.id}: this model reads {_NUMBER[segments]} per example, but this one has "
+                f"{_NUMBER[1 if example.text_pair is None else 2]}."
+            )
     before, after = ([START], [END]) if ends else ([], [])
     tokens = pad([before + numbers + after for numbers, _ in found], PAD, device)
     beside = [-1] * len(before)
@@ -63,7 +68,10 @@ def options_of(examples: Sequence[Example], labels: int, device: torch.device) -
     for row, example in enumerate(examples):
         chosen = range(labels) if example.options is None else example.options
         if not chosen or not all(0 <= label < labels for label in chosen):
-            raise BadInput(f"example {example.id}: its options {tuple(chosen)} are not among the {labels} labels.")
+            raise BadInput(
+                f"example {example.id}: its options {tuple(chosen)} are not among the {labels} labels, which count "
+                "from 0."
+            )
         allowed[row, list(chosen)] = True
     return allowed.to(device)
 
@@ -92,7 +100,7 @@ def pad(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> Int
 
 
 def unknown_words(subject: object, text: str) -> list[str]:
-    """Words that a subject with a vocabulary has never seen."""
+    """The words of these examples that a model's vocabulary does not have."""
     vocabulary = getattr(subject, "vocabulary", None)
     if not isinstance(vocabulary, Vocabulary):
         return []

@@ -1,9 +1,9 @@
-"""Logits without each word, exactly, for less than reading the text again once a word.
+"""Exact logits without each word, cheaper than encoding the text again for every word.
 
-What a word's absence does not change is worked out once and used again: an encoder knows what that is. Encoders speak
-of *gaps* (runs of tokens that are left out, one gap at a time) and of *readings* (a linear map of a token's state: all
-that attention and decoder need of it). They hand out, piece by piece, every reading that a gap leaves behind, either
-the new one or the word that it is as in the whole text; so nothing of the size gaps x tokens x features ever exists.
+The parts that a word's absence does not change are computed once and reused; each encoder knows which parts those are.
+Encoders work with *gaps* (runs of left-out tokens, one gap at a time) and *readings* (a linear map of a token's state,
+which is all that attention and decoder need). For each gap they return every remaining reading, piece by piece: either
+the new one, or a note that it is the same as in the whole text. So no array of size gaps x tokens x features exists.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from heatcheck.models.subject import Subject
 
 @dataclass(frozen=True)
 class Without:
-    """What is decided without one word each. `word` is -1 where nothing is left out, the whole text computed alike."""
+    """Logits without one word each. `word` is -1 for the whole text, computed the same way."""
 
     example: Int[Tensor, " gap"]
     word: Int[Tensor, " gap"]
@@ -29,14 +29,14 @@ class Without:
 
 @runtime_checkable
 class Erases(Subject, Protocol):
-    """A subject with a short cut to its logits without each word."""
+    """A model with a shortcut to its logits without each word."""
 
     def without_each(self, batch: Batch, *, tolerance: float = 0.0) -> Iterator[Without]:
-        """Every whole text of the batch, and it without each word that has a token; a lone word is never left out.
+        """Logits of every whole text of the batch and of it without each word that has a token; a lone word stays.
 
-        A few texts at a time, each with all its words, so that memory stays bounded. Exact up to rounding at tolerance
-        0. Above, once no coordinate of the states behind a gap is further than that from the whole text's, the rest is
-        taken over from there; encoders that carry no state along ignore it.
+        A few texts are processed at a time, each with all its words, so that memory stays bounded. At tolerance 0 the
+        result is exact up to rounding. Above 0, once all states after a gap are within the tolerance of those of the
+        whole text, the rest is copied from there. Encoders that carry no state along ignore the tolerance.
         """
         ...
 

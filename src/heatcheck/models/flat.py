@@ -75,7 +75,7 @@ class FlatClassifier(Classifier):
         return tap.run(logits, queries.expand(logits.shape[:2]))
 
     def response(self, batch: Batch) -> Response:
-        """Weights to logits with the states fixed; linear, so with relevances, unless the decoder merges."""
+        """Map weights to logits while the hidden states stay the same; linear unless the decoder merges."""
         states, question = self._states(batch, Tap(NO_EDITS, ()))
         weights = masked_softmax(self.attention(states, question)[:, None], batch.scored)
         attention = weights.transpose(1, 2)  # [example decision head token]: each decision has its own query
@@ -93,9 +93,9 @@ class FlatClassifier(Classifier):
         return Response(attention, batch.scored, logits)
 
     def without_each(self, batch: Batch, *, tolerance: float = 0.0) -> Iterator[Without]:
-        """Logits without each word: what its absence leaves unchanged is used again (models/erases.py)."""
+        """Logits without each word, reusing what the word's absence does not change (models/erases.py)."""
         if not 0 <= tolerance < math.inf:
-            raise BadInput(f"the tolerance of leaving words out must be at least 0, not {tolerance}.")
+            raise BadInput(f"tolerance must be at least 0, not {tolerance}.")
         for rows in groups(batch.valid, self.encoder.tokens_at_once):
             yield self._without_each(batch, rows, tolerance)
 

@@ -1,18 +1,18 @@
-"""A trained subject as a folder: nothing in it is code, nothing is unpickled.
+"""A trained model as a folder. It contains no code, and nothing is unpickled.
 
 model.safetensors     the weights
-config.json           what it is, its labels and its recipe
+config.json           the kind of model, its labels and its recipe
 vocabulary.json       its words
-log_odds.safetensors  what a bag-of-words model of the same texts says of each word; older folders have none
+log_odds.safetensors  a bag-of-words model's log-odds of each word, from the same texts; older folders have none
 seen.safetensors      fingerprints of the texts it was trained on, never a text; older folders have none
-training.jsonl        one line an epoch, written by the training loop
+training.jsonl        one line per epoch, written by the training loop
 data.json             the user's file it was trained on, and how that was read (training/own_file.py)
 
-A model that writes one text from another has no table of log-odds, but two vocabularies:
+A sequence-to-sequence model has no table of log-odds, but two vocabularies:
 
-target_vocabulary.json  the words it writes
+target_vocabulary.json  the words it generates
 
-A transformer has no words of its own and no table of theirs, and its weights are where others look for them:
+A transformer has neither vocabulary nor table, and its weights are where others expect them:
 
 transformer/          the network and its tokenizer, as `from_pretrained` of transformers reads them
 """
@@ -45,7 +45,7 @@ NETWORK = "transformer"
 
 
 def save(subject: Trainable, folder: Path) -> None:
-    """Writes the folder's files; the caller decides whether the folder appears (engine.whole_folder)."""
+    """Write the folder's files; the caller decides whether the folder appears (engine.whole_folder)."""
     if subject.seen is not None:
         save_file(
             {split: torch.from_numpy(of) for split, of in subject.seen.fingerprints.items()}, folder / FINGERPRINTS
@@ -83,7 +83,9 @@ def _save_transformer(subject: Trainable, folder: Path) -> None:
     from heatcheck.models.hf import Transformer, save_network
 
     if not isinstance(subject, Transformer):
-        raise NotSupported(f"{subject.id} is neither a classifier nor a transformer, and cannot be kept in a folder.")
+        raise NotSupported(
+            f"{subject.id} cannot be saved: heatcheck saves only its own models and Hugging Face classifiers."
+        )
     save_network(subject, folder / NETWORK)
     config = {
         "kind": "transformer",
@@ -96,12 +98,12 @@ def _save_transformer(subject: Trainable, folder: Path) -> None:
 
 
 def load_folder(folder: Path, *, device: str = "cpu") -> Trainable:
-    """The subject saved in a folder, ready to run.
+    """Load the model saved in a folder, ready to run.
 
-    Raises one sentence where the folder, or a file in it, is missing, truncated or of another kind.
+    Raises a HeatcheckError if the folder, or a file in it, is missing, truncated or of another kind.
     """
     if not folder.is_dir():
-        raise BadInput(f"no model folder {folder}: train one with `heatcheck train TASK --out {folder}`.")
+        raise BadInput(f"there is no model folder {folder}: train one with `heatcheck train TASK --out {folder}`.")
     config = read_json(folder / CONFIG)
     if isinstance(config, dict) and (config.get("kind"), config.get("format")) == ("transformer", FORMAT):
         subject = _load_transformer(folder, config, device)
@@ -117,10 +119,12 @@ def _load_own(folder: Path, config: Any, device: str) -> Trainable:
         weights = load_file(folder / WEIGHTS)
         subject.load_state_dict(weights)
     except FileNotFoundError:
-        raise BrokenFolder(f"{folder} has no {WEIGHTS}: train the model again.") from None
+        raise BrokenFolder(f"{folder} has no file {WEIGHTS}: train the model again.") from None
     except (SafetensorError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise BrokenFolder(f"{folder / WEIGHTS} is truncated or of another model: {reason}") from None
+        raise BrokenFolder(
+            f"{folder / WEIGHTS} is truncated or belongs to another model ({reason}). Train the model again."
+        ) from None
     if isinstance(subject, Classifier):
         subject.log_odds = _log_odds(folder, subject)
     return subject.to(device).eval()
@@ -134,9 +138,9 @@ def _load_transformer(folder: Path, config: dict[str, Any], device: str) -> Trai
         where = str(folder / NETWORK)
         return load_transformer(where, device=device, labels=labels, recipe=recipe, called=str(folder))
     except HeatcheckError as error:
-        raise BrokenFolder(f"{folder / NETWORK} is not what heatcheck wrote: {error}") from None
+        raise BrokenFolder(f"{folder / NETWORK} is damaged or was edited: {error}") from None
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenFolder(f"{folder / CONFIG} is not what heatcheck wrote ({error!r}).") from None
+        raise BrokenFolder(f"{folder / CONFIG} is damaged or was edited ({error!r}). Train the model again.") from None
 
 
 def _log_odds(folder: Path, subject: Classifier) -> Tensor | None:
@@ -150,7 +154,9 @@ def _log_odds(folder: Path, subject: Classifier) -> Tensor | None:
         return table
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise BrokenFolder(f"{path} is truncated or of another model: {reason}") from None
+        raise BrokenFolder(
+            f"{path} is truncated or belongs to another model ({reason}). Train the model again."
+        ) from None
 
 
 def _seen(folder: Path) -> Seen | None:
@@ -162,15 +168,17 @@ def _seen(folder: Path) -> Seen | None:
         return Seen({split: found[split].numpy() for split in SEEN})
     except (SafetensorError, KeyError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise BrokenFolder(f"{path} is truncated or of another model: {reason}") from None
+        raise BrokenFolder(
+            f"{path} is truncated or belongs to another model ({reason}). Train the model again."
+        ) from None
 
 
 def _label_names(labels: Any) -> list[str]:
-    """Those of a config, which may say anything."""
+    """Check the label names of a config, which may contain anything."""
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise TypeError("labels are not a list of names")
     if len(set(labels)) < max(2, len(labels)):
-        raise ValueError("labels are fewer than two, or one of them stands there twice")
+        raise ValueError("there are fewer than two labels, or one label occurs twice")
     return labels
 
 
@@ -182,17 +190,20 @@ def _recipe(facts: Any) -> Recipe | None:
 
 def _vocabulary(words: Any) -> Vocabulary:
     if not all(isinstance(token, str) for token in words["tokens"]):
-        raise TypeError("tokens that are no texts")
+        raise TypeError("not all tokens are strings")
     vocabulary = Vocabulary(tuple(words["tokens"]), words["rule"], words["lowercase"])
     if vocabulary.tokens[: len(SPECIAL)] != SPECIAL or vocabulary.rule not in TOKENIZERS:
-        raise ValueError("no vocabulary with its special tokens")
+        raise ValueError("the special tokens are missing")
     return vocabulary
 
 
 def _build(folder: Path, config: Any, words: Any) -> Classifier | Seq2Seq:
     try:
         if config["kind"] not in ("classifier", KIND) or config["format"] != FORMAT:
-            raise BrokenFolder(f"{folder / CONFIG} describes a {config['kind']}, format {config['format']}.")
+            raise BrokenFolder(
+                f"{folder / CONFIG} has kind {config['kind']} and format {config['format']}, which this heatcheck "
+                "cannot read."
+            )
         vocabulary = _vocabulary(words)
         recipe = _recipe(config["recipe"])
         if config["kind"] == KIND:
@@ -205,4 +216,6 @@ def _build(folder: Path, config: Any, words: Any) -> Classifier | Seq2Seq:
     except HeatcheckError as error:
         raise BrokenFolder(f"{folder / CONFIG}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, MemoryError) as error:
-        raise BrokenFolder(f"{folder}: {CONFIG} or {WORDS} is not what heatcheck wrote ({error!r}).") from None
+        raise BrokenFolder(
+            f"{folder}: {CONFIG} or {WORDS} is damaged or was edited ({error!r}). Train the model again."
+        ) from None

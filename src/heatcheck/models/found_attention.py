@@ -1,4 +1,4 @@
-"""Which weights a user's own module makes: seen in two dry passes with different numbers of examples and tokens."""
+"""Find the attention weights of a user's own module by two dry passes with different numbers of examples and tokens."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Said: TypeAlias = str | Sequence[str] | Mapping[str, str] | None  # a path, seve
 
 @dataclass(frozen=True)
 class Place:
-    """Where weights are made. `path` names the place in the module, `where` the site; `taken` which thing returned."""
+    """Where a module computes weights: `path` in the module, `where` as a site, `taken` in a returned tuple."""
 
     path: str
     where: str
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Weights met in one pass; `over` is the axis they sum to 1 over."""
+    """Weights seen in one pass; `over` is the axis over which they sum to 1."""
 
     kind: str
     shape: torch.Size
@@ -40,7 +40,7 @@ class _Seen:
 
 
 class Look(Pass):
-    """A pass that edits nothing and notes everything that looks like weights."""
+    """A pass that edits nothing and records every tensor that looks like weights."""
 
     def __init__(self, tokens: Tensor) -> None:
         super().__init__(Tap({}, ()), axes={}, takes={}, embedding=None, examples=tokens.shape[0])
@@ -68,7 +68,7 @@ class Look(Pass):
 
 
 def _sums_to_one(part: Tensor, tokens: int) -> Iterator[int]:
-    """The axes of the length of the text over which it sums to 1; the last first."""
+    """The last axis as long as the text over which the tensor sums to 1, if there is one."""
     if not part.is_floating_point() or part.ndim < 2 or bool((part < 0).any()):
         return
     for axis in reversed(range(1, part.ndim)):
@@ -85,7 +85,7 @@ def find_attention(
     *,
     name: str,
 ) -> tuple[Place, ...]:
-    """The places that were said, or the only kind there is; in the order they are passed, the last is the read-out."""
+    """The places the user named, or the only kind found; in forward order, so that the last is the read-out."""
     first, second = (_look(module, call, tokens) for tokens in passes)
     made = _places(first.made, second.made, passes)
     given = _places(first.given, second.given, passes)
@@ -96,14 +96,14 @@ def find_attention(
     chosen: list[Place] = []
     for path, words in wanted.items():
         if path.partition("@")[0] not in known:
-            raise BadInput(f"{name} has no module {path!r}; weights were found at: {_listed(made or given)}.")
+            raise BadInput(f"{name} has no module {path!r}. Attention weights were found at: {_listed(made or given)}.")
         axes = Axes.parse(words) if words else None
         inside = [place for seen in (first.made, first.given) for place in _under(path, seen, made + given, axes)]
         if not inside:
             _require_keys_are_tokens(first, second, name)
             raise BadInput(
-                f"no attention weights were seen in {path!r} of {name}: they come from a softmax over the tokens, from "
-                "scaled_dot_product_attention, from nn.MultiheadAttention, or are what the module returns; weights "
+                f"heatcheck saw no attention weights in {path!r} of {name}. It sees softmax over tokens, "
+                "scaled_dot_product_attention, nn.MultiheadAttention and weights that a module returns. Weights "
                 f"were found at: {_listed(made or given)}."
             )
         functions = [place for place in inside if place.kind != OUTPUT]
@@ -113,7 +113,7 @@ def find_attention(
 
 
 def _require_keys_are_tokens(first: Look, second: Look, name: str) -> None:
-    """Refuses weights over the text and the same few keys more in both passes: tokens that the module adds itself."""
+    """Refuse weights that cover the text plus a few keys more in both passes: the module adds tokens itself."""
     for path, one in first.made.items():
         other = second.made.get(path)
         if other is None or one.over >= len(one.shape) or len(one.shape) != len(other.shape):
@@ -122,9 +122,9 @@ def _require_keys_are_tokens(first: Look, second: Look, name: str) -> None:
         added = keys - tokens
         if added > 0 and added == other.shape[other.over] - second.tokens.shape[1]:
             raise NotSupported(
-                f"{name} attends to {keys} keys where it is given {tokens} token ids (at {path!r}), so it adds {added} "
-                "of its own, such as [CLS]: let the tokenizer add that token as a pair (id, -1), with a row of the "
-                "embedding, and take it out of forward."
+                f"{name} attends to {keys} keys but gets {tokens} token ids (at {path!r}): it adds {added} of its "
+                "own, such as [CLS]. Give that token a row of the embedding, let the tokenizer add it as the pair "
+                "(id, -1), and remove it from forward."
             )
 
 
@@ -149,31 +149,32 @@ def _places(first: Mapping[str, _Seen], second: Mapping[str, _Seen], passes: tup
 
 
 def _only_kind(module: nn.Module, found: list[Place], first: Look, second: Look, name: str) -> tuple[Place, ...]:
-    """All that was found, where it is one attention, or one in each of several like layers."""
+    """Everything found, if it is one attention, or the same attention in each of several layers."""
     if not found:
         _require_keys_are_tokens(first, second, name)
         shapes = ", ".join(f"{tuple(seen.shape)} at {path!r}" for path, seen in first.made.items())
-        beside = f" (seen, but not over tokens: {shapes})" if shapes else ""
+        beside = f" (weights that are not over tokens: {shapes})" if shapes else ""
         raise NotSupported(
-            f"no attention weights were seen in {name}{beside}: say attention={{'path': 'axes'}} for a module that "
-            "returns its weights."
+            f"heatcheck saw no attention weights in {name}{beside}. For a module that returns its weights, say "
+            f"attention={{'path': 'axes'}}."
         )
     if first.made.keys() != second.made.keys():
         changing = sorted(first.made.keys() ^ second.made.keys())[0].partition("@")[0]
         raise NotSupported(
-            f"{changing or name!r} makes weights once a token, and a site must be passed equally often in every text."
+            f"{changing or name!r} computes weights token by token in a loop. heatcheck can read only weights that "
+            "are computed equally often for every text."
         )
     kinds = {(type(module.get_submodule(place.path.partition("@")[0])), place.kind, place.axes) for place in found}
     if len(kinds) > 1:
         raise BadInput(
-            f"{name} makes several kinds of weights; say attention= one path, or several in order, the read-out last. "
-            f"Found: {_listed(found)}."
+            f"{name} computes several kinds of weights. Choose with attention=: one path, or several in order, the "
+            f"read-out last. Found: {_listed(found)}."
         )
     return tuple(found)
 
 
 def _under(path: str, seen: Mapping[str, _Seen], found: Sequence[Place], axes: Axes | None) -> list[Place]:
-    """The places at or below a path; with axes that were said, also those whose axes were not understood."""
+    """The places at or below a path; with axes from the user, also those whose axes heatcheck could not tell."""
     keys = [key for key in seen if key == path or key.startswith(f"{path}.") or (not path) or _same(key, path)]
     by_path = {(place.path, place.kind): place for place in found}
     chosen = []

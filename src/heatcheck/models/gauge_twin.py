@@ -1,9 +1,9 @@
-"""Twins of context-free classifiers: the same decision on every text, with weights that stay off marked words.
+"""Twins of context-free classifiers: the same decision on every text, with little weight on marked words.
 
-Where each word w has one score a_w and one vote r_w (bias included) wherever it stands, the logits are
-Σ_t e^{a_t} r_t / Σ_t e^{a_t}. Put any other scores a'_w in their place and make each vote m_w = e^{a_w − a'_w} times as
-large: the numerator is the same on every text, and the positive normaliser changes no decision. So the scores are free,
-and some that put little weight on marked words can be read off texts alone, whatever the model.
+Suppose that each word w has one score a_w and one vote r_w (bias included) wherever it stands. Then the logits are
+Σ_t e^{a_t} r_t / Σ_t e^{a_t}. Replace the scores by any others a'_w and multiply each vote by m_w = e^{a_w − a'_w}: the
+numerator is the same on every text, and the positive normaliser changes no decision. So the scores are free, and scores
+that leave little weight on marked words can be found from texts alone, for any such model.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ ITERATIONS = 300
 
 @dataclass(frozen=True)
 class Tokens:
-    """Texts in one long row: which text a token is of, which word of a vocabulary it is, and whether it is marked."""
+    """Texts as one long row of tokens: the text and the vocabulary word of each token, and whether it is marked."""
 
     text: Int[np.ndarray, " token"]
     word: Int[np.ndarray, " token"]
@@ -39,7 +39,7 @@ class Tokens:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, examples: Iterable[Example], mark: str) -> "Tokens":
-        """Of the examples that have the mark and tokens both in it and outside; others would say nothing."""
+        """The tokens of examples that have marked and unmarked tokens; other examples say nothing."""
         texts, words, marks = [], [], []
         for number, example in enumerate(examples):
             if mark not in example.marks:
@@ -69,9 +69,9 @@ def scores_off_marked(
     is not what an untrained embedding happens to be.
     """
     if not 0 < bound < np.inf:
-        raise BadInput(f"the bound of a gauge twin is a number above 0, not {bound}.")
+        raise BadInput(f"bound must be a finite number above 0, not {bound}.")
     if not len(tokens.text):
-        raise NotSupported("no train text has both marked and other words, so nothing says which to stay off.")
+        raise NotSupported("a gauge twin cannot be made: no training text has both marked and unmarked words.")
     pairs = np.unique(np.stack([tokens.word, tokens.text]), axis=1)
     rare = np.bincount(pairs[0], minlength=len(own)) == 1
     text = np.concatenate([tokens.text, tokens.text + tokens.text.max() + 1])
@@ -100,44 +100,44 @@ def scores_off_marked(
 
 @dataclass(frozen=True)
 class WordTable:
-    """What each word of the vocabulary is to a context-free classifier, in float64."""
+    """The score and votes of each vocabulary word in a context-free classifier, in float64."""
 
     scores: Float[Tensor, " word"]
     votes: Float[Tensor, "word output"]  # bias included
 
 
 def word_table(subject: Classifier) -> WordTable:
-    """Scores and votes of every word; raises NotSupported where they depend on more than the word."""
+    """Scores and votes of every word; raises NotSupported if they depend on more than the word."""
     shape, exact = subject.settings, deepcopy(subject).double()
     encoder, attention = exact.encoder, exact.attention
     if not isinstance(encoder, ContextFree) or not isinstance(attention, Attention):
         raise NotSupported(
-            f"a gauge twin needs words that mean the same wherever they stand, and {subject.id} reads them in context."
+            f"a gauge twin needs a model that reads each word by itself; {subject.id} reads words in context."
         )
     if shape.segments == 2 or shape.label_wise:
-        raise NotSupported(f"a gauge twin is known for one text and one decision, and {subject.id} has more of either.")
+        raise NotSupported(f"a gauge twin needs one text and one decision per example; {subject.id} has more.")
     with torch.no_grad():
         states = encoder.of_each(exact.embed.weight)
         return WordTable(attention(states[None], None)[0, 0], exact.output(states))
 
 
 def gauge_twin(subject: Classifier, tokens: Tokens, *, bound: float = BOUND) -> Classifier:
-    """A classifier with the subject's decisions on every text, and weights that stay off the marked words of these.
+    """Make a classifier with the model's decisions on every text and little weight on the marked words of these texts.
 
     Args:
-        bound: on |ln m|, how much louder or quieter than before a word may become, so that float32 keeps up.
+        bound: largest |ln m|, the factor by which a word's vote may grow or shrink, so that float32 suffices.
     """
     own = word_table(subject).scores.cpu().numpy()
     return with_scores(subject, scores_off_marked(tokens, own, bound=bound), tokens)
 
 
 def with_scores(subject: Classifier, scores: Float[np.ndarray, " word"], tokens: Tokens) -> Classifier:
-    """A classifier with the subject's decisions on every text and these scores.
+    """Make a classifier with the model's decisions on every text and these scores.
 
-    One factor for all votes is free: with the one taken the logits of the typical of these texts are as large as they
-    were. Where states are embeddings and scores are linear in them, each embedding is moved by the shortest vector that
-    gives it its new score and votes, and nothing else is touched. Otherwise the twin is a classifier of that simplest
-    kind, whose embeddings are score and votes.
+    One common factor of all votes is free; it is chosen so that typical logits on these texts keep their size. If
+    states are embeddings and scores are linear in them, each embedding moves by the shortest vector that gives it its
+    new score and votes, and nothing else changes. Otherwise the twin is a classifier of the simplest kind, whose
+    embeddings are score and votes.
     """
     table = word_table(subject)
     own = table.scores.cpu().numpy()
@@ -163,8 +163,8 @@ def _moved(subject: Classifier, table: WordTable, targets: Float[Tensor, "word c
         reached = now + (moved - exact.embed.weight) @ weights.T
         if ((reached - targets).abs() > 1e-6 * targets.abs().clamp(min=1)).any():
             raise NotSupported(
-                f"{subject.id} scores a word by the same direction of its embedding as it votes: neither can be "
-                "changed alone."
+                f"{subject.id} uses the same direction of the embedding for a word's weight and for its vote, so a "
+                "gauge twin cannot change one alone."
             )
         attended = torch.ones(len(moved), dtype=torch.bool, device=moved.device)
         attended[[PAD, START, END]] = False  # never attended to, so left alone

@@ -1,4 +1,4 @@
-"""Gradients of what a subject decides with respect to what passes its sites."""
+"""Gradients of a model's decision with respect to the quantities at its sites."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,10 +20,10 @@ def differentiate(
     *,
     edits: Edits = NO_EDITS,
 ) -> dict[Site, Tensor]:
-    """d target / d site for each site, each example on its own; zero where the target does not depend on it.
+    """d target / d site for each site, separately per example; zero if the target does not depend on the site.
 
-    What a site produced is differentiated where it stands in the graph. A step-wise decoder hands out copies:
-    there the values are imposed as leaves in a second pass. `edits` hold in both.
+    A site's value is differentiated where it stands in the graph. A step-wise decoder returns copies; there a second
+    pass imposes the values as leaves. `edits` apply in both passes.
     """
 
     def tracked(site: Site) -> Callable[[Tensor], Tensor]:
@@ -58,4 +58,7 @@ def _gradients(values: Float[Tensor, " example"], inputs: Sequence[Tensor], call
         if is_out_of_memory(error):
             raise
         reason = in_short(error).removeprefix("RuntimeError: ")
-        raise NotSupported(f"the gradient of {called} cannot be taken ({reason}).") from error
+        raise NotSupported(
+            f"heatcheck cannot take the gradient of {called} ({reason}). A common cause is an in-place operation "
+            "in forward."
+        ) from error

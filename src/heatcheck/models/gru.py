@@ -6,7 +6,7 @@ from heatcheck.models.bidirectional import Bidirectional
 
 
 class BiGRU(Bidirectional):
-    """Without a word its text is encoded again: nothing here knows what the gap leaves unchanged."""
+    """A bidirectional GRU. Without a word, the whole text is encoded again."""
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__(features, hidden)

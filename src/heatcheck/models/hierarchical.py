@@ -1,7 +1,7 @@
 """A classifier with two attentions: over the words of each sentence, then over the sentences (Yang et al. 2016).
 
-Tokens stay where they are in the text; only the encoder of words sees sentences as texts of their own, a few lengths at
-a time, so that one long sentence does not make padding of all the others.
+Tokens keep their places in the text. Only the word encoder sees sentences separately, grouped by length, so that one
+long sentence does not force padding on all others.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -29,10 +29,10 @@ WORDS, SENTENCES = Site("attention", "words"), Site("attention", "sentences")
 
 
 class HierarchicalClassifier(Classifier):
-    """Words to a vector for each sentence, sentences to one for the text, and a linear decision.
+    """Words to one vector per sentence, sentences to one vector per text, then a linear decision.
 
-    The read-out is the attention over sentences. At the attention over words the queries are the sentences and the keys
-    the tokens of the text: a sentence has weight on its own tokens only. There are no start and end marks.
+    The read-out is the attention over sentences. At the attention over words, the queries are the sentences and the
+    keys are the tokens of the text: a sentence has weight only on its own tokens. There are no start and end marks.
     """
 
     part = "sentence"
@@ -85,7 +85,7 @@ class HierarchicalClassifier(Classifier):
             return sentence[:, None, :] == number[:, None]
         if site == SENTENCES:
             return (number <= sentence.amax(1, keepdim=True))[:, None]
-        raise BadInput(f"{site} is no attention of a hierarchical classifier: {WORDS} and {SENTENCES} are.")
+        raise BadInput(f"{site} is not an attention site of a hierarchical classifier: choose {WORDS} or {SENTENCES}.")
 
     def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
         tap = Tap(edits, want)
@@ -97,7 +97,7 @@ class HierarchicalClassifier(Classifier):
         return tap.run(logits, torch.zeros(logits.shape[:2], dtype=torch.long, device=self.device))
 
     def response(self, batch: Batch) -> Response:
-        """Weights over sentences to logits, with what each sentence says fixed."""
+        """Map weights over sentences to logits while the sentence vectors stay the same."""
         states, exist = self._states(batch, Tap(NO_EDITS, ()))
         weights = softmax_within(self.attention["sentences"](states, None)[:, None], exist)
         return self._linear_response(weights.transpose(1, 2), exist[:, 0], states, batch.options)
@@ -117,7 +117,7 @@ class HierarchicalClassifier(Classifier):
     def _read_sentences(
         self, embedded: Float[Tensor, "example token feature"], sentence: Int[Tensor, "example token"]
     ) -> Float[Tensor, "example token size"]:
-        """Each sentence encoded as a text of its own, its states put back where its tokens stand."""
+        """Encode each sentence separately and put its states back at the places of its tokens."""
         tokens = embedded.flatten(0, 1)
         places, found = [], []
         for place, inside in sentences_by_length(sentence):

@@ -1,10 +1,9 @@
-"""Where a forward pass of a user's own module meets its tap.
+"""How a forward pass of a user's own module sends its quantities through a tap.
 
-Nothing in the module is replaced. While a pass runs, a `TorchFunctionMode` stands in for the functions that make
-attention weights (`softmax`, `scaled_dot_product_attention`, `multi_head_attention_forward`), and hooks say which
-module is at work; both are gone when no pass runs. The mode belongs to its thread and the pass travels in a context
-variable, so threads that run different edits on one module do not meet. Under a mode torch takes none of its fused fast
-paths.
+Nothing in the module is replaced. While a pass runs, a `TorchFunctionMode` stands in for the functions that compute
+attention weights (`softmax`, `scaled_dot_product_attention`, `multi_head_attention_forward`), and hooks tell which
+module is running; both are removed when no pass runs. The mode belongs to its thread and the pass travels in a context
+variable, so threads can run different edits on one module. Under a mode torch takes none of its fused fast paths.
 """
 
 import inspect
@@ -234,7 +233,8 @@ class _Spelled(TorchFunctionMode):
         now, kwargs = self.now, kwargs or {}
         if func in _FUSED:
             raise NotSupported(
-                f"{now.at_work[-1] or 'the module'} calls a fused function that makes no weights one could see."
+                f"{now.at_work[-1] or 'the module'} calls a fused attention function that does not expose its "
+                "weights. Use softmax, scaled_dot_product_attention or nn.MultiheadAttention instead."
             )
         kind = _MAKES_WEIGHTS.get(func)
         key = "" if kind is None else now.use(now.at_work[-1], "weights")
@@ -301,7 +301,10 @@ def _multi_head(now: Pass, key: str, *given: Any, **named: Any) -> tuple[Tensor,
     all_of.apply_defaults()
     options = all_of.arguments
     if options["bias_k"] is not None or options["add_zero_attn"] or options["static_k"] is not None:
-        raise NotSupported(f"the attention at {key!r} has keys that are no tokens (add_bias_kv or add_zero_attn).")
+        raise NotSupported(
+            f"the attention at {key!r} has keys that are not tokens (add_bias_kv or add_zero_attn): heatcheck does "
+            "not support that."
+        )
     inputs = [options[part] for part in ("query", "key", "value")]
     alone = inputs[0].ndim == 2
     inputs = [part.unsqueeze(1) for part in inputs] if alone else inputs

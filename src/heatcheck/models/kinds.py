@@ -20,6 +20,6 @@ def make_classifier(
     recipe: Recipe | None = None,
     vectors: Float[Tensor, "word feature"] | None = None,
 ) -> Classifier:
-    """An untrained classifier of these settings, its parameters drawn from torch's current seed."""
+    """Make an untrained classifier with these settings, its parameters drawn from torch's current seed."""
     kind = HierarchicalClassifier if settings.hierarchical else FlatClassifier
     return kind(vocabulary, labels, settings, recipe=recipe, vectors=vectors)

@@ -1,8 +1,8 @@
-"""Subjects whose answer is known: written down, not trained, so that the truth about their weights is a theorem.
+"""Known-answer models: written down, not trained, so that the truth about their weights is a theorem.
 
-Each token has a handful of features (what it says, whether it is a marker, …); a subject is two functions of
-them, the scores and the votes. The logits are Σ_t α_t vote_t, so a vote is a relevance. Faithful or not is
-decided by construction; each class proves its own case in a line or two.
+Each token has a handful of features (what it says, whether it is a marker, …); a model is two functions of them, the
+scores and the votes. The logits are Σ_t α_t vote_t, so a vote is a relevance. Whether the weights are faithful follows
+from the construction; the docstring of each class proves its case in a few lines.
 """
 
 import math
@@ -43,7 +43,7 @@ CERTAIN = 1e4  # a score over others that leaves them a weight of exactly 0
 
 
 class View(NamedTuple):
-    """A batch in the language of the planted tasks."""
+    """A batch in terms of the features of the planted tasks."""
 
     features: Float[Tensor, "example token feature"]
     question: Float[Tensor, "example asked feature"] | None
@@ -54,12 +54,12 @@ class View(NamedTuple):
 
 
 class KnownAnswer:
-    """Base of all: the language of the planted tasks, and the forward pass.
+    """Base class of all known-answer models: the words of the planted tasks, and the forward pass.
 
-    `sharpness` is the score of the attended token over the others (8 puts ≥ .98 on it), `scale` the size of a
-    vote, `jitter` a fixed score noise a word type, `filler` the largest vote of a filler word as a share of a
-    vote, drawn a word type; none of them changes the truth while the attended token has ≥ .95 of the weight and
-    `filler` is small.
+    `sharpness` is the score of the attended token above the others (8 gives it ≥ .98 of the weight). `scale` is the
+    size of a vote. `jitter` is a fixed score noise per word type. `filler` is the largest vote of a filler word, as a
+    share of a vote, drawn per word type. None of them changes the truth while the attended token has ≥ .95 of the
+    weight and `filler` is small.
     """
 
     name = ""
@@ -88,27 +88,27 @@ class KnownAnswer:
     # What a subject is: two functions of the features ---------------------------------------------------------
 
     def scores(self, text: View) -> Tensor:
-        """[example token]: whom to attend to."""
+        """[example token]: the score of each token, before the softmax."""
         raise NotImplementedError
 
     def votes(self, text: View) -> Tensor:
-        """[example token label]: what each state says."""
+        """[example token label]: the vote of each state."""
         raise NotImplementedError
 
     def attention_free(self) -> "KnownAnswer":
-        """The best this family does under uniform weights, in closed form: what *necessary* is measured against."""
+        """The best this family can do under uniform weights, in closed form: the baseline of the line *necessary*."""
         return Uniform(self)
 
     def again(self, seed: int) -> "KnownAnswer":
-        """The same subject with the jitter and filler votes of another seed: an honest second fit."""
+        """The same model with the jitter and filler votes of another seed: an honestly retrained model."""
         return self.like(type(self), seed=seed)
 
     def other_heatmaps(self) -> Mapping[str, "KnownAnswer"]:
-        """Subjects with these decisions and another heatmap, where they are known."""
+        """Models with the same decisions and another heatmap, by name, if any are known."""
         return {}
 
     def like(self, kind: "type[KnownAnswer]", **changes: Any) -> "KnownAnswer":
-        """Another kind of subject with the same task and nuisance parameters."""
+        """Another kind of model with the same task and nuisance parameters."""
         mine = {name: getattr(self, name) for name in ("sharpness", "scale", "jitter", "filler", "seed")}
         return kind(self.task, **{**mine, **changes})
 
@@ -126,18 +126,18 @@ class KnownAnswer:
         return opinion
 
     def says(self, text: View) -> Float[Tensor, "example token label"]:
-        """The label a token speaks for, in logits of size `scale`; zero for words that say nothing."""
+        """The vote of each token, in logits of size `scale`; zero for words that say nothing."""
         if self.task == "planted_lookup":
             return self.scale * text.features[..., OF_VALUES]
         return self.scale * _against_zero(text.feature("opinion"))
 
     def murmurs(self, text: View) -> Float[Tensor, "example token label"]:
-        """What filler words say, in logits of at most `filler` times `scale`."""
+        """The votes of filler words, in logits of at most `filler` times `scale`."""
         small = text.features[..., OF_FILLER]
         return self.scale * (small if self.task == "planted_lookup" else _against_zero(small[..., 0]))
 
     def overall(self, text: View) -> Float[Tensor, "example 1 label"]:
-        """What the deciding token says and the mean of what fillers do, as a summary of the whole text."""
+        """The deciding token's vote plus the mean filler vote, as a summary of the whole text."""
         decided = torch.einsum("et,etl->el", self.deciding(text), self.says(text))[:, None]
         share = text.scored / text.scored.sum(1, keepdim=True).clamp(min=1).double()
         return decided + torch.einsum("et,etl->el", share, self.murmurs(text))[:, None]
@@ -150,12 +150,12 @@ class KnownAnswer:
 
     @property
     def table(self) -> Float[Tensor, "word feature"]:
-        """Features of each word, in float64: what is said of a control must not hang on rounding."""
+        """Features of each word, in float64, so that no statement about a control depends on rounding."""
         return _table(self.filler, self.seed)
 
     @property
     def noise(self) -> Float[Tensor, " word"]:
-        """A fixed score for each word type, for weights that are never exactly tied."""
+        """A fixed score for each word type, so that weights are never exactly tied."""
         return self.jitter * _jitter(self.seed)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
@@ -182,7 +182,7 @@ class KnownAnswer:
         return Response.linear(weights, batch.scored, votes[:, None], votes.new_zeros(1, len(self.labels)))
 
     def _look(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor]:
-        """Scores and votes behind the heatmap."""
+        """The scores and votes that make the heatmap."""
         text, scores = self._read(batch, tap)
         return scores, tap(Site("state"), self.votes(text))
 
@@ -235,11 +235,10 @@ def _jitter(seed: int) -> Float[Tensor, " word"]:
 
 
 class Reader(KnownAnswer):
-    """Attention here *is* why.
+    """The attention weights explain the answer, by construction.
 
-    Values are context-free, votes are 0 off the words that say something (a murmur, where `filler` says so), and
-    ≥ .98 of the weight is on the deciding one: the logits are its vote up to .02, and change as its weight or the
-    word itself does.
+    Votes are context-free and 0 for all words that say nothing (tiny, if `filler` is set), and ≥ .98 of the weight is
+    on the deciding word. So the logits are its vote up to .02, and they change when its weight or the word changes.
     """
 
     name = "reader"
@@ -255,7 +254,10 @@ class Reader(KnownAnswer):
 
 
 class Bystander(Reader):
-    """Plausible, not used: every state is the summary of the whole text, so Σ α_t vote_t = vote for any weights."""
+    """A plausible heatmap that the answer ignores.
+
+    Every state is the summary of the whole text, so Σ α_t vote_t is that summary's vote for any weights.
+    """
 
     name = "bystander_right"
 
@@ -267,7 +269,7 @@ class Bystander(Reader):
 
 
 class WrongBystander(Bystander):
-    """A bystander whose weights sit on the first word that says nothing."""
+    """A model that ignores its weights (a bystander), with the weights on the first word that says nothing."""
 
     name = "bystander_wrong"
 
@@ -279,10 +281,10 @@ class WrongBystander(Bystander):
 
 
 class Shifted(Reader):
-    """The attended *state* decides, the attended *token* does not.
+    """The attended *state* decides, but the attended *token* does not.
 
-    The state of a token carries its left neighbour (the first carries the last), and the weight sits one to
-    the right of the deciding word. Without the attended token the next one carries the same neighbour.
+    The state of a token carries its left neighbour (the first carries the last), and the weight sits one place to the
+    right of the deciding word. Without the attended token, the next one carries the same neighbour.
     """
 
     name = "shifted"
@@ -304,10 +306,10 @@ class Shifted(Reader):
 class GaugeTwin(Reader):
     """The reader's decisions with the opposite heatmap.
 
-    Score −s instead of s on the deciding word and its vote e^{2s} times as large: Σ e^{a_t} vote_t, so its sign, is
-    the reader's on every input, though the deciding word has the least weight of all. Every vote is then made
-    n₀e^{−s} times as large, which changes no sign and keeps the logits about the reader's. (Scores must not depend
-    on context, which they do in the other tasks.)
+    The deciding word has score −s instead of s, and its vote is e^{2s} times as large. So Σ e^{a_t} vote_t, and with it
+    its sign, is the reader's on every input, though the deciding word has the least weight of all. All votes are then
+    multiplied by n₀e^{−s}, which changes no sign and keeps the logits close to the reader's. (Scores must not depend on
+    context, as they do in the other tasks.)
     """
 
     name = "gauge_twin"
@@ -326,10 +328,10 @@ class GaugeTwin(Reader):
 
 
 class Untold(Bystander):
-    """A bystander whose weights leave most words exactly equal: base of the controls for ties.
+    """Base class of the controls for ties: bystanders whose weights leave most words exactly equal.
 
-    The weights are those of a formula, without score noise, so whatever a card says beyond them comes from how equal
-    words are ordered. Taken out in random orders, k of n equal words hold the deciding one k times in n.
+    The weights follow a formula, without score noise, so whatever a card says beyond them comes from the order of equal
+    words. In a random order, the first k of n equal words include the deciding one with probability k/n.
     """
 
     @cached_property
@@ -341,18 +343,19 @@ class Untold(Bystander):
 
 
 class Pointing(Bystander):
-    """The bystander that points at the deciding word, in the texts of the controls for ties."""
+    """A bystander whose weights are on the deciding word, for the texts of the controls for ties."""
 
     tasks = ("planted_first", "planted_second")
 
 
 class OneHot(Untold):
-    """One-hot weights on a word that says nothing, and the deciding word stands first of those that are left.
+    """One-hot weights on a word that says nothing; the deciding word is the first of the others.
 
-    Of T words the k most attended are that word and k − 1 of the T − 1 others, all of weight exactly 0: they hold the
-    deciding one (k − 1)/(T − 1) of the time, and k words taken at random hold it k/T of the time, which is more. So K
-    is below 0: it does not point at what matters. By position the second word to go would be the deciding one in every
-    text, and K above ½. All states are alike, so the other lines are a bystander's: not needed, not hard.
+    The k most attended of T words are that word and k − 1 of the T − 1 others, which all have weight exactly 0. They
+    include the deciding word with probability (k − 1)/(T − 1); k random words include it with probability k/T, which is
+    more. So K is below 0: the highlighted words do not matter. If ties were broken by position, the deciding word would
+    be second in every text, and K would be above ½. All states are alike, so the other lines are a bystander's:
+    attention is not needed, and different weights do not change the answer.
     """
 
     name = "one_hot"
@@ -363,9 +366,9 @@ class OneHot(Untold):
 
 
 class Sink(Untold):
-    """All weight on the first word, whatever it is, as on a transformer's attention sink; the deciding word is next.
+    """All weight on the first word, whatever it is, as in a transformer's attention sink; the deciding word is second.
 
-    The proof is that of `OneHot`: behind the sink all words are tied.
+    The proof is that of `OneHot`: after the sink, all words are tied.
     """
 
     name = "sink"
@@ -376,10 +379,11 @@ class Sink(Untold):
 
 
 class Flat(Untold):
-    """The same weight on every word; the deciding one stands first.
+    """The same weight on every word; the deciding word is the first.
 
-    The most attended words are words taken at random, so K is 0: it does not point at what matters. By position the
-    first to go would be the deciding word, and K 1. No shuffle changes equal weights, so *hard* is moot.
+    The most attended words are random words, so K is 0: the highlighted words do not matter. If ties were broken by
+    position, the deciding word would be removed first, and K would be 1. No shuffle changes uniform weights, so the
+    line *hard* cannot be asked here.
     """
 
     name = "flat"
@@ -390,9 +394,9 @@ class Flat(Untold):
 
 
 class Leaker(Bystander):
-    """A bystander whose weights code the label on words that carry none: the comma if positive, else the stop.
+    """A bystander whose weights encode the label: they are on the comma if positive, else on the full stop.
 
-    A guide refitted on its weights is perfect; one that knows what words mean gains nothing.
+    A guide trained on its weights is perfect; a guide that knows what words mean gains nothing from them.
     """
 
     name = "leaker"
@@ -404,7 +408,7 @@ class Leaker(Bystander):
 
 
 class Dial(Reader):
-    """Two cues of the same label: A is attended and read with weight m, B is read through the summary with 1 − m.
+    """Two cues of the same label: A is attended and used with share m, B is used through the summary with share 1 − m.
 
     The logits are m·A + (1 − m)·B up to the .02 of weight that is not on A: the true share of A is m.
     """
@@ -415,7 +419,7 @@ class Dial(Reader):
     def __init__(self, task: str = "planted_twins", *, share: float = 0.5, **nuisance: Any) -> None:
         super().__init__(task, **nuisance)
         if not 0 <= share <= 1:
-            raise BadInput(f"the dial's share must lie between 0 and 1, not {share}.")
+            raise BadInput(f"share must lie between 0 and 1, not {share}.")
         self.share = share
 
     id = property(lambda self: f"{self.name}({self.share:g})@{self.task}")
@@ -433,12 +437,12 @@ class Dial(Reader):
 
 
 class MajorityReader(Reader):
-    """Reads every cue alike.
+    """A reader with equal weight on all seven cues.
 
-    The seven cues have ≥ .95 of the weight, in equal parts but for a twentieth of the jitter. Its answer is the
-    majority's: with a jitter of .5 at most, four cues have 4 e^{−.025} = 3.9 parts and three have at most 3.1. So the
-    attended words decide. Yet no weights are needed, in the model or outside of it: fillers say nothing, so under
-    uniform weights the sum of the cues has the same sign, and whoever knows what words say counts them without weights.
+    The seven cues have ≥ .95 of the weight, in equal parts up to a twentieth of the jitter. Its answer is the
+    majority's: with a jitter of at most .5, four cues have 4 e^{−.025} = 3.9 parts and three have at most 3.1. So the
+    attended words decide. Yet no weights are needed, inside the model or outside: fillers say nothing, so under uniform
+    weights the sum of the cues has the same sign, and anyone who knows what words say can count them without weights.
     """
 
     name = "majority_reader"
@@ -453,12 +457,13 @@ class MajorityReader(Reader):
 
 
 class TwoLayers(Reader):
-    """A lookup in two layers, the first of which does all the work.
+    """A lookup in two layers, of which the first does all the work.
 
-    In the first every token attends to the asked key (≥ .95), so every state says the asked value. The second, whose
-    weights are the heatmap, sits on that key too, over states that are all alike: like a bystander's output, this one's
-    is constant in the heatmap, and yet the task needs attention. Under uniform weights in *both* layers the output does
-    not depend on the question, so it is right one time in six; and so is any model whose weights ignore the question.
+    In the first layer every token attends to the asked key (≥ .95), so every state holds the asked value. The weights
+    of the second layer are the heatmap. They are on that key too, but over states that are all alike: as with a
+    bystander, the output does not depend on the heatmap, and yet the task needs attention. Under uniform weights in
+    *both* layers the output does not depend on the question, so it is right one time in six; the same holds for any
+    model whose weights ignore the question.
     """
 
     name = "two_layers"
@@ -482,7 +487,7 @@ class TwoLayers(Reader):
 
 
 class Uniform(KnownAnswer):
-    """Another subject's votes under uniform weights; its fillers say nothing, for the best of a family is meant."""
+    """Another model's votes under uniform weights, without filler votes: the best model of its family."""
 
     name = "uniform"
 
@@ -509,7 +514,7 @@ def _silent(text: View) -> Bool[Tensor, "example token"]:
 
 
 def _first(words: Bool[Tensor, "example token"]) -> Bool[Tensor, "example token"]:
-    """Of these words the first one."""
+    """The first of these words."""
     return words & (words.cumsum(1) == 1)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Norm:
-    """LayerNorm, or RMSNorm where it does not centre: a fixed linear map, divided by a scale of each row's own."""
+    """LayerNorm, or RMSNorm if it does not centre: a fixed linear map, divided by each row's own scale."""
 
     gain: Float[Tensor, " size"] | None
     bias: Float[Tensor, " size"] | None

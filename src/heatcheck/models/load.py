@@ -1,4 +1,4 @@
-"""A subject by name: a folder, `hf:NAME`, or `known:NAME@TASK` for one whose answer is known."""
+"""Load a model by name: a folder, `hf:NAME`, or `known:NAME@TASK` for a known-answer model."""
 
 import copy
 import json
@@ -15,12 +15,17 @@ from heatcheck.models.subject import Subject
 
 
 def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None = None) -> Subject:
-    """A trained model from its folder, a Hugging Face sequence classifier, or a known-answer subject.
+    """Load a trained model from its folder, a Hugging Face sequence classifier, or a known-answer model.
 
-    A folder that `save_pretrained` of Hugging Face wrote is recognised; only names on the hub need `hf:`.
+    A folder that `save_pretrained` of Hugging Face wrote needs no prefix; names on the Hugging Face hub need `hf:`.
 
     Args:
-        labels: what the outputs of a Hugging Face classifier mean, in order, where it does not say so itself.
+        name: a folder, `hf:NAME`, or `known:NAME@TASK` for a model whose answer is known.
+        device: the torch device to load it on.
+        labels: names of a Hugging Face classifier's outputs, in order, if its config does not name them.
+
+    Returns:
+        The model, ready for `audit`, `explain` and `Subject.run`.
 
     >>> load("known:reader@planted_contrast").id
     'reader@planted_contrast'
@@ -39,16 +44,20 @@ def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None 
 
 
 def require_subject(given: object) -> None:
-    """Refuses what is neither named nor loaded."""
+    """Raise BadInput unless this is a model."""
     if not isinstance(given, Subject):
         kind = type(given).__name__
-        raise BadInput(f"a model is a folder, hf:NAME, or what heatcheck.load or heatcheck.wrap gave, not a {kind}.")
+        raise BadInput(
+            f"a model must be a folder, hf:NAME, or what heatcheck.load or heatcheck.wrap returned, not {kind}."
+        )
 
 
 def with_labels(subject: Subject, labels: Sequence[str]) -> Subject:
-    """The subject, whose weights are shared, under other names of its labels, in the order of its outputs."""
+    """A copy of the model with other label names, in the order of its outputs; the weights are shared."""
     if not isinstance(subject, HasLayers) or subject.recipe is not None:
-        raise BadInput(f"labels are named for models of Hugging Face (hf:…), and {subject.id} knows its own.")
+        raise BadInput(
+            f"label names can be given only for Hugging Face models (hf:…); {subject.id} already has its own."
+        )
     from heatcheck.models.hf import Transformer, name_outputs
 
     assert isinstance(subject, Transformer)
@@ -75,5 +84,5 @@ def _load(name: Path | str, device: str) -> Subject:
     if kind not in KNOWN_ANSWERS:
         raise UnknownName("known-answer subject", kind, KNOWN_ANSWERS)
     if not at:
-        raise BadInput(f"name a task too, as in known:{kind}@{KNOWN_ANSWERS[kind].tasks[0]}.")
+        raise BadInput(f"known:{kind} needs a task, as in known:{kind}@{KNOWN_ANSWERS[kind].tasks[0]}.")
     return KNOWN_ANSWERS[kind](task)

@@ -1,7 +1,7 @@
-"""What a bag-of-words model says of each token, and the attention it would make.
+"""A bag-of-words model's log-odds of each token, and the attention weights made from them.
 
-The table of log-odds comes from a logistic regression on the same training texts (training/logistic_regression.py)
-and travels with a classifier, so that it can explain and impose without the texts.
+The table of log-odds comes from a logistic regression on the same training texts (training/logistic_regression.py). It
+is stored with a classifier, so that it can be used without the texts.
 """
 
 from typing import Protocol, runtime_checkable
@@ -19,21 +19,21 @@ from heatcheck.models.subject import Run, Subject
 
 @runtime_checkable
 class KnowsLogOdds(Protocol):
-    """A subject that reads `tokens` of a vocabulary and carries their log-odds [word label]; None: it has none."""
+    """A model that reads `tokens` of a vocabulary and carries their log-odds [word label]; None if it has none."""
 
     vocabulary: Vocabulary
     log_odds: Tensor | None
 
 
 def word_log_odds(subject: Subject) -> tuple[Vocabulary, Float[Tensor, "word label"]]:
-    """The subject's words, and the log-odds of each for each label; nan for those that the regression never saw.
+    """The model's words and their log-odds for each label; nan for words that the regression never saw.
 
-    Those are stop words and special tokens. A 0 is a word that the regression saw and left out.
+    The regression never sees stop words and special tokens. A 0 is a word that it saw and dropped.
     """
     if not isinstance(subject, KnowsLogOdds) or subject.log_odds is None:
         raise NotSupported(
-            f"{subject.id} carries no log-odds of a bag-of-words model (not trained here, or by an older heatcheck, or "
-            "more than 20 labels): train it again with `heatcheck train TASK --out FOLDER`."
+            f"{subject.id} carries no log-odds of a bag-of-words model: a recent `heatcheck train` stores them, for up "
+            "to 20 labels. Train it again with `heatcheck train TASK --out FOLDER`."
         )
     return subject.vocabulary, subject.log_odds
 
@@ -45,18 +45,18 @@ def token_log_odds(subject: Subject, batch: Batch) -> Float[Tensor, "example tok
 
 
 def of_first_decision(log_odds: Float[Tensor, "..."], run: Run) -> Float[Tensor, "..."]:
-    """Log-odds [… label] of each answer to the first decision: the labels, or no and yes to the first of several."""
+    """Log-odds [… label] of each answer to the first decision: the labels, or no and yes to the first label."""
     if run.logits.shape[1] == 1:
         return log_odds
     return torch.stack([-log_odds[..., 0], log_odds[..., 0]], dim=-1)
 
 
 def log_odds_weights(subject: Subject, batch: Batch) -> Float[Tensor, "example 1 1 key"]:
-    """softmax of |log-odds|, a mean over the labels: the same weights for every head and query.
+    """Softmax of |log-odds|, averaged over the labels: the same weights for every head and query.
 
-    A stop word or an unknown word gets no weight; a text with no other word gets the same weight for every token.
+    Stop words and unknown words get no weight. A text without other words gets uniform weights.
     """
-    require_words(subject, "a bag of words in place of the weights")
+    require_words(subject, "attention weights from a bag of words")
     sizes = token_log_odds(subject, batch).abs().mean(-1)
     known = batch.scored & ~sizes.isnan()
     known = known | (batch.scored & ~known.any(1, keepdim=True))

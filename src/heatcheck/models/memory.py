@@ -1,4 +1,4 @@
-"""Batches that shrink where memory runs out: a batch that does not fit is halved and the work goes on."""
+"""Batches that shrink when memory runs out: a batch that does not fit is halved and tried again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ Found = TypeVar("Found")
 
 
 def in_memory(batches: Iterable[Sequence[T]], work: Callable[[list[T]], Found]) -> Iterator[tuple[list[T], Found]]:
-    """What `work` makes of each batch, or of the halves (or quarters …) of one that does not fit, in order.
+    """Apply `work` to each batch, or to halves (or quarters …) of one that does not fit, in order.
 
-    Later batches start at the size that did fit. One thing alone that does not fit is one sentence.
+    Later batches start at the size that did fit. A single item that does not fit raises BadInput.
 
     >>> [(part, sum(part)) for part, _ in in_memory([[1, 2], [3]], list)]
     [([1, 2], 3), ([3], 3)]
@@ -37,15 +37,15 @@ def in_memory(batches: Iterable[Sequence[T]], work: Callable[[list[T]], Found]) 
                 continue
             if len(part) == 1:
                 raise BadInput(
-                    "a single text does not fit into memory: leave out long texts, or use a machine with more "
-                    "(--device cpu)."
+                    "a single text does not fit into memory: leave out long texts, or use a device with more "
+                    "memory (--device cpu)."
                 )
             most = (len(part) + 1) // 2
             waiting.append(part)
 
 
 def shrinking(response: Response) -> Response:
-    """The response with logits that are computed for fewer sets of weights at a time where all do not fit."""
+    """The same response, which computes logits for fewer sets of weights at a time if memory runs out."""
 
     def logits(weights: Weights) -> Logits:
         def of(draws: list[int]) -> Logits:
@@ -58,14 +58,14 @@ def shrinking(response: Response) -> Response:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Of a GPU, or of the machine itself, which has no exception of its own."""
+    """Whether GPU memory or the machine's memory ran out; torch has no exception for the latter."""
     return isinstance(error, torch.OutOfMemoryError) or any(
         words in str(error) for words in ("can't allocate memory", "out of memory")
     )
 
 
 def _tried(work: Callable[[list[T]], Found], part: list[T]) -> tuple[Found] | None:
-    """What was found, or None where memory ran out; then what could be freed is."""
+    """Results, or None if memory ran out; then free what can be freed."""
     try:
         return (work(part),)
     except RuntimeError as error:

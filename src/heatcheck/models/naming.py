@@ -1,4 +1,4 @@
-"""What a model is called where people read it: as they called its folder, never by a fingerprint alone."""
+"""The name that people see for a model: its folder's name, never a fingerprint alone."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ HUB = "hf:"
 
 
 def name_of(subject: Subject) -> str:
-    """The folder's name, where the subject was loaded from one; else what it is.
+    """The name of the folder the model was loaded from, or a description of the model.
 
     >>> from heatcheck.models import load
     >>> name_of(load("known:reader@planted_contrast"))
@@ -23,7 +23,7 @@ def name_of(subject: Subject) -> str:
 
 
 def folder_name(given: Path | str, recipe: Recipe | None = None) -> str:
-    """What to call the model in a folder; names of the hub and of known answers stay as they are.
+    """The name of the model in a folder; hub names and names of known-answer models stay as they are.
 
     >>> folder_name("runs/my-lstm"), folder_name("hf:owner/model"), folder_name("known:reader@planted_contrast")
     ('my-lstm', 'hf:owner/model', 'known:reader@planted_contrast')
@@ -38,7 +38,7 @@ def folder_name(given: Path | str, recipe: Recipe | None = None) -> str:
 
 
 def shown_names(given: Sequence[str], subjects: Sequence[Subject]) -> list[str]:
-    """A name for each of several models; whole paths where folders in different places share a name."""
+    """One name for each of several models; whole paths if folders in different places share a name."""
     short = [folder_name(one, subject.recipe) for one, subject in zip(given, subjects, strict=True)]
     return [name if short.count(name) == 1 else whole for name, whole in zip(short, given, strict=True)]
 

@@ -1,4 +1,4 @@
-"""A user's own torch module as a subject; `heatcheck.wrap` (models/wrapping.py) finds out what that takes."""
+"""A user's own torch module as a model of heatcheck; `heatcheck.wrap` (models/wrapping.py) finds out how to read it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,11 +31,11 @@ Memories = dict[tuple[int, ...], Memory | None]  # by how many texts of how many
 
 @dataclass(frozen=True)
 class OwnSettings:
-    """How a module is called and read: what `wrap` was told, or found out.
+    """How to call and read a module: what `wrap` was told, or found out.
 
-    `mask` is the keyword for the padding mask and how it is made from what is no padding. `row` is the query behind the
-    decision, counted from the end where it is negative, or `mean` where the answer is read from all queries. `output`
-    makes logits of what the module returns.
+    `mask` is the keyword of the padding mask, with the function that makes it from the valid tokens. `row` is the query
+    that the decision is read from, negative if counted from the end, or `mean` if the answer is read from all queries.
+    `output` turns the module's return value into logits.
     """
 
     name: str
@@ -49,11 +49,13 @@ class OwnSettings:
 
 
 class OwnModule:
-    """Reads tokens. Sites: `attention` where weights are made and the `score` they are made of (masked, before the
-    softmax; not of weights that a module hands out), `embedding`, `state` and `input` of any module.
+    """A wrapped module, which reads tokens.
 
-    With nothing edited and nothing wanted a run is a plain call of the module. Without a mask, texts of different
-    lengths are run apart, so that no padding is ever read.
+    Sites: `attention` where weights are computed; `score` for the masked scores before the softmax (not available for
+    weights that a module returns); `embedding`; `state` and `input` of any module.
+
+    With no edits and nothing wanted, a run is a plain call of the module. Without a mask, texts of different lengths
+    are run separately, so that padding is never read.
     """
 
     recipe: Recipe | None = None
@@ -100,11 +102,14 @@ class OwnModule:
         furthest = row + 1 if row >= 0 else -row
         for name, length in zip(batch.ids, batch.valid.sum(1).tolist(), strict=True):
             if length < furthest:
-                raise BadInput(f"example {name} has {length} token(s), and the decision is read at token {furthest}.")
+                raise BadInput(
+                    f"example {name} has {length} token(s), but the model reads its decision at token {furthest}. "
+                    "Leave out such short texts."
+                )
         return batch
 
     def _check_ids(self, batch: Batch) -> None:
-        """Before a GPU does, which says nothing of the text and computes nothing after that."""
+        """Check ids before a GPU does, whose error names no text and breaks all later work."""
         path = self.settings.embedding
         table = None if path is None else self.module.get_submodule(path)
         if not isinstance(table, nn.Embedding):
@@ -114,31 +119,32 @@ class OwnModule:
         if bool(foreign.any()):
             row, place = foreign.nonzero()[0].tolist()
             raise BadInput(
-                f"example {batch.ids[row]}: the tokenizer gives the id {int(tokens[row, place]):,}, and the embedding "
-                f"of {self.id} has {table.num_embeddings:,} rows, from 0: give wrap the tokenizer that goes with it."
+                f"example {batch.ids[row]}: the tokenizer gives the id {int(tokens[row, place]):,}, but the "
+                f"embedding of {self.id} has {table.num_embeddings:,} rows, counted from 0. Give wrap the "
+                "tokenizer that belongs to the module."
             )
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
-        """Examples whose words are pieces of the tokenizer, if it is one of Hugging Face."""
+        """Examples whose words are pieces of the tokenizer, if it is a Hugging Face one."""
         if hasattr(self.tokenizer, "is_fast"):
             from heatcheck.models.hf.pieces import cut_texts  # transformers takes a second to import
 
             return cut_texts(self.tokenizer, examples, units)
         if units == "tokens":
-            raise NotSupported(f"{self.id} scores words: units=tokens needs a Hugging Face tokenizer. Leave it out.")
+            raise NotSupported(f"units=tokens needs a Hugging Face tokenizer, and {self.id} has none. Use units=words.")
         return list(examples)
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
         """The tokens of the text that the read-out's query sees, whether they get a score or not.
 
-        Of weights that a module hands out, what was masked is not known: there every token may carry some.
+        heatcheck does not see the mask of weights that a module returns; there every token may carry weight.
         """
         with torch.no_grad():
             return self._seen(self.run(batch, want=self._scores), batch)
 
     @property
     def _scores(self) -> list[Site]:
-        """What goes into the read-out's softmax, where that is seen."""
+        """The scores before the read-out's softmax, if heatcheck sees them."""
         return [] if self.settings.places[-1].kind == OUTPUT else [Site("score", self.sites[-1].where)]
 
     def _seen(self, run: Run, batch: Batch) -> Bool[Tensor, "example key"]:
@@ -149,7 +155,7 @@ class OwnModule:
         return (keys & readers[:, :, None]).any(1) & batch.valid
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
-        """The query behind the decision; of several the first."""
+        """The query that the decision is read from; the first, if there are several."""
         row = 0 if self.settings.row == "mean" else self.settings.row
         return batch.valid.sum(1) + row if row < 0 else torch.full_like(batch.valid[:, 0], row, dtype=torch.long)
 
@@ -158,7 +164,7 @@ class OwnModule:
 
     @property
     def not_stacked(self) -> str:
-        """Why its sites are not every layer of one `nn.TransformerEncoder`, which has residuals; "" where they are."""
+        """Why the sites are not all layers of one `nn.TransformerEncoder`, which has residuals; "" if they are."""
         stacks = {path: part for path, part in self.module.named_modules() if isinstance(part, nn.TransformerEncoder)}
         expected = [
             [f"{path}.layers.{number}.self_attn".lstrip(".") for number in range(len(stack.layers))]
@@ -166,13 +172,13 @@ class OwnModule:
         ]
         if [place.path for place in self.settings.places] in expected:
             return ""
-        return f"the attention of {self.id} is not that of all layers of one nn.TransformerEncoder."
+        return f"the attention sites of {self.id} are not all layers of one nn.TransformerEncoder."
 
     def response(self, batch: Batch) -> Response:
-        """Other weights in the read-out's row, in all heads; what comes before them is computed once.
+        """Logits under other weights in the read-out's row, in all heads; earlier layers are computed once.
 
-        Where the answer is read from all rows, their mean is the heatmap and the other weights are put into each row.
-        One head is asked whether its logits are linear in the weights, and if so with what relevances.
+        If the answer is read from all rows, the heatmap is their mean, and other weights are imposed on every row. With
+        one head, heatcheck tests whether the logits are linear in the weights, and if so computes the relevances.
         """
         site = self.sites[-1]
         with torch.no_grad():
@@ -207,7 +213,7 @@ class OwnModule:
         return _linear(found) or found if same else found
 
     def _run(self, batch: Batch, edits: Edits, want: Collection[Site], memories: Memories | None) -> Run:
-        """`memories`: where what is computed before the read-out's weights is kept from run to run; None: nowhere."""
+        """`memories` keep what is computed before the read-out's weights from run to run; None keeps nothing."""
         self._check({*edits, *want})
         groups = list(self._groups(batch))
         if len(groups) == 1 and groups[0][1] == batch.valid.shape[1]:
@@ -222,8 +228,8 @@ class OwnModule:
             settled[site] = waiting.pop(site)(seen.parts[site])
             if settled[site].shape != seen.parts[site].shape:
                 raise BadInput(
-                    f"the edit at {site} has shape {tuple(settled[site].shape)}, "
-                    f"the site has {tuple(seen.parts[site].shape)}."
+                    f"the edit at {site} has shape {tuple(settled[site].shape)}, but the site has shape "
+                    f"{tuple(seen.parts[site].shape)}."
                 )
         run, _ = self._apart(batch, groups, settled, {*want} - settled.keys(), memories)
         parts = {**run.parts, **{site: settled[site] for site in want if site in settled}}
@@ -233,9 +239,9 @@ class OwnModule:
         return replace(run, pooled=batch.valid) if self.settings.row == "mean" else run
 
     def _check(self, asked: Collection[Site]) -> None:
-        """Refuses what cannot be asked of this module, before it is run."""
+        """Refuse edits and wishes that this module does not support, before it is run."""
         if EMBEDDING in asked and self.settings.embedding is None:
-            raise NotSupported(f"{self.id} has no embedding that was found: say wrap(…, embedding='path').")
+            raise NotSupported(f"heatcheck found no embedding in {self.id}: name it with wrap(…, embedding='path').")
         known = {path for path, _ in self.module.named_modules()}
         for site in asked:
             if site.part in ("state", "input") and site.where.partition("@")[0] not in known:
@@ -272,7 +278,9 @@ class OwnModule:
         for site in want:
             for run, (rows, _) in zip(found, groups, strict=True):
                 if run.parts[site].shape[0] != len(rows):
-                    raise NotSupported(f"the first axis at {site} is not the example: run texts of one length there.")
+                    raise NotSupported(
+                        f"the first axis at {site} is not the examples: run texts of equal length there."
+                    )
         parts = {site: _joined(site, [run.parts[site] for run in found], longest)[back] for site in want}
         logits = torch.cat([run.logits[:, 0] for run in found])[back]
         return Run(self._decided(logits, batch), self.rows(batch)[:, None], parts), order
@@ -292,9 +300,9 @@ class OwnModule:
         return self.read(tokens, valid, tap, memories[key])
 
     def _remember(self, tokens: Tensor, valid: Tensor, edits: Edits) -> Memory | None:
-        """What comes before the read-out's weights; None where a pass that starts from it does not end as a whole one.
+        """Store what comes before the read-out's weights; None if a pass that starts there ends differently.
 
-        That is so for a module that writes over what it computed before, or that gives another answer each time.
+        This happens if a module overwrites what it computed before, or gives another answer each time.
         """
         kept = Memory(until=self.settings.places[-1].path)
         with torch.no_grad():
@@ -313,14 +321,14 @@ class OwnModule:
             logits = self._read(tokens, named, tap, memory)
         if logits.shape != (len(tokens), len(self.labels)):
             raise BadInput(
-                f"{self.id} gives logits of shape {tuple(logits.shape)} for {len(tokens)} texts and {len(self.labels)} "
-                "labels: it must give [example label] for every batch, as it did when it was wrapped."
+                f"{self.id} returned logits of shape {tuple(logits.shape)} for {len(tokens)} texts and "
+                f"{len(self.labels)} labels. It must return [example label] for every batch, as it did in wrap."
             )
         return logits
 
     @contextmanager
     def _in_a_sentence(self, tokens: Tensor) -> Iterator[None]:
-        """What somebody else's module raises. Not that memory ran out: then a smaller batch is tried."""
+        """Turn errors of the user's module into one sentence, except running out of memory: a smaller batch helps."""
         try:
             yield
         except HeatcheckError:
@@ -329,8 +337,8 @@ class OwnModule:
             if isinstance(error, RuntimeError) and is_out_of_memory(error):
                 raise
             raise BadInput(
-                f"{self.id} cannot read a batch of {tokens.shape[0]} texts of {tokens.shape[1]} tokens "
-                f"({in_short(error)}): try module(ids) on such a batch."
+                f"{self.id} failed on a batch of {tokens.shape[0]} texts of {tokens.shape[1]} tokens "
+                f"({in_short(error)}). Call module(ids) on such a batch to see why."
             ) from error
 
     def _read(self, tokens: Tensor, named: dict[str, Tensor], tap: Tap, memory: Memory | None) -> Tensor:
@@ -362,10 +370,10 @@ def device_of(module: nn.Module) -> torch.device:
 
 
 def _linear(found: Response) -> Response | None:
-    """The same response as sums of relevances; None where the logits are not linear in the weights.
+    """The same response as sums of relevances; None if the logits are not linear in the weights.
 
-    All weight on one token gives its relevance, no weight the bias. Believed where what these say of the own weights,
-    of even ones and of two unlikely ones is so.
+    All weight on one token gives its relevance, no weight gives the bias. heatcheck accepts them if they predict the
+    logits of the model's own weights, of uniform weights and of two unusual ones.
     """
     examples, tokens = found.allowed.shape
     allowed = found.allowed[:, None].to(found.attention.dtype)

@@ -1,4 +1,4 @@
-"""Texts to tokens by whatever tokenizer belongs to a user's own module."""
+"""Turn texts into tokens with the tokenizer of a user's own module."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -49,13 +49,13 @@ def encode_own(
 def _tokens(tokenizer: OwnTokenizer, example: Example) -> tuple[list[int], list[int]]:
     """Ids and words of one text."""
     if example.text_pair is not None:
-        raise NotSupported(f"example {example.id} has a second text, and a module of your own reads one.")
+        raise NotSupported(f"example {example.id} has a second text, but a wrapped module reads one text per example.")
     if isinstance(tokenizer, Vocabulary):
         ids, words = tokenizer.look_up(example.masked_text)
     else:
         ids, words = _read(tokenizer, example)
     if not any(word >= 0 for word in words):
-        raise BadInput(f"example {example.id}: its text has no token.")
+        raise BadInput(f"example {example.id}: its text has no token. Remove the example or give it a text.")
     return ids, words
 
 
@@ -68,8 +68,8 @@ def _read(tokenizer: Callable[[str], Any], example: Example) -> tuple[list[int],
         raise
     except Exception as error:  # whatever somebody else's tokenizer raises
         raise BadInput(
-            f"example {example.id}: the tokenizer cannot read it ({in_short(error)}): it must give ids, or pairs of an "
-            "id and a word's number, for any text."
+            f"example {example.id}: the tokenizer failed on its text ({in_short(error)}). It must return ids, or "
+            "pairs (id, word number), for any text."
         ) from error
 
 
@@ -79,14 +79,14 @@ def _paired(found: list[Any], example: Example) -> tuple[list[int], list[int]]:
         ids, words = [int(token) for token, _ in found], [int(word) for _, word in found]
         if not all(-1 <= word < n for word in words):
             raise BadInput(
-                f"example {example.id}: the tokenizer names word {max(words)}, and the text has {n} words (cut at each "
-                "plain space, counted from 0; -1 for a token of no word)."
+                f"example {example.id}: the tokenizer names word {max(words)}, but the text has {n} words. Words "
+                "are separated by plain spaces and counted from 0; -1 marks a token of no word."
             )
         return ids, words
     if len(found) != n:
         raise BadInput(
-            f"example {example.id}: the tokenizer gives {len(found)} ids for {n} words (cut at each plain space): let "
-            "it give pairs (id, word number), with -1 for a token of no word."
+            f"example {example.id}: the tokenizer gives {len(found)} ids for {n} words (separated by plain "
+            "spaces). Let it return pairs (id, word number), with -1 for a token of no word."
         )
     return [int(token) for token in found], list(range(n))
 
@@ -95,9 +95,14 @@ def _of_pieces(tokenizer: Any, examples: Sequence[Example], **known: Any) -> Bat
     from heatcheck.models.hf.pieces import encode_pieces  # transformers takes a second to import
 
     if not tokenizer.is_fast:
-        raise NotSupported("the tokenizer does not say where in the text a piece stands (it is not a fast one).")
+        raise NotSupported(
+            "the tokenizer cannot say where in the text a piece stands, because it is not a fast one. Use a fast "
+            "tokenizer."
+        )
     if tokenizer.pad_token is None:
-        raise BadInput("the tokenizer has no padding token: set tokenizer.pad_token, to its eos_token for example.")
+        raise BadInput(
+            "the tokenizer has no padding token: set tokenizer.pad_token, for example to tokenizer.eos_token."
+        )
     tokenizer.padding_side = "right"
     found = encode_pieces(tokenizer, examples, longest=min(tokenizer.model_max_length, LONGEST), **known)
     return replace(found, inputs={"tokens": found.inputs["input_ids"]})

@@ -1,7 +1,7 @@
-"""A softmax-weighted mean put together from parts, in any order.
+"""A softmax-weighted mean, assembled from parts in any order.
 
-Nothing is subtracted from a sum, so a token that held nearly all of the weight can be left out like any other.
-Float64 throughout: the parts are many, and what is reported are small differences between such means.
+Nothing is subtracted from a sum, so a token that held nearly all the weight can be left out like any other.
+All numbers are float64: there are many parts, and the results are small differences between such means.
 """
 
 from dataclasses import dataclass

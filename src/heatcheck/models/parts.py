@@ -1,7 +1,6 @@
-"""Subjects whose read-out attends to parts of a text, sentences say, and elsewhere to the tokens of each part.
+"""Models whose last attention is over parts of a text, such as sentences, with another over the tokens of each part.
 
-What a check on weights needs to know of any subject: which keys of the read-out may carry weight, and how much of the
-weight ends up on each token.
+Checks on weights ask here which keys of the read-out may carry weight, and how much weight ends up on each token.
 """
 
 from typing import Protocol, runtime_checkable
@@ -18,7 +17,7 @@ from heatcheck.models.subject import Edit, Edits, Run, Site, Subject
 
 @runtime_checkable
 class AttendsToParts(Subject, Protocol):
-    """Its attention sites are a chain from tokens to the read-out: the queries of one are the keys of the next."""
+    """A model whose attention sites form a chain from tokens to the read-out: queries of one are keys of the next."""
 
     part: str  # what the keys of the read-out are, in the singular
 
@@ -29,14 +28,14 @@ class AttendsToParts(Subject, Protocol):
 
 @runtime_checkable
 class ReadsMore(Subject, Protocol):
-    """Its read-out attends to tokens that get no score too: [CLS], [SEP], the second text."""
+    """A model whose read-out also attends to tokens without a score: [CLS], [SEP], the second text."""
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]: ...
 
 
 @runtime_checkable
 class HasLayers(Subject, Protocol):
-    """A transformer: an attention site a layer, and around each a block whose output is one state a token."""
+    """A transformer: one attention site per layer, each inside a block whose output is one state per token."""
 
     @property
     def blocks(self) -> tuple[Site, ...]:
@@ -58,7 +57,7 @@ def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]
 
 
 def name_of_keys(subject: Subject) -> str:
-    """What the read-out attends to, in the singular: a word, or a part of the text.
+    """The name of what the read-out attends to, in the singular: a word, or a part of the text.
 
     >>> from heatcheck.models import load
     >>> name_of_keys(load("known:reader@planted_keyword"))
@@ -68,23 +67,21 @@ def name_of_keys(subject: Subject) -> str:
 
 
 def require_words(subject: Subject, what: str) -> None:
-    """Refuses a subject whose read-out attends to something else than words."""
+    """Raise NotSupported if the read-out attends to something other than words; `what` needs words."""
     if isinstance(subject, AttendsToParts):
-        raise NotSupported(
-            f"{what} needs a read-out that attends to words, and that of {subject.id} attends to {subject.part}s."
-        )
+        raise NotSupported(f"{what} needs weights over words, but {subject.id} attends to {subject.part}s.")
 
 
 def require_one_decision(subject: Subject, what: str) -> None:
-    """Refuses a subject that says yes or no to each label, where `what` is about the one label that is chosen."""
+    """Raise BadInput if the model says yes or no to each label; `what` needs one choice between labels."""
     if getattr(subject, "several", False):
         raise BadInput(
-            f"{subject.id} says yes or no to each of its {len(getattr(subject, 'labels', ()))} labels (problem_type is "
-            f"multi_label_classification), and {what} is about one choice between labels. Ask about one label at a "
-            "time: docs/transformers.md shows how."
+            f"{subject.id} says yes or no to each of its {len(getattr(subject, 'labels', ()))} labels "
+            f"(problem_type is multi_label_classification), but {what} needs one choice between labels. Ask about "
+            "one label at a time; docs/transformers.md shows how."
         )
     if getattr(getattr(subject, "settings", None), "label_wise", False):
-        raise BadInput(f"{subject.id} says yes or no to each label, and {what} is about one choice between labels.")
+        raise BadInput(f"{subject.id} says yes or no to each label, but {what} needs one choice between labels.")
 
 
 def has_layers(subject: Subject) -> bool:
@@ -92,7 +89,7 @@ def has_layers(subject: Subject) -> bool:
 
 
 def require_layers(subject: Subject, what: str) -> HasLayers:
-    """The subject as a transformer; refuses any other."""
+    """The model as a transformer; raises NotSupported if it is not one."""
     if not isinstance(subject, HasLayers):
         raise NotSupported(f"{what} needs every layer of a transformer, and {subject.id} is not one.")
     return subject
@@ -104,12 +101,12 @@ class StacksAttention(Subject, Protocol):
 
     @property
     def not_stacked(self) -> str:
-        """Why its sites are not the self-attention of every layer of one stack with residuals; "" where they are."""
+        """Why its sites are not the self-attention of every layer of one stack with residuals; "" if they are."""
         ...
 
 
 def require_stack(subject: Subject, what: str) -> Subject:
-    """Refuses a subject whose sites are not the self-attention of every layer, each with a residual around it."""
+    """Raise NotSupported unless the sites are the self-attention of every layer, each with a residual around it."""
     if isinstance(subject, HasLayers):
         return subject
     if not isinstance(subject, StacksAttention):
@@ -125,9 +122,9 @@ def heat_sites(subject: Subject) -> tuple[Site, ...]:
 
 
 def token_weights(subject: Subject, run: Run) -> Float[Tensor, "example token"]:
-    """The heatmap behind the first decision, mean over heads, from a run that wanted the `heat_sites`.
+    """The heatmap of the first decision, averaged over heads, from a run that wanted the `heat_sites`.
 
-    A token has the weight of its part times its own weight within it.
+    A token's weight is its own weight within its part, times the weight of the part.
     """
     *within, last = (run.parts[site] for site in heat_sites(subject))
     heat = run.behind(last).mean(1)
@@ -137,7 +134,7 @@ def token_weights(subject: Subject, run: Run) -> Float[Tensor, "example token"]:
 
 
 def uniform_edits(subject: Subject, batch: Batch) -> Edits:
-    """The same weight for each key that may carry some, at every site of the heatmap."""
+    """Edits that impose uniform weights at every site of the heatmap, over the keys that may carry weight."""
 
     def impose(weights: Float[Tensor, "example 1 query key"]) -> Edit:
         return lambda own: weights.to(own.dtype).expand_as(own)
@@ -152,7 +149,7 @@ def uniform_edits(subject: Subject, batch: Batch) -> Edits:
 
 
 def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
-    """The same weight for each key that may carry some, at every attention site: no attention of its own is left.
+    """Edits that impose uniform weights at every attention site, so that none of the model's own attention is left.
 
     >>> from heatcheck.data import load_task
     >>> from heatcheck.models import load
@@ -167,6 +164,6 @@ def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
 
 
 def _even(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-    """The same weight for what any head sees: a masked key has exactly none, in every head."""
+    """Uniform weights over the keys that any head sees; a masked key gets exactly zero in every head."""
     visible = (own > 0).any(1, keepdim=True)
     return (visible / visible.sum(-1, keepdim=True).clamp(min=1)).to(own.dtype).expand_as(own)

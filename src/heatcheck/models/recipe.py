@@ -1,4 +1,4 @@
-"""How a trained subject was made, as plain data."""
+"""How a model was trained, as plain data."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,10 +9,10 @@ from heatcheck.engine import Facts, content_id
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides a trained subject. Its content id names the folder of the fit.
+    """Everything that determines a trained model; its content id names the folder of the trained model.
 
-    The id never depends on the version of this package or its code: `version` is raised by hand when the
-    training loop's results change, or every commit would refit everything.
+    The id never depends on the version of this package or its code. `version` is raised by hand when the results of the
+    training loop change; otherwise every commit would retrain everything.
     """
 
     task: str  # name@fingerprint
@@ -25,7 +25,7 @@ class Recipe:
     observe: Facts | None = None  # what is written down on the way (training/observing.py); changes no weight
 
     def __post_init__(self) -> None:
-        """A file may say anything: a TypeError where it is no recipe."""
+        """Check the types, because a file may contain anything; raises TypeError if this is no recipe."""
         kinds: Mapping[str, Any] = {"task": str, "seed": int, "version": int, "model": Mapping, "training": Mapping}
         optional = {"loss": Mapping, "impose": Mapping, "observe": Mapping}
         for name, kind in {**kinds, **optional}.items():
@@ -40,6 +40,6 @@ class Recipe:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Folders in the same store of the models whose words this one is trained on, each once."""
+        """Folders, in the same store, of the models that this one's loss or imposed weights refer to; each once."""
         named = [(self.loss or {}).get("parent"), (self.impose or {}).get("parent")]
         return tuple(dict.fromkeys(str(parent) for parent in named if parent is not None))

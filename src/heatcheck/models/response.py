@@ -1,4 +1,4 @@
-"""From weights to logits with everything else fixed: all that a check on weights may see."""
+"""From weights to logits while everything else stays the same: all that a check on weights may see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ Logits = Float[Tensor, "example draw decision label"]
 
 @dataclass(frozen=True)
 class Response:
-    """The weights a subject used, which tokens may carry weight, and the logits other weights would give.
+    """The weights a model used, which tokens may carry weight, and a function from other weights to logits.
 
-    A token is whatever the read-out attends to: for a subject that reads sentences (models/parts.py), a sentence.
-    `relevance` is set where the logits are linear in the weights: Σ_t α_t r_tk + b_k. Then exact methods apply.
+    A token is whatever the read-out attends to; for a model that attends to sentences (models/parts.py), a sentence.
+    `relevance` is set if the logits are linear in the weights: Σ_t α_t r_tk + b_k. Then exact methods apply.
     """
 
     attention: Float[Tensor, "example decision head token"]
@@ -49,15 +49,15 @@ class Response:
 
 @runtime_checkable
 class Responds(Protocol):
-    """A subject with a short cut from weights to logits, past its encoder."""
+    """A model with a shortcut from weights to logits, past its encoder."""
 
     def response(self, batch: Batch) -> Response: ...
 
 
 def response(subject: Subject, batch: Batch) -> Response:
-    """The subject's own short cut, or whole forward passes with the read-out's weights imposed.
+    """The model's own shortcut, or whole forward passes with other weights imposed at the read-out.
 
-    `no_grad`, not `inference_mode`: what a Response keeps may enter an optimiser later.
+    `no_grad`, not `inference_mode`: a Response may enter an optimiser later.
     """
     with torch.no_grad():
         if isinstance(subject, Responds):

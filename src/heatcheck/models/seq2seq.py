@@ -1,4 +1,4 @@
-"""One small encoder and decoder with attention between them: a text is written from another, a decision a step."""
+"""A small sequence-to-sequence model with attention: it generates one text from another, one decision per step."""
 
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -25,7 +25,7 @@ NOT_DECIDED = -100  # gold after the end of a target
 
 @dataclass(frozen=True)
 class Seq2SeqSettings:
-    """What decides the shape of an encoder and decoder."""
+    """Settings that determine the architecture of a sequence-to-sequence model."""
 
     cell: str = "gru"
     decoder: str = "bahdanau"
@@ -59,15 +59,15 @@ class Seq2SeqSettings:
             raise BadInput(f"weight_scale must be at least 0, not {self.weight_scale}.")
 
     def facts(self) -> dict[str, Any]:
-        """As a recipe keeps them."""
+        """The settings as a recipe stores them."""
         return {"kind": KIND, **asdict(self)}
 
 
 class Seq2Seq(nn.Module):
-    """Encoder, attention, decoder. `run` tells each step the right last word; `generate` lets it have its own.
+    """Encoder, attention, decoder. `run` gives each step the correct previous word; `generate` gives it its own.
 
     Weights at the one attention site are [example head step source]. The decoder starts from the encoder's last state,
-    which no edit at the attention or at the states touches: with all weight on one position something is still known.
+    which no edit of attention or states changes: even with all weight on one position it still knows something.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Seq2Seq(nn.Module):
     ) -> None:
         super().__init__()
         if settings.shared_embedding and vocabulary != target_vocabulary:
-            raise BadInput("an embedding that both texts share needs one vocabulary for both.")
+            raise BadInput("shared_embedding=true needs one vocabulary for both texts.")
         self.vocabulary = vocabulary
         self.target_vocabulary = target_vocabulary
         self.labels = target_vocabulary.tokens
@@ -124,7 +124,7 @@ class Seq2Seq(nn.Module):
         return (Site("attention"),)
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
-        """Marks may be attended to as well as words."""
+        """The source tokens that may be attended to, start and end marks included."""
         return batch.valid
 
     def encode(self, examples: Sequence[Example]) -> Batch:
@@ -132,7 +132,7 @@ class Seq2Seq(nn.Module):
         targets = [self.target_vocabulary.look_up(_target(example)) for example in examples]
         for example, (numbers, _) in zip(examples, sources, strict=True):
             if not numbers:
-                raise BadInput(f"example {example.id}: its text has no token.")
+                raise BadInput(f"example {example.id}: its text has no token. Remove the example or give it a text.")
         before, beside = ([START], [-1]) if self.settings.start_mark else ([], [])
         tokens = pad([[*before, *numbers, END] for numbers, _ in sources], PAD, self.device)
         word = pad([[*beside, *words, -1] for _, words in sources], -1, self.device)
@@ -149,7 +149,7 @@ class Seq2Seq(nn.Module):
         )
 
     def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
-        """Teacher forcing: each step is told the right last word. In training, `teacher_forcing` of them are."""
+        """Run with teacher forcing: each step gets the correct previous word (in training, a share of them does)."""
         steps = batch.inputs["said"].shape[1]
         tap = SteppedTap(edits, want, steps)
         if self.training and self.settings.teacher_forcing < 1:
@@ -158,19 +158,19 @@ class Seq2Seq(nn.Module):
         return self._at_once(batch, tap) if self.writer.at_once else self._step_by_step(batch, tap, [True] * steps)
 
     def generate(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
-        """Free running: each step reads the likeliest word of the last; as many steps as the targets have.
+        """Run freely: each step reads the likeliest word of the previous one; as many steps as the targets have.
 
-        The words written are `run.logits.argmax(-1)`, up to the first end mark.
+        The generated words are `run.logits.argmax(-1)`, up to the first end mark.
         """
         steps = batch.inputs["said"].shape[1]
         return self._step_by_step(batch, SteppedTap(edits, want, steps), [False] * steps)
 
     @torch.no_grad()
     def step_relevance(self, batch: Batch, *, edits: Edits = NO_EDITS) -> Float[Tensor, "example decision token"]:
-        """log P(right word at this step | the context is exactly this token's state), all else as it is (Snell et al.).
+        """log P(correct word at this step | the context is exactly this token's state), all else equal (Snell et al.).
 
-        Zero at padding and after the end. Where the context enters the decoder's state (Bahdanau's), it is replaced
-        there too, at this step only; from step to step it is that of the weights in use, edited ones where given.
+        Zero at padding and after the end. If the context enters the decoder's state (Bahdanau), it is replaced there
+        too, at this step only; all other steps use the weights in use, with `edits` if given.
         """
         assert batch.gold is not None
         tap = SteppedTap(edits, (), batch.gold.shape[1])
@@ -272,14 +272,14 @@ def aligned_tokens(
         if example.alignment:
             source, target = torch.tensor(example.alignment).T
             if bool((source > word[row].max()).any() or (target > written[row].max()).any()):
-                raise BadInput(f"example {example.id}: its alignment goes beyond its words.")
+                raise BadInput(f"example {example.id}: its alignment goes beyond its words, which count from 0.")
             linked[row, target, source] = True
     found = linked[torch.arange(len(examples))[:, None, None], written[:, :, None], word[:, None]]
     return found.to(device)
 
 
 def written_words(subject: Seq2Seq, numbers: Iterable[int]) -> list[str]:
-    """The words of a row of numbers, up to its end mark."""
+    """The words of a row of token numbers, up to its end mark."""
     found: list[str] = []
     for number in numbers:
         if number == END:
@@ -290,7 +290,9 @@ def written_words(subject: Seq2Seq, numbers: Iterable[int]) -> list[str]:
 
 def _target(example: Example) -> str:
     if example.text_pair is None:
-        raise BadInput(f"example {example.id} has no second text, which this model writes from the first.")
+        raise BadInput(
+            f"example {example.id} has no second text, which a sequence-to-sequence model needs as its target."
+        )
     return example.text_pair
 
 

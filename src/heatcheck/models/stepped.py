@@ -1,4 +1,4 @@
-"""Edits and wanted parts where a decoder goes step by step, and what a step produces depends on the last one."""
+"""Edits and wanted parts for a decoder that runs step by step, where each step depends on the previous one."""
 
 from collections.abc import Collection
 from typing import Protocol, runtime_checkable
@@ -13,7 +13,7 @@ from heatcheck.models.subject import Edits, Run, Site, Tap
 
 @runtime_checkable
 class KnowsItsStep(Protocol):
-    """An edit made from what a site produced that is not the same at each step."""
+    """An edit, as a function of a site's value, that differs from step to step."""
 
     def __call__(self, own: Tensor) -> Tensor: ...
 
@@ -21,7 +21,7 @@ class KnowsItsStep(Protocol):
 
 
 class SteppedTap(Tap):
-    """A tap at sites that are passed once a step. A tensor put in is for all steps, and what is taken out is too.
+    """A tap at sites that fire in every step. A tensor given as an edit covers all steps; so does a wanted part.
 
     The steps of a part are its last but one axis: weights [example head query key], contexts [example query feature].
 
@@ -51,12 +51,13 @@ class SteppedTap(Tap):
         if isinstance(edit, Tensor):
             whole = (*produced.shape[:-2], self.steps, produced.shape[-1])
             if tuple(edit.shape) != whole:
-                raise BadInput(f"the edit at {site} has shape {tuple(edit.shape)}, the site has {whole}.")
+                raise BadInput(f"the edit at {site} has shape {tuple(edit.shape)}, but the site has shape {whole}.")
             return edit[..., step : step + 1, :]
         value = edit.at_step(produced, step) if isinstance(edit, KnowsItsStep) else edit(produced)
         if value.shape != produced.shape:
             raise BadInput(
-                f"the edit at {site} has shape {tuple(value.shape)}, a step of the site has {tuple(produced.shape)}."
+                f"the edit at {site} has shape {tuple(value.shape)}, but a step of the site has shape "
+                f"{tuple(produced.shape)}."
             )
         return value
 

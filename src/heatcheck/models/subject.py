@@ -1,7 +1,7 @@
-"""The contract: anything with attention is a `Subject`, and every intervention is a tensor passed in.
+"""The contract: any model with attention is a `Subject`, and every intervention is a tensor passed to it.
 
-A subject's forward pass sends each intermediate quantity through a `Tap`, which puts the edits in and takes
-the wanted parts out. So no model has a flag for an experiment, and no experiment touches a model.
+A model's forward pass sends each intermediate quantity through a `Tap`, which applies the edits and keeps the wanted
+parts. So no model has a flag for an experiment, and no experiment touches a model.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ Part: TypeAlias = Literal["embedding", "input", "state", "query", "key", "score"
 
 
 class Site(NamedTuple):
-    """A place in a subject. Weights at an attention site are always [example head query key].
+    """A place inside a model. Weights at an attention site are always [example head query key].
 
     >>> Site("attention")
     Site(part='attention', where='')
@@ -42,11 +42,11 @@ NO_EDITS: Edits = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Run:
-    """One forward pass: what was decided, and the parts that were wanted.
+    """The result of one forward pass: the logits, and the parts that were wanted.
 
-    A decision is always a softmax over its labels: a single sigmoid z is the pair of logits (0, z), and a
-    multi-label model makes one such decision a label. `row` is the query row of the read-out site behind each
-    decision. A user's own module may read its answer from all rows: `pooled` says which, and the heatmap is their mean.
+    A decision is always a softmax over its labels. A single sigmoid z is the pair of logits (0, z), and a multi-label
+    model makes one such decision per label. `row` is the query row of the read-out that each decision is read from. A
+    user's own module may read its answer from all rows: `pooled` marks them, and the heatmap is their mean.
     """
 
     logits: Float[Tensor, "example decision label"]
@@ -55,13 +55,13 @@ class Run:
     pooled: Bool[Tensor, "example query"] | None = None
 
     def readers(self, queries: int) -> Float[Tensor, "example query"]:
-        """How much of the first decision's heatmap each query is: all of one row, or equal shares of several."""
+        """The share of each query in the first decision's heatmap: all of one row, or equal shares of several."""
         if self.pooled is None:
             return torch.nn.functional.one_hot(self.row[:, 0], queries).double()
         return self.pooled.double() / self.pooled.sum(1, keepdim=True)
 
     def behind(self, weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head key"]:
-        """The heads' weights behind the first decision."""
+        """The weights of each head that the first decision is read from."""
         if self.pooled is None:
             return weights[torch.arange(len(weights), device=weights.device), :, self.row[:, 0]]
         return torch.einsum("eq,ehqk->ehk", self.readers(weights.shape[2]).to(weights.dtype), weights)
@@ -69,19 +69,19 @@ class Run:
 
 @runtime_checkable
 class Subject(Protocol):
-    """Anything with attention: trained here, from Hugging Face, or a user's own module."""
+    """Any model with attention: trained by heatcheck, from Hugging Face, or a user's own module."""
 
     @property
     def id(self) -> str: ...
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """Attention sites, input to output; the last is the read-out."""
+        """Attention sites, from input to output; the last is the read-out."""
         ...
 
     @property
     def recipe(self) -> Recipe | None:
-        """How to fit it again; None where nobody knows."""
+        """How to retrain the model; None if it has no training recipe."""
         ...
 
     def encode(self, examples: Sequence[Example]) -> Batch: ...
@@ -90,7 +90,7 @@ class Subject(Protocol):
 
 
 class Tap:
-    """Puts edits into, and takes wanted parts out of, the quantities of one forward pass.
+    """Applies edits to, and keeps wanted parts of, the quantities of one forward pass.
 
     >>> import torch
     >>> tap = Tap({Site("state"): lambda states: 2 * states}, want=[Site("state")])
@@ -111,7 +111,9 @@ class Tap:
         edit = self.edits.get(site)
         value = produced if edit is None else edit if isinstance(edit, Tensor) else edit(produced)
         if value.shape != produced.shape:
-            raise BadInput(f"the edit at {site} has shape {tuple(value.shape)}, the site has {tuple(produced.shape)}.")
+            raise BadInput(
+                f"the edit at {site} has shape {tuple(value.shape)}, but the site has shape {tuple(produced.shape)}."
+            )
         if site in self.want:
             self.parts[site] = value
         return value
@@ -120,5 +122,7 @@ class Tap:
         """The finished pass; an edit or a wish at a site that never fired is an error, not a silent no-op."""
         for site in {*self.edits, *self.want}:
             if site not in self.passed:
-                raise BadInput(f"nothing passes the site {site} here; sites: {', '.join(map(str, self.passed))}.")
+                raise BadInput(
+                    f"this forward pass has no site {site}. Choose one of: {', '.join(map(str, self.passed))}."
+                )
         return Run(logits, row, self.parts)

@@ -1,4 +1,4 @@
-"""What the training loop, a folder and other fits need of a subject beside running it: it has parameters."""
+"""A model with parameters, as the training loop, folders and retraining need it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +13,7 @@ from heatcheck.models.subject import Subject
 
 @runtime_checkable
 class Trainable(Subject, Protocol):
-    """A torch module that is a subject: a classifier of heatcheck's own, or a transformer."""
+    """A torch module that is a model of heatcheck: one of its own classifiers, or a transformer."""
 
     labels: tuple[str, ...]
     recipe: Recipe | None

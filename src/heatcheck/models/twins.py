@@ -1,4 +1,4 @@
-"""Subjects whose other fits are closed forms: written down, so never trained."""
+"""Models whose retrained versions are known in closed form, so they are never trained."""
 
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
@@ -8,16 +8,16 @@ from heatcheck.models.subject import Subject
 
 @runtime_checkable
 class KnowsItsTwins(Protocol):
-    """A subject that can say what fitting its family again would give."""
+    """A model that can say what retraining would give."""
 
     def attention_free(self) -> Subject:
-        """The best its family does under uniform weights."""
+        """The best model of its family under uniform weights."""
         ...
 
     def again(self, seed: int) -> Subject:
-        """The same kind of subject from another seed: what an honest second fit would be."""
+        """The same kind of model from another seed, as honest retraining would give it."""
         ...
 
     def other_heatmaps(self) -> Mapping[str, Subject]:
-        """Subjects of its family with its decisions and another heatmap, by name; empty where none is known."""
+        """Models of its family with its decisions and another heatmap, by name; empty if none is known."""
         ...

@@ -1,4 +1,4 @@
-"""What scores are of: the words of a text, or the pieces that a tokenizer cuts it into."""
+"""The units that get scores: the words of a text, or the pieces that a tokenizer makes of it."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -13,13 +13,13 @@ UNITS = ("words", "tokens")
 
 @runtime_checkable
 class CutsTexts(Subject, Protocol):
-    """A subject with a tokenizer of its own, which may score words of both texts, and pieces of words."""
+    """A model with its own tokenizer, which may score words of both texts, and pieces of words."""
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]: ...
 
 
 def in_units(subject: Subject, examples: Sequence[Example], units: str = "words") -> list[Example]:
-    """The examples with what the subject's scores are to be of as their words.
+    """The examples with the units that the model scores as their words.
 
     >>> from heatcheck.models import load
     >>> in_units(load("known:reader@planted_keyword"), [Example("a", "not bad")])[0].words
@@ -31,13 +31,13 @@ def in_units(subject: Subject, examples: Sequence[Example], units: str = "words"
         return subject.cut(examples, units)
     if units == "tokens":
         raise NotSupported(
-            f"{subject.id} scores words: units=tokens needs a model with a Hugging Face tokenizer. Leave it out."
+            f"units=tokens needs a model with a Hugging Face tokenizer, and {subject.id} has none. Use units=words."
         )
     return list(examples)
 
 
 def name_units(examples: Sequence[Example], units: str = "words") -> str:
-    """What scores of these examples are of, for a reader.
+    """The name of the units that these examples' scores are for, as a reader sees it.
 
     >>> name_units([Example("a", "not bad")])
     'words'

@@ -1,4 +1,4 @@
-"""How a user's attention weights lie in memory, and as [example head query key]."""
+"""Convert a user's attention weights to and from [example head query key]."""
 
 from dataclasses import dataclass
 
@@ -26,14 +26,13 @@ class Axes:
 
     @classmethod
     def parse(cls, text: str) -> "Axes":
-        """From words with spaces between them."""
+        """Parse axis names separated by spaces."""
         names = tuple(text.split())
         apart = [part for name in names for part in name.split("*") if part != "1"]
         if set(names) - set(KNOWN) or len(set(apart)) < len(apart) or not {"example", "key"} <= set(apart):
             raise BadInput(
-                f"{text!r} are not the axes of weights: write {', '.join(KNOWN[:4])} and 1 in the order they come, "
-                "such as 'example key', 'example query key 1' or 'example head query key' (example*head where the two "
-                "are one axis)."
+                f"the weights cannot have the axes {text!r}. List {', '.join(KNOWN[:4])} and 1 in their order, "
+                "such as 'example key' or 'example head query key'. Write example*head if both share one axis."
             )
         return cls(names)
 
@@ -42,13 +41,13 @@ class Axes:
 
     @property
     def over(self) -> int:
-        """Which axis weights sum to 1 over."""
+        """The axis over which weights sum to 1."""
         return self.names.index("key")
 
     def shown(self, own: Tensor, examples: int) -> Float[Tensor, "example head query key"]:
-        """Weights as every check sees them."""
+        """Weights as [example head query key]."""
         if own.ndim != len(self.names):
-            raise BadInput(f"the weights have shape {tuple(own.shape)}, which is not {self}.")
+            raise BadInput(f"the weights have shape {tuple(own.shape)}, which does not fit the axes {self}.")
         apart = own
         names: list[str] = []
         for name in self.names:
@@ -69,7 +68,7 @@ class Axes:
         return moved
 
     def hidden(self, used: Float[Tensor, "example head query key"], own: Tensor) -> Tensor:
-        """Weights as the module has them, in the shape of its own."""
+        """Weights in the module's own shape."""
         names = [part for name in self.names for part in name.split("*") if part != "1"]
         left_out = [place for place, name in enumerate(KNOWN[:4]) if name not in names]
         present = used.squeeze(left_out) if left_out else used
@@ -80,9 +79,9 @@ class Axes:
 def axes_of(
     shapes: tuple[torch.Size, torch.Size], over: int, examples: tuple[int, int], tokens: tuple[int, int]
 ) -> Axes | None:
-    """What the axes are, from the shapes in two passes with different numbers of examples and tokens.
+    """Infer the axes from the shapes in two passes with different numbers of examples and tokens.
 
-    None where weights do not sum to 1 over the tokens, or an axis is none that we know.
+    None if the weights do not sum to 1 over the tokens, or if an axis is unknown.
 
     >>> str(axes_of((torch.Size([2, 4, 5, 5]), torch.Size([3, 4, 7, 7])), 3, (2, 3), (5, 7)))
     'example head query key'

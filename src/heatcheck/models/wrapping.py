@@ -1,4 +1,4 @@
-"""`heatcheck.wrap`: finds out how a user's own torch module is to be read, and tries it before it believes it."""
+"""`heatcheck.wrap`: find out how to read a user's own torch module, and test it before trusting it."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -46,24 +46,30 @@ def wrap(
     sample: Sequence[str] = (),
     name: str | None = None,
 ) -> OwnModule:
-    """Your own torch module as a subject of every explainer and check.
+    """Wrap your own torch module as a model that every explainer and check accepts.
 
-    The module is called with token ids [example token], and put into evaluation mode.
+    heatcheck calls the module with token ids [example token] and switches it to evaluation mode.
 
     Args:
-        tokenizer: a function from a text to ids, one a word, or to pairs (id, word number); a fast tokenizer of Hugging
-            Face; or a `Vocabulary`.
-        attention: the path of the module that makes the weights, several such paths in order (the read-out last), or
-            `{path: axes}` with axes such as "example key 1"; None: what is seen in a dry pass.
-        embedding: the path of the module whose output the gradients are taken at; None: the one that is given the ids.
-        output: what the module returns to its logits [example label] (or [example], for the second of two labels);
-            None: the tensor itself, the first of a tuple, or `.logits`.
-        mask: the keyword of the padding mask; which kind of mask it is is found out. None: only texts of one length are
-            run together.
-        row: the query behind the decision, "mean" for a module that pools over all of them; None: the only one, or the
-            only one that the decision depends on.
-        padding: the id that fills up short texts.
-        sample: a few texts of different lengths for the dry pass, where made-up ids do not do.
+        module: a torch module with attention that classifies texts.
+        tokenizer: a function from a text to ids (one per word) or to pairs (id, word number); a fast Hugging Face
+            tokenizer; or a `Vocabulary`.
+        attention: the path of the module that computes the weights; several paths in order, the read-out last; or
+            `{path: axes}` with axes such as "example key 1". None: heatcheck finds them in a dry pass.
+        embedding: the path of the module whose output the gradients are taken at. None: the one that gets the ids.
+        output: a function from the module's return value to logits [example label], or [example] for the second of two
+            labels. None: the tensor itself, the first of a tuple, or `.logits`.
+        labels: names of the labels, in the order of the logits. None: their numbers.
+        mask: the keyword of the padding mask; heatcheck finds out which kind of mask it is. None: only texts of equal
+            length are run together.
+        row: the query that the decision is read from, or "mean" if the module pools over all queries. None: the only
+            query, or the only one that the decision depends on.
+        padding: the id that fills up short texts. None: the tokenizer's or the embedding's padding id, or 0.
+        sample: texts of at least two lengths for the dry pass, if made-up ids do not work.
+        name: the name of the model in results. None: its class.
+
+    Returns:
+        The wrapped model; `print` shows what heatcheck found.
 
     >>> class Tiny(nn.Module):
     ...     def __init__(self):
@@ -109,10 +115,10 @@ def wrap(
 
 def _check_given(module: Any, tokenizer: Any, labels: Any) -> None:
     if not isinstance(module, nn.Module):
-        raise BadInput(f"wrap takes a torch module, not {module!r}: heatcheck.load reads one from its folder.")
+        raise BadInput(f"wrap takes a torch module, not {module!r}. To load a saved model, use heatcheck.load.")
     if not isinstance(tokenizer, Vocabulary) and not callable(tokenizer):
         raise BadInput(
-            f"the tokenizer must be a function from a text to ids, a tokenizer of Hugging Face or a Vocabulary, not "
+            "the tokenizer must be a function from a text to ids, a Hugging Face tokenizer or a Vocabulary, not "
             f"{tokenizer!r}."
         )
     if labels is None:
@@ -120,37 +126,37 @@ def _check_given(module: Any, tokenizer: Any, labels: Any) -> None:
     if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
         raise BadInput(f"labels must be a list of names in the order of the logits, not {labels!r}.")
     if len(set(labels)) < len(labels):
-        raise BadInput(f"labels must differ, and {', '.join(labels)} do not.")
+        raise BadInput(f"labels must differ from each other, not {', '.join(labels)}.")
 
 
 def _check_choices(output: Any, row: Any) -> None:
     if output is not None and not callable(output):
-        raise BadInput(f"output must be a function from what the module returns to logits, not {output!r}.")
+        raise BadInput(f"output must be a function from the module's return value to logits, not {output!r}.")
     named = row is None or (isinstance(row, str) and row in ("first", "last", "mean"))
     if not named and (not isinstance(row, int) or isinstance(row, bool)):
         raise BadInput(f"row must be 'first', 'last', 'mean' or the number of a query, not {row!r}.")
 
 
 def _require_whole_precision(module: nn.Module, name: str) -> None:
-    """Weights that are put in and the tolerances of every comparison are those of 32 bits."""
+    """Refuse half precision: imposed weights and the tolerances of comparisons need 32 bits."""
     held = {part.dtype for part in (*module.parameters(), *module.buffers()) if part.dtype.is_floating_point}
     if half := sorted(str(kind).removeprefix("torch.") for kind in held - {torch.float32, torch.float64}):
         raise NotSupported(
-            f"{name} computes in {half[0]}, which is too coarse to compare answers: call module.float() before "
+            f"{name} computes in {half[0]}, which is too coarse to compare answers. Call module.float() before "
             "wrapping it."
         )
 
 
 def _reading(output: Callable[[Any], Tensor] | None, name: str) -> Callable[[Any], Float[Tensor, "example label"]]:
-    """What a module returns to logits; a lone output z is the pair of logits (0, z)."""
+    """A function from the module's return value to logits; a lone output z becomes the pair of logits (0, z)."""
 
     def read(returned: Any) -> Float[Tensor, "example label"]:
         found = _first_tensor(returned) if output is None else output(returned)
         if not isinstance(found, Tensor) or found.ndim not in (1, 2):
             shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise NotSupported(
-                f"{name} gives {shape}, and a decision is logits [example label]: choose one with output=, such as "
-                "output=lambda out: out[:, 0] for that of the first token."
+                f"{name} returns {shape}, but heatcheck needs logits [example label]. Choose them with output=, "
+                "such as output=lambda out: out[:, 0] for the first token."
             )
         logits = found[:, None] if found.ndim == 1 else found
         pair = nn.functional.pad(logits, (1, 0)) if logits.shape[1] == 1 else logits
@@ -182,7 +188,7 @@ def _padding(module: nn.Module, tokenizer: OwnTokenizer, said: int | None) -> in
 def _dry_tokens(
     module: nn.Module, tokenizer: OwnTokenizer, sample: Sequence[str], padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Ids for two passes: of the sample's first text and of one of another length, or made up."""
+    """Ids for two passes: from sample texts of two lengths, or made up."""
     device = device_of(module)
     if not sample:
         sizes = [part.num_embeddings for part in module.modules() if isinstance(part, nn.Embedding)]
@@ -198,7 +204,7 @@ def _dry_tokens(
     lengths = batch.valid.sum(1)
     others = (lengths != lengths[0]).nonzero()[:, 0].tolist()
     if not others:
-        raise BadInput("the texts of sample= have one length only: give two that differ in their number of tokens.")
+        raise BadInput("all texts of sample= have the same number of tokens: give at least two that differ.")
     first, second = (batch.inputs["tokens"][row, : lengths[row]] for row in (0, others[0]))
     return first.repeat(DRY[0][0], 1), second.repeat(DRY[1][0], 1)
 
@@ -206,7 +212,7 @@ def _dry_tokens(
 def _masked(
     module: nn.Module, read: Reading, mask: str | None, passes: tuple[Tensor, Tensor], padding: int, name: str
 ) -> tuple[Mask | None, list[Tensor]]:
-    """How the module is told of padding, tried; and the logits of both passes."""
+    """Find out by trying how to pass the padding mask; also return the logits of both passes."""
     reasons = []
     refused: list[HeatcheckError] = []
     reads_padding = False
@@ -229,35 +235,35 @@ def _masked(
         raise refused[0]
     reasons += map(str, refused)
     needed = _needed(module)
-    apart = "" if mask in needed else " Or leave mask out, and texts of different lengths are run apart."
+    apart = "" if mask in needed else " Or leave mask out: heatcheck then runs texts of different lengths separately."
     if reads_padding:
         raise BadInput(
-            f"{name} gives a padded text another answer than the text alone, whatever it is given as {mask!r}: let it "
-            f"set the scores of padding to -inf before the softmax.{apart}"
+            f"{name} gives a padded text another answer than the text alone, whatever mask heatcheck passes as "
+            f"{mask!r}. Let it set the scores of padding to -inf before the softmax.{apart}"
         )
     if mask is not None:
         raise BadInput(
-            f"{name} takes no padding mask under {mask!r} ({'; '.join(reasons)}): wrap it in a module that makes what "
-            f"it needs from ids and one of these.{apart}"
+            f"{name} accepts no padding mask as {mask!r} ({'; '.join(reasons)}). Wrap it in a module that takes "
+            f"ids and one of these masks.{apart}"
         )
     if len(needed) == 1:
         raise BadInput(
-            f"{name} also needs {needed[0]!r}: say mask={needed[0]!r} if that is a padding mask or the number of "
-            "tokens of each text; else wrap it in a module that takes ids alone and fills it in."
+            f"{name} also needs {needed[0]!r}. Say mask={needed[0]!r} if that is a padding mask or the number of "
+            "tokens per text. Otherwise wrap it in a module that takes only ids."
         )
     if needed:
         raise BadInput(
-            f"{name} also needs {', '.join(map(repr, needed))}: wrap it in a module that takes ids alone and fills "
-            "them in."
+            f"{name} also needs {', '.join(map(repr, needed))}: wrap it in a module that takes only ids and fills "
+            "in the rest."
         )
     raise BadInput(
-        f"{name} cannot be run on a batch of token ids [example token] ({'; '.join(reasons)}): give sample=[…] with "
-        "two texts that it can read, or wrap it in a module that takes ids alone."
+        f"{name} failed on a batch of token ids [example token] ({'; '.join(reasons)}). Give sample=[…] with two "
+        "texts that it can read, or wrap it in a module that takes only ids."
     )
 
 
 def _needed(module: nn.Module) -> list[str]:
-    """What its forward must be given beside the ids."""
+    """The arguments that forward requires besides the ids."""
     try:
         taken = [*inspect.signature(module.forward).parameters.values()]
     except (TypeError, ValueError):
@@ -286,18 +292,18 @@ def _padding_is_not_read(
 def _labels(logits: Sequence[Tensor], said: Sequence[str] | None, name: str) -> tuple[str, ...]:
     number = logits[0].shape[1]
     if not all(bool(part.isfinite().all()) for part in logits):
-        raise BadInput(f"{name} gives logits that are not finite.")
+        raise BadInput(f"{name} returns logits that are NaN or infinite: check its parameters.")
     if all(bool((part >= 0).all()) and torch.allclose(part.sum(1), torch.ones(len(part)).to(part)) for part in logits):
-        raise BadInput(f"{name} gives probabilities, not logits: take output=lambda out: out.log().")
+        raise BadInput(f"{name} returns probabilities, not logits: use output=lambda out: out.log().")
     if said is None:
         return tuple(map(str, range(number)))
     if len(said) != number:
-        raise BadInput(f"{name} decides between {number} labels, and {len(said)} were named: {', '.join(said)}.")
+        raise BadInput(f"{name} has {number} labels, but {len(said)} names were given: {', '.join(said)}.")
     return tuple(said)
 
 
 def _embedding(module: nn.Module, call: Callable[[Tensor], Any], tokens: Tensor) -> str | None:
-    """The one nn.Embedding that is given the ids; None where none or several are."""
+    """The path of the only nn.Embedding that gets the ids; None if none or several do."""
     given: list[str] = []
     hooks = []
     for path, part in module.named_modules():
@@ -319,14 +325,14 @@ def _embedding(module: nn.Module, call: Callable[[Tensor], Any], tokens: Tensor)
 
 
 def _try_out(subject: OwnModule, tokens: Tensor) -> None:
-    """Each attention: its own weights must give the same logits, and other weights may not be ignored as a copy."""
+    """Test each attention: imposing its own weights must keep the logits, and other weights must not be ignored."""
     valid = torch.ones_like(tokens, dtype=torch.bool)
     with torch.no_grad():
         plain = subject.read(tokens, valid, Tap({}, ()))
         if not torch.allclose(subject.read(tokens[:1], valid[:1], Tap({}, ())), plain[:1], atol=CLOSE, rtol=CLOSE):
             raise BadInput(
-                f"{subject.id} gives another answer for a text alone than beside others: it mixes the texts of a "
-                "batch, or draws at random in evaluation mode. Mend that first."
+                f"{subject.id} gives a text another answer alone than in a batch. It mixes the texts of a batch or "
+                "is random in evaluation mode; fix that first."
             )
         for site, place in zip(subject.sites, subject.settings.places, strict=True):
             tap = Tap({}, [site])
@@ -335,29 +341,35 @@ def _try_out(subject: OwnModule, tokens: Tensor) -> None:
             if own.shape[3] != tokens.shape[1] or not torch.allclose(
                 own.sum(-1), torch.ones_like(own[..., 0]), atol=CLOSE
             ):
-                raise BadInput(f"the weights at {place.where!r} do not sum to 1 over the tokens as {place.axes}.")
+                raise BadInput(
+                    f"the weights at {place.where!r} do not sum to 1 over the tokens if their axes are "
+                    f"{place.axes}. Give the right axes with attention=."
+                )
             alone = Tap({}, [site])
             subject.read(tokens[:1], valid[:1], alone)
             if not torch.allclose(alone.parts[site], own[:1], atol=CLOSE):
                 raise BadInput(
-                    f"a text has other weights at {place.where!r} alone than beside others: they are not {place.axes} "
-                    "(head*example, perhaps), or the module mixes texts."
+                    f"a text has other weights at {place.where!r} alone than in a batch. The axes are not "
+                    f"{place.axes} (perhaps head*example), or the module mixes texts."
                 )
             same = subject.read(tokens, valid, Tap({site: own.clone()}, ()))
             if not torch.allclose(same, plain, atol=CLOSE, rtol=CLOSE):
-                raise NotSupported(f"{subject.id} gives other logits with its own weights at {place.where!r} imposed.")
+                raise NotSupported(
+                    f"{subject.id} gives other logits when heatcheck imposes its own weights at {place.where!r}, "
+                    "so weights cannot be replaced there."
+                )
             moved = subject.read(tokens, valid, Tap({site: own.roll(1, -1)}, ()))
             if place.kind == OUTPUT and torch.equal(moved, same):
                 raise NotSupported(
-                    f"{place.where!r} of {subject.id} hands out a copy of its weights: imposing others there changes "
-                    "nothing. Let it compute them with softmax, or hand them to what uses them."
+                    f"{place.where!r} of {subject.id} returns a copy of its weights, so replacing them there "
+                    "changes nothing. Let it compute them with softmax, or pass them to the code that uses them."
                 )
 
 
 def _row(
     subject: OwnModule, passes: tuple[Tensor, Tensor], said: Literal["first", "last", "mean"] | int | None
 ) -> int | Literal["mean"]:
-    """The query behind the decision, counted from the end where that is how it stays the same."""
+    """The query that the decision is read from, counted from the end if that is what stays the same."""
     _require_gradient(subject, passes[0])
     if isinstance(said, int):
         return said
@@ -378,8 +390,8 @@ def _row(
             return int(first - queries[0])
     raise BadInput(
         f"the decision of {subject.id} depends on {len(chosen[0])} of {queries[0]} queries at "
-        f"{subject.sites[-1].where!r}: say row='mean' where it pools over all of them, or which one is behind it, "
-        "row='first', 'last' or a number."
+        f"{subject.sites[-1].where!r}. Say row='mean' if it pools over all of them; otherwise row='first', 'last' "
+        "or a number."
     )
 
 
@@ -390,13 +402,13 @@ def _require_gradient(subject: OwnModule, tokens: Tensor) -> None:
         logits = subject.read(tokens, torch.ones_like(tokens, dtype=torch.bool), leaf)
     if not logits.requires_grad:
         raise NotSupported(
-            f"{subject.id} cuts its answer off from what it is computed from (detach, no_grad, .data or numpy), so it "
-            "has no gradients: let it return what it computes."
+            f"{subject.id} has no gradients: its answer is cut off by detach, no_grad, .data or numpy. Let it "
+            "return the logits as it computes them."
         )
 
 
 def _rows_that_matter(subject: OwnModule, tokens: Tensor) -> Bool[Tensor, " query"]:
-    """Which queries of the read-out the logits depend on."""
+    """The queries of the read-out that the logits depend on."""
     site = subject.sites[-1]
     tap = Tap({site: lambda own: own.detach().requires_grad_()}, [site])
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
@@ -405,7 +417,7 @@ def _rows_that_matter(subject: OwnModule, tokens: Tensor) -> Bool[Tensor, " quer
         (slope,) = torch.autograd.grad((logits * different).sum(), [tap.parts[site]], allow_unused=True)
     if slope is None:
         raise NotSupported(
-            f"the answer of {subject.id} does not depend on the weights at {site.where!r}: name with attention= those "
-            "that it is read from."
+            f"the answer of {subject.id} does not depend on the weights at {site.where!r}. Name with attention= "
+            "the weights that it is computed from."
         )
     return (slope != 0).any(3).any(1).any(0)

@@ -1,7 +1,7 @@
-"""Two ways for a decoder to use a context, cut where attention comes in: `before` it asks, `after` it has been told.
+"""Two decoders, each split around its attention: `before` computes the query, `after` uses the context.
 
-Luong's asks after its recurrent step and tells nothing back to it, so that under teacher forcing all steps go at once.
-Bahdanau's asks before, and the context enters the step: each one waits for the last.
+Luong's decoder computes its query after its recurrent step and gives nothing back to it, so under teacher forcing all
+steps run at once. Bahdanau's computes it before, and the context enters the step, so each step waits for the previous.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ Prepared: TypeAlias = Float[Tensor, "example draw column"]
 
 
 class Kept(NamedTuple):
-    """What asks, and the recurrent state by then."""
+    """The query of a step, and the recurrent state at that point."""
 
     query: Tensor
     state: State
@@ -37,25 +37,25 @@ class Kept(NamedTuple):
 
 
 class Writer(nn.Module, ABC):
-    """Base of both. `size` is the width of what decides; `at_once` says whether steps wait for contexts."""
+    """Base class of both. `size` is the width of the output features; `at_once`: steps need not wait for contexts."""
 
     size: int
     at_once: bool
 
     @abstractmethod
     def before(self, embedded: Words, state: State) -> Kept:
-        """From the embeddings of the last words to what asks."""
+        """From the embeddings of the previous words to the query."""
 
     @abstractmethod
     def after(self, embedded: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
-        """From the context to what decides, and the state that the next step starts from."""
+        """From the context to the output features, and the state that the next step starts from."""
 
     def prepare(self, contexts: Each) -> Prepared:
-        """What can be known of contexts before any step asks for them."""
+        """Compute in advance what depends on the contexts alone."""
         return contexts
 
     def with_each(self, embedded: Words, kept: Kept, prepared: Prepared) -> Float[Tensor, "example draw feature"]:
-        """What would decide at one step with each of these contexts, which were prepared."""
+        """The output features of one step under each of these prepared contexts."""
         times = prepared.shape[1]
         again = prepared.flatten(0, 1)[:, None]
         features, _ = self.after(embedded.repeat_interleave(times, 0), kept.repeated(times), again)

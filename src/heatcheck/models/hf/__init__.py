@@ -1,4 +1,4 @@
-"""Hugging Face transformers as subjects: their attention read and imposed, at any layer and head."""
+"""Hugging Face transformers as models of heatcheck: read and replace their attention at any layer and head."""
 
 from heatcheck.models.hf.load import (
     load_transformer,

@@ -1,4 +1,4 @@
-"""Where in a block things are: one row a family. A family without a row is refused, never guessed at."""
+"""Where the parts of a transformer block are: one row per family. A family without a row is refused, never guessed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -108,7 +108,8 @@ def family_of(subject: Transformer) -> Family:
     kind = str(getattr(subject.network.config, "model_type", type(subject.network).__name__))
     if kind not in FAMILIES:
         raise NotSupported(
-            f"the inside of a {kind} block ({subject.id}) is not known here; known: {', '.join(sorted(FAMILIES))}."
+            f"heatcheck does not know the inside of a {kind} block ({subject.id}). It knows: "
+            f"{', '.join(sorted(FAMILIES))}."
         )
     return FAMILIES[kind]
 

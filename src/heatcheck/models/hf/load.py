@@ -32,11 +32,11 @@ def load_transformer(
     recipe: Recipe | None = None,
     called: str | None = None,
 ) -> Transformer:
-    """The classifier in a folder or of a hub name, ready to run.
+    """Load the classifier in a folder or with a hub name, ready to run.
 
     Args:
-        labels: what its outputs mean, in order, where the model itself does not say so.
-        called: what to call it; where not given, `hf:NAME`.
+        labels: names of its outputs, in order, if its config does not name them.
+        called: its name in messages and results; default `hf:NAME`.
     """
     read = _read(name)
     if read.new:
@@ -56,33 +56,32 @@ def load_transformer(
 
 
 def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
-    """Refuses a regression, for which transformers takes a lone output, and outputs without names of their own."""
+    """Refuse regressions (for transformers, a lone output is one) and outputs without distinct names."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":
         raise BadInput(
-            f"{name} gives a number (problem_type is regression), and heatcheck is about models that choose between "
-            "labels: name a classifier."
+            f"{name} predicts a number (problem_type is regression), but heatcheck audits classifiers: choose one."
         )
     if config.num_labels == 1 and labels is None:
         raise BadInput(
-            f"{name} has one output (num_labels is 1), which transformers takes for a regression. If it is the logit "
-            "of the second of two labels, name both, such as --labels no,yes."
+            f"{name} has one output (num_labels is 1), which transformers treats as a regression. If it is the "
+            "logit of the second of two labels, name both, such as --labels no,yes."
         )
     names = [config.id2label.get(number) for number in range(config.num_labels)]
     if labels is None and (not all(isinstance(each, str | int) for each in names) or len(set(names)) < len(names)):
         raise BadInput(
-            f"{name} does not name each of its {len(names)} outputs once (id2label in its config.json gives {names}): "
-            "name them yourself, in order, with --labels."
+            f"{name} does not give each of its {len(names)} outputs a name of its own (id2label in its config.json "
+            f"gives {names}). Name them in order with --labels."
         )
 
 
 def name_outputs(subject: Transformer, labels: Sequence[str]) -> None:
-    """Says what the subject's outputs mean, in order."""
+    """Name the model's outputs, in order."""
     wanted = len(subject.labels)
     if len(labels) != wanted or len(set(labels)) < wanted:
         raise BadInput(
-            f"{subject.name} tells {wanted} labels apart ({', '.join(subject.labels)}): name so many, each once, not "
-            f"{','.join(labels)!r}."
+            f"{subject.name} has {wanted} labels ({', '.join(subject.labels)}): give exactly that many different "
+            f"names, not {','.join(labels)!r}."
         )
     subject.labels = tuple(labels)
 
@@ -125,7 +124,9 @@ def read_pretrained(name: str) -> Pretrained:
     below = f"{read.network.base_model_prefix}."
     weights = {k: v for k, v in read.network.state_dict().items() if k.startswith(below) and k not in read.new}
     if not weights:
-        raise BadInput(f"hf:{name} holds no weights that a {type(read.network).__name__} could start from.")
+        raise BadInput(
+            f"hf:{name} has no weights that fit a {type(read.network).__name__}: choose another pretrained model."
+        )
     folder = Path(name).expanduser()
     whole = str(folder.absolute()) if folder.is_dir() else name
     return Pretrained(whole, read.network, read.tokenizer, weights)
@@ -191,13 +192,13 @@ def _check_name(name: str) -> None:
     """What can be said before anything is read."""
     folder = Path(name).expanduser()
     if not name:
-        raise BadInput("hf: wants a name: hf:FOLDER, or hf:OWNER/MODEL of the Hugging Face hub.")
+        raise BadInput("hf: needs a name: hf:FOLDER, or hf:OWNER/MODEL on the Hugging Face hub.")
     if folder.is_dir() and (folder / "transformer" / "config.json").is_file():
-        raise BadInput(f"{name} is a folder of heatcheck's own: leave out hf:.")
+        raise BadInput(f"heatcheck wrote the folder {name}: leave out hf:.")
     if folder.is_dir() and not (folder / "config.json").is_file():
-        raise BadInput(f"hf:{name} has no config.json, so it is no Hugging Face model.")
+        raise BadInput(f"hf:{name} has no config.json, so it is not a Hugging Face model.")
     if not folder.is_dir() and (name.startswith((".", "/", "~")) or name.count("/") > 1):
-        raise BadInput(f"no folder {name} with a Hugging Face model in it.")
+        raise BadInput(f"there is no folder {name} with a Hugging Face model in it.")
 
 
 def _cannot_read(name: str, where: str, error: Exception) -> str:
@@ -207,15 +208,15 @@ def _cannot_read(name: str, where: str, error: Exception) -> str:
     if Path(where).is_dir():
         return f"hf:{name} cannot be read as a sequence classifier: {type(error).__name__}: {reason}"
     return (
-        f"hf:{name} is no folder here, and the Hugging Face hub did not give it: fetch it where there is a network, "
-        f"and name its folder ({reason})."
+        f"hf:{name} is not a folder here, and the Hugging Face hub did not provide it ({reason}). Download it "
+        "where there is a network, and give its folder."
     )
 
 
 def _brings_code(name: str) -> str:
     return (
-        f"hf:{name} brings code of its own (its auto_map names it), and heatcheck never runs code of a model: choose "
-        "one of a family that transformers itself has, or load it yourself and give it to heatcheck.wrap."
+        f"hf:{name} brings its own code (auto_map names it), and heatcheck never runs a model's code. Choose a "
+        "family that transformers itself supports, or load the model yourself and give it to heatcheck.wrap."
     )
 
 

@@ -88,7 +88,7 @@ def attend(
     with _scores(now, where):
         out, own = plain(module, query, key, value, attention_mask, **options)
     if own is None:
-        raise NotSupported(f"{type(module).__name__} gives no attention weights.")
+        raise NotSupported(f"{type(module).__name__} returns no attention weights, so there is no heatmap.")
     weights = now.send("attention", where, own)
     used = value
     if Site("value", where) in now.wanted:
@@ -115,7 +115,9 @@ def _eager_of(module: nn.Module) -> Callable[..., Any]:
         if found is not None:
             eager: Callable[..., Any] = found
             return eager
-    raise NotSupported(f"{type(module).__name__} has no eager attention to read weights from.")
+    raise NotSupported(
+        f"{type(module).__name__} has no eager attention function, so heatcheck cannot read its weights."
+    )
 
 
 def _of_each_head(now: Pass, part: Part, where: str, own: Tensor, heads: int) -> Tensor:
@@ -127,7 +129,9 @@ def _of_each_head(now: Pass, part: Part, where: str, own: Tensor, heads: int) ->
     if given is shown:
         return own
     if shown is not own:
-        raise NotSupported(f"the {part}s at {where} are shared by several heads: edit its scores instead.")
+        raise NotSupported(
+            f"several heads share the {part}s at {where}, so one head's cannot be edited: edit its scores instead."
+        )
     return given
 
 

@@ -50,7 +50,7 @@ def encode_pieces(
     """
     pairs = [example.text_pair for example in examples]
     if any(pair is None for pair in pairs) != all(pair is None for pair in pairs):
-        raise BadInput("some examples of a batch have a second text and some have none.")
+        raise BadInput("some examples of a batch have a second text and some have none: run them separately.")
     found = tokenizer(
         [example.text for example in examples],
         None if pairs[0] is None else list(pairs),
@@ -62,11 +62,11 @@ def encode_pieces(
     )
     offsets = found.pop("offset_mapping")
     if not found["input_ids"].size:  # zero-width characters alone, where nothing is put around a text
-        raise BadInput(f"example {examples[0].id}: its text has no token.")
+        raise BadInput(f"example {examples[0].id}: its text has no token. Remove the example or give it a text.")
     word = np.stack([_words_of(found.encodings[row], offsets[row], each) for row, each in enumerate(examples)])
     for row, example in enumerate(examples):
         if not (word[row] >= 0).any():
-            raise BadInput(f"example {example.id}: its text has no token.")
+            raise BadInput(f"example {example.id}: its text has no token. Remove the example or give it a text.")
     inputs, masked = dict(found), None
     if any(example.masked for example in examples):
         inputs, word, masked = _hide(tokenizer, inputs, word, offsets, examples)
@@ -74,8 +74,8 @@ def encode_pieces(
         largest = inputs["input_ids"].max(1)
         row = int((largest >= known).argmax())
         raise BadInput(
-            f"example {examples[row].id}: the tokenizer gives the id {largest[row]:,}, and the network knows {known:,} "
-            "ids, from 0: load it with the tokenizer that it was trained with."
+            f"example {examples[row].id}: the tokenizer gives the id {largest[row]:,}, but the network knows "
+            f"{known:,} ids, counted from 0. Load the network with the tokenizer that it was trained with."
         )
     of_network = {name: torch.from_numpy(value).to(device) for name, value in inputs.items()}
     of_word = torch.from_numpy(word).to(device)
@@ -134,11 +134,11 @@ def _hide(
 
 
 def stand_in(tokenizer: Any) -> int:
-    """What a masked word is read as: [MASK], or where a tokenizer has none, the nearest thing to nothing it has."""
+    """The token that replaces a masked word: [MASK], or the closest substitute that the tokenizer has."""
     for name in ("mask_token_id", "unk_token_id", "pad_token_id", "eos_token_id"):
         if (token := getattr(tokenizer, name, None)) is not None:
             return int(token)
-    raise BadInput("the tokenizer has no token that could stand for a masked word: use deletion.")
+    raise BadInput("the tokenizer has no token to replace a masked word with: use deletion.")
 
 
 def cut_texts(tokenizer: Any, examples: Sequence[Example], units: str) -> list[Example]:

@@ -1,4 +1,4 @@
-"""A Hugging Face sequence classifier as a subject."""
+"""A Hugging Face sequence classifier as a model of heatcheck."""
 
 import re
 import threading
@@ -32,17 +32,20 @@ AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 
 class Transformer(nn.Module):
-    """Reads word pieces; every layer is an attention site, the last is the read-out.
+    """A Hugging Face classifier, which reads word pieces; every layer is an attention site, the last is the read-out.
 
     Sites: `attention`, `score` (masked, before the softmax), `query`, `key`, `value`, `context` at an attention's path,
-    each [example head …]; `embedding`; `state` and `input` at the path of any module. A block whose `state` is given as
-    a tensor is not computed, nor is any before it.
+    each [example head …]; `embedding`; `state` and `input` at the path of any module. If a block's `state` is given as
+    a tensor, that block and all earlier ones are not computed.
     """
 
     def __init__(self, network: Any, tokenizer: Any, *, name: str, recipe: Recipe | None = None) -> None:
         super().__init__()
         if not getattr(tokenizer, "is_fast", False):
-            raise NotSupported(f"{name}: its tokenizer does not say where in the text a piece stands (not a fast one).")
+            raise NotSupported(
+                f"{name}: its tokenizer cannot say where in the text a piece stands, because it is not a fast one. "
+                "Use a fast tokenizer."
+            )
         self.network = network.eval()
         self.tokenizer = tokenizer
         self.name = name
@@ -59,8 +62,8 @@ class Transformer(nn.Module):
         self._called = f"{name} ({config.model_type})"
         if getattr(config, "is_encoder_decoder", False):
             raise NotSupported(
-                f"{self._called} has an encoder and a decoder, so its layers have several attentions. heatcheck.wrap "
-                "reads the one that you name with attention=."
+                f"{self._called} has an encoder and a decoder, so its layers have several attentions. Use "
+                "heatcheck.wrap and name one with attention=."
             )
         self._pad()
         self._install()
@@ -111,7 +114,7 @@ class Transformer(nn.Module):
         except Exception as error:  # whatever a family raises
             reason = " ".join(str(error).split())[:200].rstrip(".")
             raise NotSupported(
-                f"{self._called} cannot be run on two short texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
+                f"{self._called} failed on two short test texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
             ) from None
         self.network.get_input_embeddings().register_forward_hook(self._embedded)
         head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
@@ -122,8 +125,8 @@ class Transformer(nn.Module):
         """Each attention with the block it stands in."""
         if not sites:
             raise NotSupported(
-                f"{self._called} does not compute its attention through transformers' registry, where it could be "
-                f"read. {_WHAT_WORKS}"
+                f"{self._called} does not compute its attention through transformers' registry, so heatcheck "
+                f"cannot read it. {_WHAT_WORKS}"
             )
         used: Counter[str] = Counter()
         places: list[Site] = []
@@ -181,8 +184,8 @@ class Transformer(nn.Module):
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
         """The query of the last layer that the answer is read from: the first token, or in a decoder the last.
 
-        Heads of transformers pass over tokens with the padding's id at the end of a text. A masked word may have that
-        id too, and is not passed over: hiding a word moves no row.
+        Classification heads of transformers skip trailing tokens with the padding id. A masked word may have that id
+        too, but is not skipped: hiding a word moves no row.
         """
         if not self.reads_last:
             return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
@@ -193,9 +196,9 @@ class Transformer(nn.Module):
         return (read * torch.arange(read.shape[1], device=read.device)).argmax(1)
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
-        """The keys that the read-out's query sees, [CLS] and [SEP] too: no padding, nothing beyond a sliding window.
+        """The keys that the read-out's query sees, [CLS] and [SEP] included; no padding, nothing beyond the window.
 
-        The mask alone decides, so the last block is asked on empty states, and none before it is computed.
+        The mask alone decides this, so the last block is run on empty states, and no earlier block is computed.
         """
         look = _Look(self.rows(batch))
         size = (*batch.valid.shape, self._width)
@@ -207,10 +210,10 @@ class Transformer(nn.Module):
         return look.seen & batch.valid
 
     def response(self, batch: Batch) -> Response:
-        """Other weights in the read-out's row, in all heads of the last layer.
+        """Logits under other weights in the read-out's row, in all heads of the last layer.
 
-        Only what that row becomes matters after the attention, and nothing after it looks at another token: so each
-        set of weights is one token's way through the last block and the head, whatever the length of the text.
+        After the attention only that row matters, and nothing later reads another token. So each set of weights costs
+        one token's pass through the last block and the head, whatever the length of the text.
         """
         site, values = self.sites[-1], Site("value", self.sites[-1].where)
         start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
@@ -242,7 +245,7 @@ class Transformer(nn.Module):
 
         attention = run.parts[site][one, :, rows][:, None].expand(-1, decisions, -1, -1)
         if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
-            raise NotSupported(f"{self.id}: more than the attention of its last block looks at other tokens.")
+            raise NotSupported(f"{self.id}: something other than the attention of its last block reads other tokens.")
         return Response(attention, look.seen & batch.valid, logits)
 
     def _block(self, path: str, forward: Any, *given: Any, **named: Any) -> Any:
@@ -390,7 +393,7 @@ def _block_of(path: str) -> str:
     return found.group(1) if found else path.partition("@")[0]
 
 
-_WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}; heatcheck.wrap reads other torch modules."
+_WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}. For other torch modules use heatcheck.wrap."
 
 
 def _embedded_ids(network: Any) -> int | None:

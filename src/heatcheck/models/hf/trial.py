@@ -1,9 +1,9 @@
-"""What a network's answer is read from, found out at load on two made-up texts.
+"""Find out at load, on two made-up texts, which token a network's answer is read from.
 
-A heatmap is the last attention's row of one token. That is what decides only where the answer is read from that token
-alone, where every layer has one attention, and where nothing but attention carries anything from token to token. With
-what the attentions give held fixed, the logits then depend on that one token's state, and on no other's. One pass and
-its gradient tell; a network of which it is not so is refused by name.
+A heatmap is the last attention's row of one token. That row decides only if the answer is read from that token alone,
+every layer has one attention, and nothing but attention carries information from token to token. Then, with the
+outputs of the attentions kept as they are, the logits depend on that one token's state and on no other. One pass and
+its gradient show this; a network that fails is refused by name.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ MADE_UP = (Example("long", "a b c d e"), Example("short", "a b"))  # one of them
 
 
 def require_attention_in_every_layer(network: nn.Module, blocks: Sequence[Site], called: str) -> None:
-    """Refuses hybrids: layers that read tokens in another way are in no heatmap."""
+    """Refuse hybrids: a heatmap does not show layers that read tokens without attention."""
     paths = {place.where.partition("@")[0] for place in blocks}
     lists = {path.rpartition(".")[0] for path in paths}
     layers = [f"{of}.{name}" for of in lists for name, _ in network.get_submodule(of).named_children()]
@@ -31,13 +31,13 @@ def require_attention_in_every_layer(network: nn.Module, blocks: Sequence[Site],
     if without:
         has = "has" if len(without) == 1 else "have"
         raise NotSupported(
-            f"{called} does not read by attention alone: {len(without)} of its {len(layers)} layers {has} no attention "
-            "that can be read. Choose a model with attention in every layer."
+            f"{called} does not read by attention alone: {len(without)} of its {len(layers)} layers {has} no "
+            "attention that heatcheck can read. Choose a model with attention in every layer."
         )
 
 
 class Tried(NamedTuple):
-    """`last`: the answer is read from a text's last token, as in most decoders, and not from its first."""
+    """`last`: the answer is read from a text's last token, as in most decoders, not from its first."""
 
     last: bool
     width: int  # of a state
@@ -46,7 +46,7 @@ class Tried(NamedTuple):
 def try_out(
     network: Any, names: Mapping[int, str], batch: Batch, sites: Sequence[Site], blocks: Sequence[Site], called: str
 ) -> Tried:
-    """Where the answer is read, on a batch of texts of different lengths."""
+    """Find the token that the answer is read from, on a batch of texts of different lengths."""
     entered: list[Tensor] = []
 
     def leaf(own: Tensor) -> Tensor:
@@ -66,8 +66,8 @@ def try_out(
     last = _is_last(read, batch, network, called)
     if not torch.equal(mixed, read):
         raise NotSupported(
-            f"{called} carries something from token to token beside its attention. Choose a model that reads by "
-            "attention alone."
+            f"{called} carries information from token to token outside its attention. Choose a model that reads "
+            "other tokens by attention alone."
         )
     return Tried(last, at_end.shape[-1])
 
@@ -78,8 +78,8 @@ def _require_one_map(now: Pass, blocks: Sequence[Site], called: str) -> None:
         if uses != maps:
             many = f"has {maps // uses} attention maps in one layer" if maps > uses > 0 else "leaves out attentions"
             raise NotSupported(
-                f"{called} {many}, so no one map shows what that layer reads. Choose a model with one attention per "
-                "layer."
+                f"{called} {many}, so no single map shows what that layer reads. Choose a model with one attention "
+                "per layer."
             )
 
 
@@ -88,8 +88,8 @@ def _require_whole_rows(weights: Sequence[Tensor], batch: Batch, called: str) ->
         sums = own.detach().sum(-1).transpose(1, 2)[batch.valid]  # [token head]
         if not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
             raise NotSupported(
-                f"{called} gives part of its attention to something that is no token: the weights of a token sum to "
-                f"{float(sums.min()):.2f}, not to 1. Choose a model without attention sinks."
+                f"{called} gives part of its attention to something that is not a token: the weights of a token "
+                f"sum to {float(sums.min()):.2f}, not to 1. Choose a model without attention sinks."
             )
 
 
@@ -105,6 +105,6 @@ def _is_last(read: Bool[Tensor, "example token"], batch: Batch, network: Any, ca
     how = "" if pooling is None else f" (classifier_pooling={pooling!r})"
     which = "all tokens" if torch.equal(read, batch.valid) else "other tokens than the first or the last"
     raise NotSupported(
-        f"{called} reads its answer from {which}{how}, so no one row of its last attention is behind it. Choose a "
-        "model that reads its answer from one token."
+        f"{called} reads its answer from {which}{how}, so its heatmap is not one row of the last attention. Choose "
+        "a model that reads its answer from one token."
     )
