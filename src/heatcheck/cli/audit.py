@@ -39,7 +39,8 @@ TABLES = ("csv", "parquet", "json")
 
 def audit(
     model: Annotated[
-        list[str], typer.Argument(help="Model folder, hf:NAME or known:NAME@TASK. Several models count as seeds of one kind.")
+        list[str],
+        typer.Argument(help="Model folder, hf:NAME or known:NAME@TASK. Several models count as seeds of one kind."),
     ],
     data: Annotated[
         str | None,
@@ -70,11 +71,11 @@ def audit(
     ] = False,
     train: Annotated[
         str | None,
-        typer.Option(help="Task or file the model was trained on.", show_default="found by name, if it is on this machine"),
+        typer.Option(
+            help="Task or file the model was trained on.", show_default="found by name, if it is on this machine"
+        ),
     ] = None,
-    vectors: Annotated[
-        Path | None, typer.Option(help="Word vectors the model started from, for --refit.")
-    ] = None,
+    vectors: Annotated[Path | None, typer.Option(help="Word vectors the model started from, for --refit.")] = None,
     labels: Annotated[
         str | None,
         typer.Option(

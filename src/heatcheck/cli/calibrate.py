@@ -20,8 +20,13 @@ def calibrate(
     first_seed: Annotated[int, typer.Option(help="First seed; the others count up from it.")] = 0,
     examples: Annotated[int | None, typer.Option(help="Examples per audit.", show_default="300")] = None,
     workers: Annotated[int, typer.Option(help="Number of parallel processes; 0 runs in this process.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="A short trial run: one seed, few examples, no decoys.")] = False,
-    decoy: Annotated[bool, typer.Option("--decoy/--no-decoy", help="Train decoys: models that learn to answer without their attention.")] = True,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short trial run: one seed, few examples, no decoys.")
+    ] = False,
+    decoy: Annotated[
+        bool,
+        typer.Option("--decoy/--no-decoy", help="Train decoys: models that keep their weights off the words they use."),
+    ] = True,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +94,9 @@ def _say(found: "Calibration") -> None:
     ]
     columns = ["line", "decided", "right", "wrong", "unclear", "known models all right", "lower bound"]
     columns += ["cannot be asked: recognised", "no known answer"]
-    title = "Verdicts compared with the known answers (lower bound: one-sided 95% Clopper–Pearson, share of known models)"
+    title = (
+        "Verdicts compared with the known answers (lower bound: one-sided 95% Clopper–Pearson, share of known models)"
+    )
     show.table(columns, rows, title)
     if found.faults:
         typer.echo("\nWrong verdicts:")

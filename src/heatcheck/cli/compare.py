@@ -95,7 +95,9 @@ def _files(out: Path | None, formats: str | None) -> list[Path]:
         raise BadInput(f"--out must end in {', '.join(f'.{one}' for one in FORMATS)}, not .{ending}.")
     chosen = chosen_formats(formats or ending or "html", FORMATS)
     if ending and ending not in chosen:
-        raise BadInput(f"--out {out} does not match --format {','.join(chosen)}: change its ending, or use --format {ending}.")
+        raise BadInput(
+            f"--out {out} does not match --format {','.join(chosen)}: change its ending, or use --format {ending}."
+        )
     if out is not None and out.is_dir():
         raise BadInput(f"--out {out} is a folder: name a file in it.")
     stem = out.with_suffix("") if out is not None and ending else out or Path("comparison")

@@ -9,18 +9,14 @@ import typer
 from heatcheck.errors import BadInput
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Every number behind each answer, not only the first.")
-]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Every number behind each answer, not only the first.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(
         "--data-dir", help="Folder with corpora, such as sst.jsonl.gz.", envvar="HEATCHECK_DATA", show_default="data"
     ),
 ]
-Units = Annotated[
-    str, typer.Option(help="Scored units: words, or tokens (the pieces of a Hugging Face tokenizer).")
-]
+Units = Annotated[str, typer.Option(help="Scored units: words, or tokens (the pieces of a Hugging Face tokenizer).")]
 Device = Annotated[str, typer.Option(help="Device: cpu, cuda, or auto (a GPU if there is one).")]
 Settings = Annotated[
     list[str] | None,

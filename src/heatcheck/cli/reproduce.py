@@ -18,7 +18,9 @@ KINDS = {".html": "page", ".csv": "table"}
 
 def reproduce(
     study: Annotated[str, typer.Argument(help="Study name; see `heatcheck studies`.")],
-    tasks: Annotated[str | None, typer.Option(help="Tasks, comma-separated.", show_default="all on this machine")] = None,
+    tasks: Annotated[
+        str | None, typer.Option(help="Tasks, comma-separated.", show_default="all on this machine")
+    ] = None,
     encoders: Annotated[
         str | None,
         typer.Option(
@@ -42,9 +44,7 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(help="Number of models per kind.", show_default="3 or 5, more for sst")
     ] = None,
-    examples: Annotated[
-        int | None, typer.Option(help="Test examples per model.", show_default="500")
-    ] = None,
+    examples: Annotated[int | None, typer.Option(help="Test examples per model.", show_default="500")] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -74,10 +74,10 @@ def reproduce(
     adversary_epochs: Annotated[
         int | None, typer.Option(help="Most epochs per adversary (wiegreffe2019).", show_default="80")
     ] = None,
-    restarts: Annotated[
-        int | None, typer.Option(help="Adversaries per λ (wiegreffe2019).", show_default="1")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A short trial run: few examples, one epoch, few seeds.")] = False,
+    restarts: Annotated[int | None, typer.Option(help="Adversaries per λ (wiegreffe2019).", show_default="1")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short trial run: few examples, one epoch, few seeds.")
+    ] = False,
     workers: Annotated[int, typer.Option(help="Number of parallel processes; 0 runs in this process.")] = 0,
     out: Annotated[
         Path | None,
@@ -87,7 +87,8 @@ def reproduce(
         ),
     ] = None,
     figures: Annotated[
-        str | None, typer.Option(help="Formats of separate figure files, comma-separated: svg, png, or csv (plotted numbers).")
+        str | None,
+        typer.Option(help="Formats of separate figure files, comma-separated: svg, png, or csv (plotted numbers)."),
     ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
@@ -205,5 +206,5 @@ def studies(json: AsJson = False) -> None:
         keys = ("name", "paper", "about", "tasks")
         show.as_json([{key: getattr(one, key) for key in keys} for one in STUDIES.values()])
         return
-    rows = [[one.name, f"{one.paper}\n{one.about}\ntasks: {', '.join(one.tasks)}"] for one in STUDIES.values()]
+    rows = [[one.name, f"{one.paper}\n{one.about}\ntasks: {', '.join(one.tasks)}\n"] for one in STUDIES.values()]
     show.table(["study", "paper, question and tasks"], rows)

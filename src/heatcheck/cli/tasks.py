@@ -36,7 +36,7 @@ def tasks(json: AsJson = False, data_dir: DataDir = None) -> None:
             task.name,
             f"{task.about}\n"
             f"{sizes(task.sizes)}; labels: {', '.join(task.labels) or 'none (the model generates text)'}\n"
-            f"licence: {task.licence}\n{'ready' if missing is None else f'not available: {missing}'}",
+            f"licence: {task.licence}\n{'ready' if missing is None else f'not available: {missing}'}\n",
         ]
         for task, missing in found
     ]
