@@ -131,7 +131,7 @@ def audit(
     \b
     $ heatcheck audit models/mine
     $ heatcheck audit models/mine --data others.csv
-    $ heatcheck audit models/mine --checks erasure --examples 200
+    $ heatcheck audit models/mine --checks erasure --set erasure.sizes=1,2
     $ heatcheck audit models/mine --refit --workers 2 --fail-if points=no
     $ heatcheck audit models/seed0 models/seed1 models/seed2
     $ heatcheck audit hf:models/sst2 --data mine.csv --labels negative,positive

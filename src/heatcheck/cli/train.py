@@ -35,8 +35,8 @@ def train(
     preset: Annotated[
         str,
         typer.Option(
-            help="Training preset: default, finetune, jw-paper, jw-release, pruthi, pruthi-seq2seq, serrano, snell-copy "
-            "or wp."
+            help="Training preset: default, finetune, jw-paper, jw-release, pruthi, pruthi-seq2seq, serrano, "
+            "snell-copy or wp."
         ),
     ] = "default",
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
