@@ -25,7 +25,7 @@ data = typer.Typer(
       20news_sports   20news-bydate.tar.gz; Jason Rennie's 20 Newsgroups page.
       ade             DRUG-AE.rel, ADE-NEG.txt; the ADE corpus (Gurulingappa et al.).
       adr_tweets      a CSV of tweet, label, exp_split; Twitter ADR, from its authors.
-      ag_news         train.csv, test.csv; AG's corpus, version of Zhang, Zhao & LeCun.
+      ag_news         train.csv, test.csv; AG's corpus by Zhang, Zhao & LeCun.
       babi            tasks_1-20_v1-2.tar.gz; the bAbI page of Facebook AI Research.
       cnn_qa          cnn.tgz with questions/; DeepMind's question answering corpus.
       imdb_full       aclImdb_v1.tar.gz; Large Movie Review Dataset, Stanford AI.

@@ -23,7 +23,10 @@ def fits_again(check: "Check") -> str:
 
 
 def checks(json: AsJson = False) -> None:
-    """List the checks: what each tests and which answer it decides."""
+    """List the checks: what each tests and which answer it decides.
+
+    `heatcheck audit MODEL --checks NAME` runs one check. `--set NAME.KEY=VALUE` changes one of its settings.
+    """
     from dataclasses import fields
 
     from heatcheck.auditing.lines import lines_decided_by

@@ -32,7 +32,10 @@ def reproduce(
     ] = None,
     shapes: Annotated[
         str | None,
-        typer.Option(help="Model shapes, comma-separated: flan (flat) or han (hierarchical); serrano2019.", show_default="flan,han"),
+        typer.Option(
+            help="Model shapes, comma-separated: flan (flat) or han (hierarchical); serrano2019.",
+            show_default="flan,han",
+        ),
     ] = None,
     model: Annotated[
         str | None,

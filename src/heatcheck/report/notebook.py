@@ -35,6 +35,7 @@ _DARK_HEAT = (
     ("#8bb9e2", "#10141a"), ("#b5d4ef", "#10141a"), ("#deeefc", "#10141a"),
 )  # fmt: skip
 
+# All rules are under one class, so that the rest of the notebook does not change.
 _RULES = files("heatcheck.report").joinpath("notebook.css").read_text()
 
 

@@ -261,7 +261,10 @@ class _Guarded:
         except Exception as error:
             if scope["type"] != "http" or begun:
                 raise
-            found = Sentence({"error": f"heatcheck failed at this request ({type(error).__name__}): this is a bug in heatcheck."}, 500)
+            found = Sentence(
+                {"error": f"heatcheck failed at this request ({type(error).__name__}): this is a bug in heatcheck."},
+                500,
+            )
             await found(scope, receive, with_headers)
 
 

@@ -133,7 +133,9 @@ def explain(subject: Subject, asked: AskedExplanation) -> Explained:
         if name not in EXPLAINERS:  # scores from files work on the command line only
             raise BadInput(f"no explainer {name!r}: GET /api/models lists the explainers.")
         if name in SLOW and len(text.kept) > SLOW_WORDS:
-            answer.missing[name] = f"This method takes at most {SLOW_WORDS} words here, because it runs the model many times."
+            answer.missing[name] = (
+                f"This method takes at most {SLOW_WORDS} words here, because it runs the model many times."
+            )
             continue
         try:
             found = explain_one(subject, [text.example], name)
@@ -224,7 +226,9 @@ def head(subject: Subject, asked: AskedHead) -> Head:
     require_layers(subject, "the view of one head")
     text = OneText.of(subject, asked)
     if len(text.kept) > SLOW_WORDS:
-        raise BadInput(f"the weights between words are shown for at most {SLOW_WORDS} words; the text has {len(text.kept)}: shorten it.")
+        raise BadInput(
+            f"the weights between words are shown for at most {SLOW_WORDS} words; the text has {len(text.kept)}: shorten it."
+        )
     site = _site(subject, asked.layer)
     weights = subject.run(text.batch, want=[site]).parts[site][0]  # [head query key]
     chosen = weights.mean(0) if asked.head is None else weights[_within(asked.head, len(weights), "head", "heads")]
@@ -245,7 +249,9 @@ def _site(subject: Subject, layer: int | None) -> Site:
     if layer is None:
         return subject.sites[-1]
     if not isinstance(subject, HasLayers):
-        raise BadInput(f"{subject.id} is not a transformer, so it has no layers to choose from: leave out layer and head.")
+        raise BadInput(
+            f"{subject.id} is not a transformer, so it has no layers to choose from: leave out layer and head."
+        )
     return subject.sites[_within(layer, len(subject.sites), "layer", "layers")]
 
 
@@ -278,7 +284,9 @@ def _given(text: OneText, own: Weights, weights: Sequence[float | None] | None, 
     if weights is None or len(weights) != words:
         got = "none" if weights is None else str(len(weights))
         raise BadInput(f"this text needs {words} weights, one per word, not {got}.")
-    target = np.array([weights[place] or 0.0 for place in text.kept] + [rest])  # the last is for tokens that belong to no word
+    target = np.array(
+        [weights[place] or 0.0 for place in text.kept] + [rest]
+    )  # the last is for tokens that belong to no word
     owner = np.where(text.word >= 0, text.word, len(target) - 1)
     members = np.bincount(owner[text.readable], minlength=len(target))
     target[members == 0] = 0.0

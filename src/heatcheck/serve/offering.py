@@ -30,9 +30,13 @@ def offer(name: str, subject: Subject, training: str = "", folder: Path | str | 
         folder: the model's folder, if its name is not its folder.
     """
     if subject.recipe is not None and subject.recipe.impose is not None:
-        raise BadInput(f"{name} was trained with imposed attention weights, so it has no heatmap of its own: choose another model.")
+        raise BadInput(
+            f"{name} was trained with imposed attention weights, so it has no heatmap of its own: choose another model."
+        )
     if isinstance(subject, Seq2Seq):
-        raise BadInput(f"{name} is a sequence-to-sequence model; the page shows classifiers only: choose another model.")
+        raise BadInput(
+            f"{name} is a sequence-to-sequence model; the page shows classifiers only: choose another model."
+        )
     samples = _samples(subject, Path(folder or name))
     pair = _pair(subject, samples)
     if not samples:
@@ -42,9 +46,7 @@ def offer(name: str, subject: Subject, training: str = "", folder: Path | str | 
     with torch.no_grad():
         run = subject.run(batch, want=subject.sites[-1:])
     if run.logits.shape[1] > 1:
-        raise BadInput(
-            f"{name} makes {run.logits.shape[1]} decisions per text; the page shows models that make one."
-        )
+        raise BadInput(f"{name} makes {run.logits.shape[1]} decisions per text; the page shows models that make one.")
     deep = isinstance(subject, HasLayers)
     try:
         require_words(subject, "moving weights by hand")

@@ -83,7 +83,9 @@ class Followed:
         """The recorded texts."""
         found = observed_texts(self.folder)
         if tuple(text.id for text in found) != self._last.ids:
-            raise BrokenFolder(f"the texts in {self.folder} do not match its record: delete the folder and train the model again.")
+            raise BrokenFolder(
+                f"the texts in {self.folder} do not match its record: delete the folder and train the model again."
+            )
         return found
 
     @cached_property
@@ -97,7 +99,9 @@ class Followed:
     def _read(self, step: int) -> Observed:
         found = read_observed(self.folder, step)
         if not isinstance(found, Observed):
-            raise BrokenFolder(f"{self.folder} holds the record of a sequence-to-sequence model: train this model again.")
+            raise BrokenFolder(
+                f"{self.folder} holds the record of a sequence-to-sequence model: train this model again."
+            )
         return found
 
     def overview(self) -> Training:
@@ -151,7 +155,9 @@ class Followed:
         """The words of a text, and the word of each token."""
         words = list(text.words)
         if len(words) > MAX_WORDS:
-            raise BadInput(f"this text has {len(words):,} words; the page shows at most {MAX_WORDS}. Choose another text.")
+            raise BadInput(
+                f"this text has {len(words):,} words; the page shows at most {MAX_WORDS}. Choose another text."
+            )
         batch = self.subject.encode([text])
         return words, batch.word[0][readable_keys(self.subject, batch)[0]].cpu().numpy()
 

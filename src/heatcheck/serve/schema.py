@@ -32,9 +32,7 @@ class Asked(AskedModel):
     """A request about one text, optionally without some of its words."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
-    text_pair: Annotated[str | None, Field(max_length=MAX_CHARACTERS, description="Question or second text.")] = (
-        None
-    )
+    text_pair: Annotated[str | None, Field(max_length=MAX_CHARACTERS, description="Question or second text.")] = None
     erased: Annotated[
         list[Place], Field(max_length=MAX_WORDS, description="Positions of the words to erase, from 0.")
     ] = []
@@ -54,7 +52,9 @@ class AskedWeights(Asked):
         list[Share | None] | None,
         Field(max_length=MAX_WORDS, description="For `given`: one weight per word; heatcheck scales them to sum to 1."),
     ] = None
-    rest: Annotated[Share, Field(description="For `given`: weight on tokens that belong to no word, such as [CLS].")] = 0.0
+    rest: Annotated[
+        Share, Field(description="For `given`: weight on tokens that belong to no word, such as [CLS].")
+    ] = 0.0
     seed: Annotated[int, Field(ge=0, lt=2**31, description="For `permuted`: random seed.")] = 0
     layer: Annotated[int | None, Field(ge=0, lt=1000, description="Layer of a transformer; None: the last.")] = None
     head: Annotated[int | None, Field(ge=0, lt=1000, description="None: all heads of the layer.")] = None
