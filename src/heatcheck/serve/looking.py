@@ -227,7 +227,7 @@ def head(subject: Subject, asked: AskedHead) -> Head:
     text = OneText.of(subject, asked)
     if len(text.kept) > SLOW_WORDS:
         raise BadInput(
-            f"the weights between words are shown for at most {SLOW_WORDS} words; the text has {len(text.kept)}: shorten it."
+            f"the text has {len(text.kept)} words; weights between words are shown for at most {SLOW_WORDS} words."
         )
     site = _site(subject, asked.layer)
     weights = subject.run(text.batch, want=[site]).parts[site][0]  # [head query key]

@@ -31,7 +31,7 @@ def offer(name: str, subject: Subject, training: str = "", folder: Path | str | 
     """
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(
-            f"{name} was trained with imposed attention weights, so it has no heatmap of its own: choose another model."
+            f"{name} was trained with imposed weights, so it has no heatmap of its own: choose another model."
         )
     if isinstance(subject, Seq2Seq):
         raise BadInput(
