@@ -35,7 +35,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | No
     """Print a table as wide as the terminal."""
     from rich.table import Table
 
-    drawn = Table(title=title, box=None, pad_edge=False, header_style="bold", title_justify="left")
+    if title:  # not the table's own, which would wrap at the width of the columns
+        _console().print(title, style="italic")
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
         drawn.add_column(column, no_wrap=place == 0, overflow="fold")  # names and settings must stay copyable
     for row in rows:
