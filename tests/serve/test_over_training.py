@@ -205,7 +205,7 @@ def test_a_training_that_was_not_observed_says_how_it_is(subject, folder, tmp_pa
             found.one("planted_keyword-test-0")
     bert = tiny("bert")
     bert.recipe = replace(subject.recipe, model={"hf": "bert", "weights": "ab"})
-    assert follow(bert, tmp_path).why_not.endswith("needs logits that are linear in the weights, and its are not.")
+    assert follow(bert, tmp_path).why_not.endswith("its logits are not linear in the weights, which a record needs.")
 
 
 def test_a_file_that_is_not_whole_is_one_sentence(tmp_path):
