@@ -52,7 +52,7 @@ def move_a_weight(page: Any) -> None:
     page.wait_for_selector("#adversary-row .heat")
     page.locator("#rows .heat[role=img]").nth(1).wait_for()
     page.evaluate("document.activeElement.blur()")
-    to("h2:text-is('What the model says')")(page)
+    to("h2:text-is('What the model predicts')")(page)
 
 
 def to_heads(page: Any) -> None:

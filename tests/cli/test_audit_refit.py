@@ -31,9 +31,9 @@ def test_what_is_planned_is_made_once(heatcheck, model, tmp_path):
     before = sorted(tmp_path.rglob("*"))
     code, out, _ = heatcheck(*model, *REFIT, "--plan")
     assert code == 0
-    assert "5 other fits, 0 of them there already" in out
+    assert "5 models to compare with; 0 exist already" in out
     assert "uniform weights, seed 1" in out
-    assert re.search(r"takes about \d+ min at most", out)
+    assert re.search(r"takes at most about \d+ min", out)
     assert sorted(tmp_path.rglob("*")) == before
     made, found = fits_of(heatcheck, *model, *REFIT)
     planned = json.loads(heatcheck(*model, *REFIT, "--plan", "--json")[1])["fits"]
@@ -99,5 +99,5 @@ def test_one_bar_for_fits_and_checks(heatcheck, model, monkeypatch):
     assert heatcheck(*model, *REFIT)[2] == ""
     monkeypatch.setenv("FORCE_COLOR", "1")
     err = heatcheck(*model, *REFIT, "--set", "necessity.seeds=3")[2]
-    assert "fits: 5 of 8 made" in err
+    assert "training: 5 of 8 models done" in err
     assert "under a minute left" in err

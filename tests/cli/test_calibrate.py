@@ -36,8 +36,8 @@ def _wrong(monkeypatch):
 def test_a_smoke_run(heatcheck):
     code, out, err = heatcheck("calibrate", "--quick")
     assert (code, err) == (0, "")
-    assert "a smoke run is too short to calibrate anything" in out
-    assert "The card is calibrated." not in out
+    assert "a trial run is too short to calibrate anything" in out
+    assert "The verdicts are calibrated." not in out
     assert "NOT MET" not in out
     facts = json.loads(Path("heatcheck-out/calibration/calibration.json").read_text())
     assert facts["passed"] is True
@@ -50,7 +50,7 @@ def test_a_wrong_card_is_an_exit_code_and_a_name(heatcheck):
     assert code == 1
     assert "reader@planted_keyword, seed 0" in out
     assert "NOT MET" in out
-    assert "The card is not calibrated." in out
+    assert "The verdicts are not calibrated." in out
     code, out, _ = heatcheck("calibrate", "--quick", "--out", "there", "--json")
     facts = json.loads(out)
     assert code == 1
@@ -61,7 +61,7 @@ def test_a_wrong_card_is_an_exit_code_and_a_name(heatcheck):
 
 def test_what_is_refused(heatcheck):
     for arguments, sentence in (
-        (["--workers", "-1"], "--workers is a number of processes, or 0 for none, not -1."),
+        (["--workers", "-1"], "--workers must be 0 or more, not -1."),
         (["--seeds", "0"], "calibrate needs at least 1 of seeds, not 0."),
         (["--first-seed", "-3"], "a seed is a whole number from 0, not -3."),
     ):

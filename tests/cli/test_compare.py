@@ -72,13 +72,16 @@ def test_every_format(heatcheck, runs, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["compare", "reader"], "compare takes 2 to 6 folders of audits, not 1."),
-        (["compare", "reader", "reader"], "is named twice: an audit does not differ from itself."),
+        (["compare", "reader"], "compare takes 2 to 6 audit folders, not 1."),
+        (["compare", "reader", "reader"], "is named twice: name each audit once."),
         (["compare", "reader", "nowhere"], "name one that `heatcheck audit` made."),
         (["compare", "reader", "."], "is not the folder of an audit"),
         (["compare", "reader", "other", "--format", "pdf"], "--format takes html, md, json, csv, not 'pdf'."),
-        (["compare", "reader", "other", "--out", "x.pdf"], "--out ends in .html, .md, .json, .csv, not .pdf."),
-        (["compare", "reader", "other", "--out", "x.md", "--format", "html"], "--out x.md is not html"),
+        (["compare", "reader", "other", "--out", "x.pdf"], "--out must end in .html, .md, .json, .csv, not .pdf."),
+        (
+            ["compare", "reader", "other", "--out", "x.md", "--format", "html"],
+            "--out x.md does not match --format html",
+        ),
         (["report", "nowhere"], "there is no folder"),
         (["report", "reader", "--format", "docx"], "--format takes html, md, json, csv, parquet, not 'docx'."),
         (["report", "reader", "--figures", "gif"], "--figures takes svg, png, pdf, csv, not 'gif'."),

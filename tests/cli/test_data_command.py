@@ -46,8 +46,8 @@ def test_counts_in_words(heatcheck, tmp_path):
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "4 records read, 3 rows written: train 1, dev 1, test 1",
-        "no row: 1 without a gold label (the annotators disagreed)",
-        "not the published size, which is train 549,367, dev 9,842, test 9,824",
+        "excluded: 1 without a gold label (the annotators disagreed)",
+        "differs from the published size: train 549,367, dev 9,842, test 9,824",
         "saved: data/snli.jsonl.gz",
         "next:  heatcheck train snli --data-dir data",
     ]

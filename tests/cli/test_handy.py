@@ -1,18 +1,19 @@
 """The small things that a new user meets: what a CI job needs, short names, comma-separated lists."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
 
 from heatcheck.auditing import LINES, CardSettings
 from heatcheck.auditing.lines.rule import too_few_texts, would_decide
-from heatcheck.cli import fail_if, show, show_study
+from heatcheck.cli import fail_if, heatmaps, show, show_study
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats
 from heatcheck.engine import Job, Outcome
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.explainers import find_explainer
+from heatcheck.explainers import EXPLAINERS, find_explainer
 from heatcheck.results import Card, Line, Measurement
 from heatcheck.training import Fit, Scores, TrainingSettings, bar
 
@@ -59,15 +60,15 @@ def test_the_lines_and_the_checks_that_decide_them(heatcheck, monkeypatch):
     for check in json.loads(heatcheck("checks", "--json")[1]):
         assert check["decides"] == [rule.short for rule in LINES.values() if check["name"] in rule.checks]
     assert "decides the line points" in heatcheck("checks")[1]
-    assert "`heatcheck checks` lists the lines with the checks" in " ".join(heatcheck("audit", "--help")[1].split())
+    assert "`heatcheck checks` lists the lines and the checks" in " ".join(heatcheck("audit", "--help")[1].split())
 
 
 @pytest.mark.parametrize(
     ("low", "bag", "said"),
     [
         (0.55, 0.6, ""),
-        (0.49, 0.6, "0.620, is not significantly above the majority class (0.500)."),
-        (0.55, 0.7, "0.620, is below a bag of words (0.700)."),
+        (0.49, 0.6, "(0.620) is not significantly above the majority class (0.500)."),
+        (0.55, 0.7, "(0.620) is below a bag of words (0.700)."),
     ],
 )
 def test_a_weak_model_is_said_to_be_one(capsys, tmp_path, low, bag, said):
@@ -77,7 +78,7 @@ def test_a_weak_model_is_said_to_be_one(capsys, tmp_path, low, bag, said):
     show.fit_in_words(fit)
     out, error = capsys.readouterr()
     assert (said in error, bool(error)) == (True, bool(said))
-    assert "Epochs: 7 ran, and epoch 3 was kept." in out
+    assert "Trained for 7 epochs; the model is from epoch 3." in out
 
 
 def test_the_keys_of_set_are_listed(heatcheck):
@@ -95,7 +96,7 @@ def test_too_few_texts_ask_for_more_of_them():
 def test_only_an_audit_is_overwritten(tmp_path):
     with pytest.raises(BadInput, match=r"exists: choose another name with --out, delete it, or add --overwrite"):
         check_replaceable(tmp_path, overwrite=False)
-    with pytest.raises(BadInput, match=r"holds no audit, and --overwrite replaces audits only"):
+    with pytest.raises(BadInput, match=r"--overwrite replaces audits only, and .* holds none"):
         check_replaceable(tmp_path, overwrite=True)
     (tmp_path / "audit.json").write_text("{}")
     check_replaceable(tmp_path, overwrite=True)
@@ -153,7 +154,7 @@ def test_many_texts_are_explained(heatcheck, tmp_path):
     code, _, error = heatcheck("explain", "known:reader@planted_contrast", *options)
     assert (code, "row 3: the text is empty" in error, out.exists()) == (2, True, False)
     code, said, _ = heatcheck("explain", "known:reader@planted_contrast", *options, "--skip-bad-rows")
-    assert (code, said) == (0, f"2 texts: {out}\nLeft out: the text is empty: 1.\n")
+    assert (code, said) == (0, f"Scores of 2 texts: {out}\nRows left out: the text is empty: 1.\n")
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(line["id"], line["method"]) for line in lines] == [
         (name, method) for method in ("attention", "random") for name in ("a", "c")
@@ -175,5 +176,67 @@ TRIPS = (
 @pytest.mark.parametrize("columns", [12, 40])
 def test_words_of_characters_without_a_width_are_written_out(columns, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(columns))
-    show.heatmaps({"attention": [(TRIPS, 0.5), ("\u200b" * 50, 0.5)]})
+    heatmaps.draw({"attention": [(TRIPS, 0.5), ("\u200b" * 50, 0.5)]})
     assert "\u200b" not in capsys.readouterr().out
+
+
+METHODS = ("attention", "gradient", "leave_one_out", "integrated_gradients", "shapley_sampling")
+LONG = "Donaudampfschifffahrtsgesellschaftskapitän"
+
+
+@pytest.mark.parametrize("columns", [12, 24, 40, 80, 200])
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_no_number_of_a_heatmap_is_cut(columns, count, monkeypatch, capsys):
+    """However narrow the terminal, long the word or large the number."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    values = {"good": 0.123, LONG: -0.789, "bad": 12.345, "none": None}
+    heatmaps.draw({name: list(values.items()) for name in METHODS[:count]})
+    out = capsys.readouterr().out
+    for value in values.values():
+        assert out.count("–" if value is None else f"{value:.3f}") == count
+    assert all(len(line) <= max(columns, 13) for line in out.splitlines())  # at 12 a word and a number do not fit
+    assert "".join(line.split(" ")[0] for line in out.splitlines()).count(LONG) == len(re.findall("^word", out, re.M))
+
+
+def test_small_scores_are_not_rounded_to_nothing(capsys):
+    heatmaps.draw({"gradient": [("a", 0.00012), ("b", -0.0000042)], "attention": [("a", 1.0), ("b", -0.0001)]})
+    out = capsys.readouterr().out
+    assert "1.2e-04" in out
+    assert "-4.2e-06" in out
+    assert "-0.000" not in out
+
+
+def test_every_kind_of_score_has_its_direction(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    heatmaps.legend(EXPLAINERS.values(), "positive")
+    lines = capsys.readouterr().out.splitlines()
+    told = [name for line in lines for name in line.split(": ")[0].split(", ")]
+    assert sorted(told) == sorted(EXPLAINERS)
+    (signed,) = [line for line in lines if "speaks against positive" in line]
+    assert "leave_one_out" in signed
+    assert "gradient," not in signed
+    (weights,) = [line for line in lines if "sum to 1" in line]
+    assert weights.startswith("attention, counterfactual: ")
+
+
+def test_a_target_is_said(heatcheck):
+    code, out, _ = heatcheck("explain", "known:reader@planted_contrast", "but dull", "--target", "positive")
+    assert code == 0
+    assert out.startswith("The model predicts negative (0.95).\nThe scores explain positive (0.05) instead.\n")
+
+
+def test_answers_have_the_colours_of_the_report():
+    """Blue and brown, which a colour-blind reader tells apart; the page's own shades are for a known background."""
+    for state, channel in (("yes", 2), ("no", 0)):
+        colour = show.STYLE[state].split("#")[1]
+        parts = [int(colour[at : at + 2], 16) for at in (0, 2, 4)]
+        assert max(parts) == parts[channel]
+
+
+def test_verbose_reaches_the_card(heatcheck, monkeypatch):
+    asked = []
+    monkeypatch.setattr(show, "card", lambda audit, *, verbose=False: asked.append(verbose))
+    quick = ["audit", "known:reader@planted_contrast", "--checks", "permutation", "--examples", "30"]
+    for option in ("-v", "--verbose", None):
+        assert heatcheck(*quick, *filter(None, [option]))[0] == 0
+    assert asked == [True, True, False]

@@ -33,7 +33,7 @@ def test_a_port_that_cannot_be_had_is_one_sentence(heatcheck):
         port = taken.getsockname()[1]
         code, out, err = heatcheck("serve", READER, "--port", port)
     assert code == 2
-    assert f"port {port} cannot be used (Address already in use): name another with --port." in err
+    assert f"port {port} cannot be used (Address already in use): choose another with --port." in err
     assert "http://" not in out
     assert heatcheck("serve", READER, "--port", 70000)[0] == 2
 

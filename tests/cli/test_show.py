@@ -89,7 +89,7 @@ def test_several_models_share_a_table(shown):
         ] * 3,
         "K, deletion": [deletion.value, deletion.value, 0.25],
         "q, shuffles": [found(audit, "permutation", "q").value] * 3,
-        "Δ of the output by shuffling": [found(audit, "permutation", "delta").value] * 3,
+        "Δ, change of the output by shuffling": [found(audit, "permutation", "delta").value] * 3,
     }  # fmt: skip
     for name, values in numbers.items():
         each = ", ".join(f"{value:.2f}" for value in values)
@@ -111,8 +111,8 @@ def test_known_answers_stand_beside_what_was_found(shown):
     audit = audits.full(3)
     points, hard = "points at what matters", "hard to manipulate"
     out = shown(show.controls, {"reader": (audit, {points: "yes", hard: "yes"}), "shifted": (audit, {hard: "no"})})
-    first, second = out.split(f"model    {hard}")
-    row = r"^(\w+) +(yes|no|moot) +(yes|no|moot) +(\S+ = \S+)"
+    first, second = out.split(f"{audit.card[hard].question} (hard)")
+    row = r"^(\w+) +(yes|no) +(yes|no) +(\S+ = \S+)"
     k, q = (f"{audit.card[line].evidence[0].value:.2f}" for line in (points, hard))
     assert re.findall(row, first, flags=re.MULTILINE) == [("reader", "yes", "yes", f"K = {k}")]
     assert re.findall(row, second, flags=re.MULTILINE) == [
@@ -121,13 +121,13 @@ def test_known_answers_stand_beside_what_was_found(shown):
     ]
 
 
-def test_a_moot_line_is_not_merely_unclear(shown):
+def test_a_question_that_cannot_be_asked_is_not_merely_unclear(shown):
     audit = audits.full(3)
     context = audit.card["works out of context"]
     unclear = audits.with_line(audit, audits.undecided(context))
-    for one, word in ((unclear, "unclear"), (audit, "moot")):
-        out = shown(show.controls, {"reader": (one, {context.name: "moot"})})
-        assert re.search(rf"^reader +{word} +moot", out, flags=re.MULTILINE)
+    for one, word in ((unclear, "unclear"), (audit, show.CANNOT)):
+        out = shown(show.controls, {"reader": (one, {context.name: show.CANNOT})})
+        assert re.search(rf"^reader +{word} +{show.CANNOT}", out, flags=re.MULTILINE)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_units_are_said(heatcheck, mine):
     explain = ["explain", mine, "a very good film", "--pair", "not bad", "--by", "attention", "--labels", "bad,good"]
     code, out, _ = heatcheck(*explain)
     assert code == 0
-    assert "scores are of words of both texts" in out
+    assert "The scores are for words of both texts." in out
     found = json.loads(heatcheck(*explain, "--units", "tokens", "--json")[1])
     assert (found["units"], found["predicted"] in ("bad", "good")) == ("the tokenizer's pieces of both texts", True)
     assert len(found["scores"]["attention"]) == 6
@@ -76,7 +76,7 @@ def test_units_are_said(heatcheck, mine):
 
 def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
     code, _, error = heatcheck("audit", mine, "--labels", "negative,positive")
-    assert (code, "does not say what it was trained on: name the data with --data" in error) == (2, True)
+    assert (code, "does not record its training data: name the data with --data" in error) == (2, True)
     audit = ["audit", mine, "--data", "films.jsonl", "--labels", "negative,positive", "--refit"]
     code, _, error = heatcheck(*audit)
     assert (code, "name those texts with --train" in error) == (2, True)
@@ -91,11 +91,11 @@ def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
     ("arguments", "sentence"),
     [
         (["train", "films.jsonl", "--model", "hf:./nowhere"], "no folder ./nowhere"),
-        (["train", "films.jsonl", "--model", "tiny"], "--model must be hf:NAME"),
-        (["train", "films.jsonl", "--model", "MINE", "--encoder", "lstm"], "encoder is a setting of models trained"),
-        (["train", "films.jsonl", "--model", "MINE", "--preset", "wp"], "the preset wp is for models trained"),
-        (["train", "films.jsonl", "--preset", "finetune"], "Name one with --model hf:NAME"),
-        (["train", "films.jsonl", "--set", "model=x"], "model is an option of its own"),
+        (["train", "films.jsonl", "--model", "tiny"], "--model takes hf:NAME"),
+        (["train", "films.jsonl", "--model", "MINE", "--encoder", "lstm"], "encoder is a setting of models"),
+        (["train", "films.jsonl", "--model", "MINE", "--preset", "wp"], "the preset wp is for models"),
+        (["train", "films.jsonl", "--preset", "finetune"], "ame one with --model hf:NAME"),
+        (["train", "films.jsonl", "--set", "model=x"], "--set does not take model: use --model"),
         (["train", "films.jsonl", "--model", "MINE", "--impose", "log_odds"], "pieces of words"),
         (["explain", "hf:./nowhere", "a film"], "no folder ./nowhere"),
         (["explain", "MINE", "a film", "--units", "letters"], "unknown kind of units 'letters'"),

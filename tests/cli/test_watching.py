@@ -27,7 +27,7 @@ def ended(name, state="done"):
 
 def test_before_anything_ran_it_takes_what_was_expected(made):
     watch, _, _ = made
-    assert watch.now() == ("fits: 0 of 2 made", 0.0, 440.0)
+    assert watch.now() == ("training: 0 of 2 models done", 0.0, 440.0)
 
 
 def test_the_pace_of_the_fits_corrects_what_they_still_take(made):
@@ -36,13 +36,13 @@ def test_the_pace_of_the_fits_corrects_what_they_still_take(made):
     shares["a"] = 1.0
     shares["b"] = 1 / 3
     clock.now += 50
-    assert watch.now() == ("fits: 1 of 2 made", pytest.approx(200 / 440), pytest.approx(200 / 4 + 40))
+    assert watch.now() == ("training: 1 of 2 models done", pytest.approx(200 / 440), pytest.approx(200 / 4 + 40))
 
 
 def test_what_was_there_already_says_nothing_about_the_pace():
     clock, shares = Clock(), {"a": 1.0, "b": 0.0}
     watch = Watch({"a": 100.0, "b": 300.0}, {}, shares.__getitem__, clock)
-    assert watch.now() == ("fits: 1 of 2 made", 0.25, 300.0)
+    assert watch.now() == ("training: 1 of 2 models done", 0.25, 300.0)
     clock.now += 300
     shares["b"] = 0.5
     assert watch.now().seconds_left == pytest.approx(300)
@@ -67,7 +67,7 @@ def test_checks_come_after_the_fits(made):
     watch.check("necessity", 1, 2)
     assert watch.now() == ("check 2/2: necessity", pytest.approx(420 / 440), pytest.approx(40))
     watch.check("", 2, 2)
-    assert watch.now() == ("gathering", 1.0, 0.0)
+    assert watch.now() == ("collecting results", 1.0, 0.0)
 
 
 def test_nothing_to_do_is_done():

@@ -50,9 +50,9 @@ def test_a_card_says_state_number_interval_and_n_of_each_line():
         assert not line.evidence or f"{in_full(line.evidence[0])} n = {line.evidence[0].n}" in shown
     headline = headline_of(audit.card)
     assert f"{headline.answer} You may say: “{headline.may_say[0]}”" in shown
-    assert f"40 of 46 texts of reviews.jsonl (split test), accuracy {audit.accuracy:.3f}" in shown
+    assert f"40 of 46 examples of reviews.jsonl (split test), accuracy {audit.accuracy:.3f}" in shown
     assert f"Not run: identifiability: {audit.not_run['identifiability']}" in shown
-    assert "Apart from the card" in shown.partition("across models")[0].partition("works out of context")[2]
+    assert "Separate from the card" in shown.partition("across models")[0].partition("works out of context")[2]
     assert said(notebook.card_html(audit.card)).partition("necessary")[2] in shown
 
 
@@ -70,7 +70,7 @@ def test_a_check_shows_each_measurement_with_interval_n_and_baseline():
     cells = (*in_full(first).split(" ", 1), str(first.n))
     assert '</td><td class="number">'.join(cells) + f"</td><td>{first.baseline}" in rows[0]
     measured = len(result.examples)
-    assert f"40 texts in = {measured} measured + {40 - measured} left out" in said(html)
+    assert f"40 examples: {measured} measured, {40 - measured} left out" in said(html)
     assert "the trained model; every changed text is read afresh" in said(html)
 
 
@@ -79,7 +79,7 @@ def test_a_long_table_says_what_it_leaves_out(monkeypatch):
     result = full().results["erasure"]
     html = notebook.check_html(result)
     assert len(re.findall("<tr><td>", html)) == 2
-    assert f"The first 2 of {len(result.measurements)} numbers; all are in result.measurements." in said(html)
+    assert f"The first 2 of {len(result.measurements)} rows; all are in result.measurements." in said(html)
 
 
 def test_a_study_shows_ours_beside_the_published():
@@ -88,7 +88,7 @@ def test_a_study_shows_ours_beside_the_published():
     published = next(row for row in result.rows if row.paper is not None)
     assert published.statement in shown
     assert result.title in shown
-    assert "Could not be run" in shown
+    assert "Failed: " in shown
 
 
 def test_heatmaps_are_shaded_and_told_to_those_who_cannot_see_them():
@@ -135,6 +135,17 @@ def test_what_explain_gives_still_is_a_dict():
     assert isinstance(found, Explanation)
     assert found == dict(found)
     assert list(found) == ["attention"]
+    assert found.prediction.label == "negative"
+    assert 0.5 < found.prediction.probability < 1
+
+
+@pytest.mark.parametrize("target", [None, "positive"])
+def test_the_prediction_stands_above_the_heatmap(target):
+    found = explain("known:reader@planted_contrast", "but dull", by="attention", target=target)
+    shown = said(notebook.heatmaps_html(found))
+    assert shown.startswith("The model predicts negative (0.95). ")
+    assert ("The scores explain positive (0.05) instead." in shown) == (target is not None)
+    assert "The model predicts" not in notebook.heatmaps_html(dict(found))
 
 
 def test_ipython_is_told_and_nothing_heavy_is_imported(tmp_path):

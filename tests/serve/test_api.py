@@ -135,7 +135,7 @@ def test_a_foreign_name_for_this_machine_is_refused(page, host):
 def test_no_model_but_those_named_at_the_start(page, name):
     found = look(page, model=name)
     assert found.status == 404
-    assert found.error.startswith("there is no model ")
+    assert found.error.startswith("no model ")
     assert "/api/models" in found.error
 
 
@@ -143,24 +143,24 @@ def test_no_model_but_those_named_at_the_start(page, name):
 def test_no_explainer_but_those_there_are(page, name):
     found = send(page, "/api/explain", {"model": "lstm", "text": TEXT, "by": [name]})
     assert found.status == 422
-    assert found.error.startswith("there is no explainer")
+    assert found.error.startswith("no explainer ")
     assert "root:" not in found.error
 
 
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"text": "good " * MAX_WORDS}, f"has {MAX_WORDS + 1} words; this page reads at most {MAX_WORDS}. Shorten it."),
+        ({"text": "good " * MAX_WORDS}, f"has {MAX_WORDS + 1} words; the page takes at most {MAX_WORDS}. Shorten it."),
         ({"text": "g" * (MAX_CHARACTERS + 1)}, f"text: String should have at most {MAX_CHARACTERS} characters."),
         ({"text": ""}, "text: String should have at least 1 character."),
-        ({"text": "  "}, "the text is empty."),
+        ({"text": "  "}, "the text is empty: type at least one word."),
         ({"text": None}, "text: Input should be a valid string."),
         ({"text_pair": "g" * (MAX_CHARACTERS + 1)}, f"text_pair: String should have at most {MAX_CHARACTERS}"),
         ({"text_pair": "a film"}, "this model reads one text per example"),
         ({"erased": [-1]}, "erased.0: Input should be greater than or equal to 0."),
-        ({"erased": [11]}, "there is no word 11"),
+        ({"erased": [11]}, "no word 11: the text has 11 words"),
         ({"erased": [MAX_WORDS]}, f"erased.0: Input should be less than {MAX_WORDS}."),
-        ({"erased": list(range(11))}, "every word of the text is erased."),
+        ({"erased": list(range(11))}, "every word of the text is erased: restore at least one."),
         ({"path": "/etc/passwd"}, "path: Extra inputs are not permitted."),
     ],
 )
@@ -232,7 +232,7 @@ def test_too_large_a_body_is_refused_with_and_without_its_length(page):
     for body in (large, parts):
         found = send(page, "/api/look", body)
         assert found.status == 413
-        assert found.error == "a request may have 256 KB, and this one has more."
+        assert found.error == "the request is larger than 256 KB: shorten it."
     small = [b'{"model": "lstm", ', b'"text": "a good film"}']
     assert send(page, "/api/look", small).status == 200
 
@@ -303,7 +303,7 @@ def test_answers_are_the_librarys_alone_and_all_at_once(page):
 def test_a_mistake_of_ours_is_one_sentence_without_the_text(page):
     found = look(page, f"provoke {SECRET}", "moody")
     assert found.status == 500
-    assert found.error == "heatcheck could not do this (KeyError)."
+    assert found.error == "heatcheck failed at this request (KeyError): this is a bug in heatcheck."
     assert look(page, "but dull film", "moody").status == 200
 
 
@@ -340,7 +340,7 @@ def test_too_many_at_once_are_told_to_come_back(page, monkeypatch, dawdling):
         assert dawdling.begun.acquire(timeout=20)
         second = look(page)
         dawdling.go_on.set()
-        assert (second.status, second.error) == (503, "too much is asked at once; try again in a moment.")
+        assert (second.status, second.error) == (503, "too many requests at once: try again in a moment.")
         assert first.result().status == 200
     assert look(page).status == 200
 
@@ -399,7 +399,7 @@ def test_a_port_that_is_taken_is_one_sentence(listens):
         if listens:
             taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(BadInput, match=rf"port {port} cannot be used \(Address already in use\): name another"):
+        with pytest.raises(BadInput, match=rf"port {port} cannot be used \(Address already in use\): choose another"):
             serve({"lstm": LSTM}, port=port)
 
 
@@ -410,7 +410,7 @@ def test_two_pages_that_start_at_once_do_not_share_a_port():
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**9])
 def test_a_port_that_is_none_is_one_sentence(port):
-    with pytest.raises(BadInput, match="a port lies between 0 and 65535"):
+    with pytest.raises(BadInput, match="--port must be between 0 and 65535"):
         serve({"lstm": LSTM}, port=port)
 
 

@@ -130,7 +130,7 @@ def test_explainers_that_read_a_text_often_refuse_a_long_one():
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "file:/etc/passwd", "file:mine.jsonl", "", "Attention"])
 def test_only_explainers_by_name(name):
-    with pytest.raises(BadInput, match="there is no explainer"):
+    with pytest.raises(BadInput, match="no explainer "):
         looking.explain(LSTM, asked(AskedExplanation, by=["attention", name]))
 
 
@@ -256,7 +256,7 @@ def test_one_head_takes_exactly_the_given_weights(weights, rest, head, layer):
     request = asked(AskedWeights, text=FILM, kind="given", weights=weights, rest=rest, layer=layer, head=head)
     total = sum(weights) + rest
     if total <= 1e-12:
-        with pytest.raises(BadInput, match="all given weights are 0"):
+        with pytest.raises(BadInput, match="all weights are 0"):
             looking.impose(BERT, request)
         return
     found = looking.impose(BERT, request)
@@ -424,19 +424,19 @@ def test_one_head_is_who_looks_at_whom(pieces, head):
     ("work", "request_", "sentence"),
     [
         (looking.look, asked(text=" \t "), "the text is empty"),
-        (looking.look, asked(text="a " * MAX_WORDS), f"has {MAX_WORDS + 1} words; this page reads at most {MAX_WORDS}"),
-        (looking.look, asked(text="a film", erased=[2]), "there is no word 2: the text has 2"),
+        (looking.look, asked(text="a " * MAX_WORDS), f"has {MAX_WORDS + 1} words; the page takes at most {MAX_WORDS}"),
+        (looking.look, asked(text="a film", erased=[2]), "no word 2: the text has 2 words"),
         (looking.look, asked(text="a film", erased=[1, 0]), "every word of the text is erased"),
         (looking.look, asked(text="a  film", erased=[0, 2]), "every word of the text is erased"),
         (looking.look, asked(text="a film", text_pair="what ?"), r"reads one text per example"),
-        (looking.impose, asked(AskedWeights, kind="given"), "one a word: 12 for this text, not none"),
-        (looking.impose, asked(AskedWeights, kind="given", weights=[1.0]), "one a word: 12 for this text, not 1"),
+        (looking.impose, asked(AskedWeights, kind="given"), "needs 12 weights, one per word, not none"),
+        (looking.impose, asked(AskedWeights, kind="given", weights=[1.0]), "needs 12 weights, one per word, not 1"),
         (looking.impose, asked(AskedWeights, kind="given", text="a film", weights=[0, None]), "are 0"),
         # All there is lies on a word that is erased, or has no token, or on marks that carry no weight here.
         (looking.impose, asked(AskedWeights, kind="given", text="a film", weights=[0, 1], erased=[1]), "are 0"),
         (looking.impose, asked(AskedWeights, kind="given", text="a  film", weights=[0, 1, 0], rest=1), "are 0"),
-        (looking.impose, asked(AskedWeights, kind="uniform", layer=0), "is no transformer"),
-        (looking.impose, asked(AskedWeights, kind="uniform", head=1), "there is no head 1: this model has 1 heads"),
+        (looking.impose, asked(AskedWeights, kind="uniform", layer=0), "is not a transformer"),
+        (looking.impose, asked(AskedWeights, kind="uniform", head=1), "no head 1: the model has 1 heads"),
         (looking.layers, asked(), "is not one"),
         (looking.head, asked(AskedHead, layer=0), "is not one"),
     ],
@@ -449,8 +449,8 @@ def test_one_sentence_for_each_mistake(work, request_, sentence):
 @pytest.mark.parametrize(
     ("work", "request_", "sentence"),
     [
-        (looking.impose, asked(AskedWeights, text=FILM, kind="uniform", layer=3), "no layer 3: this model has 3"),
-        (looking.impose, asked(AskedWeights, text=FILM, kind="uniform", head=4), "no head 4: this model has 4"),
+        (looking.impose, asked(AskedWeights, text=FILM, kind="uniform", layer=3), "no layer 3: the model has 3"),
+        (looking.impose, asked(AskedWeights, text=FILM, kind="uniform", head=4), "no head 4: the model has 4"),
         (looking.head, asked(AskedHead, text=FILM, layer=3), "no layer 3"),
         (looking.head, asked(AskedHead, text=FILM, layer=0, head=4), "no head 4"),
         (looking.head, asked(AskedHead, text="good " * SLOW_WORDS + "good", layer=0), "at most 120 words"),
@@ -513,7 +513,7 @@ def test_a_known_model_offers_texts_of_its_task():
 def test_models_without_a_heatmap_or_with_several_decisions_are_refused():
     with pytest.raises(BadInput, match="makes 3 decisions"):
         offer("m", SUBJECTS["label-wise"][0])
-    with pytest.raises(BadInput, match="m writes texts"):
+    with pytest.raises(BadInput, match="m is a sequence-to-sequence model"):
         offer("m", WRITERS["luong"][0])
     imposed = SUBJECTS["cnn"][0]
     recipe = Recipe(task="t@1", model={}, training={}, seed=0, loss={}, impose={"weights": "uniform"})

@@ -193,19 +193,19 @@ def test_of_many_steps_and_texts_some_are_shown_and_all_are_counted(subject, fol
 def test_a_training_that_was_not_observed_says_how_it_is(subject, folder, tmp_path):
     other = classifier(SINGLE)
     assert follow(other, folder).why_not == (
-        f"this model was not trained by heatcheck; of one that is, {HOW} writes down how its attention came about."
+        f"heatcheck did not train this model, so it has no record of the training. {HOW} trains one with a record."
     )
     other.recipe = replace(subject.recipe, seed=5)
     for where in (tmp_path, folder, "hf:none"):  # nothing there, the folder of another model, no folder at all
         found = follow(other, where)
-        assert found.why_not == f"nothing was written down while this model was trained: {HOW} does that."
-        with pytest.raises(NotSupported, match="nothing was written down"):
+        assert found.why_not == f"this model has no record of its training: {HOW} makes one."
+        with pytest.raises(NotSupported, match="has no record of its training"):
             found.overview()
-        with pytest.raises(NotSupported, match="nothing was written down"):
+        with pytest.raises(NotSupported, match="has no record of its training"):
             found.one("planted_keyword-test-0")
     bert = tiny("bert")
     bert.recipe = replace(subject.recipe, model={"hf": "bert", "weights": "ab"})
-    assert follow(bert, tmp_path).why_not.endswith("needs logits that are linear in the weights, and its are not.")
+    assert follow(bert, tmp_path).why_not.endswith("its logits are not linear in the weights, which a record needs.")
 
 
 def test_a_file_that_is_not_whole_is_one_sentence(tmp_path):
@@ -221,7 +221,7 @@ def test_other_files_beside_the_recorders(tmp_path):
     assert follow(subject, tmp_path).overview().steps == list(STEPS)
     texts = tmp_path / "observed" / "texts.json"
     texts.write_text("[]")
-    with pytest.raises(BrokenFolder, match="has other texts than were looked at"):
+    with pytest.raises(BrokenFolder, match="do not match its record"):
         follow(subject, tmp_path).overview()
     texts.unlink()
     with pytest.raises(BrokenFolder, match=r"texts\.json is not there"):
@@ -241,13 +241,13 @@ def test_the_server_answers_what_the_library_does(page, training):
 @pytest.mark.parametrize(
     ("path", "asked", "status", "sentence"),
     [
-        ("training", {"model": "lstm"}, 422, "this model was not trained by heatcheck; of one that is"),
-        ("observed", {"model": "lstm", "id": "e0"}, 422, "this model was not trained by heatcheck; of one that is"),
-        ("observed", {"model": "observed", "id": "../config"}, 422, "there is no observed text '../config'; /api/tr"),
+        ("training", {"model": "lstm"}, 422, "heatcheck did not train this model"),
+        ("observed", {"model": "lstm", "id": "e0"}, 422, "heatcheck did not train this model"),
+        ("observed", {"model": "observed", "id": "../config"}, 422, "no recorded text '../config': /api/training"),
         ("observed", {"model": "observed"}, 422, "id: Field required."),
         ("observed", {"model": "observed", "id": 3}, 422, "id: Input should be a valid string."),
         ("training", {"model": "observed", "folder": "/etc"}, 422, "folder: Extra inputs are not permitted."),
-        ("training", {"model": "../observed"}, 404, "there is no model '../observed' here"),
+        ("training", {"model": "../observed"}, 404, "no model '../observed'"),
     ],
 )
 def test_a_mistake_about_a_training_is_one_sentence(page, path, asked, status, sentence):
@@ -323,13 +323,13 @@ def test_steps_are_scrubbed_through_and_played(page, browser, folder, training, 
         patched.setattr(over_training, "MAX_WORDS", 1)
         opened.select_option("#probe", recorded[0].ids[5])
         opened.wait_for_selector("#training-problem:not([hidden])")
-        assert opened.inner_text("#training-problem").endswith("words; the page shows at most 1. Choose another.")
+        assert opened.inner_text("#training-problem").endswith("words; the page shows at most 1. Choose another text.")
         assert opened.is_hidden("#training-bars")
     opened.select_option("#probe", recorded[0].ids[0])
     opened.wait_for_selector("#training-bars .column")
     shows(opened, 0, 1)
     opened.select_option("#model", "lstm")
     opened.wait_for_selector("#training-shown", state="hidden")
-    assert f"{HOW} writes down how its attention came about." in opened.inner_text("#training-note")
+    assert f"{HOW} trains one with a record." in opened.inner_text("#training-note")
     context.close()
     assert [one for one in troubles if "422" not in one] == []  # the browser itself tells of a refused request

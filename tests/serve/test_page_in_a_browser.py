@@ -183,12 +183,12 @@ def test_the_slider_changes_the_other_heatmap(page, models, epsilon):
     )
     rounded = float(page.input_value("#epsilon"))
     found = stand_ins(models["lstm"], [Example("text", TEXT)], epsilon=float(f"{10**rounded:.3g}"))
-    told = f"JSD from its own {found.jsd[0, 0]:.2f} nats"
+    told = f"The heatmap differs by {found.jsd[0, 0]:.2f} nats"
     page.wait_for_function(
         "(told) => document.getElementById('adversary-found').textContent.startsWith(told)", arg=told
     )
     page.click("#use")
-    page.wait_for_function("() => document.getElementById('where').textContent === 'moved by hand'")
+    page.wait_for_function("() => document.getElementById('where').textContent === 'changed by hand'")
     assert weights(page) == pytest.approx(found.weights[0, 0][1:-1].tolist(), abs=2e-4)
 
 
@@ -222,7 +222,7 @@ def test_a_link_to_another_model_says_so(page, address):
 def test_a_text_that_is_too_long_gets_a_sentence(page):
     page.fill("#text", "word " * 450)
     page.wait_for_selector("#problem:not([hidden])")
-    assert page.inner_text("#problem") == "The text has 451 words; this page reads at most 400. Shorten it."
+    assert page.inner_text("#problem") == "The text has 451 words; the page takes at most 400. Shorten it."
     assert page.is_hidden("#found")
     page.fill("#text", TEXT)
     page.wait_for_selector("#found:not([hidden])")

@@ -1,4 +1,4 @@
-"""The command line: each command parses, makes one library call, and writes once.
+"""The command line: each command parses its options, makes one library call and prints the result.
 
 Nothing heavy is imported here; a command imports what it needs when it runs.
 """
@@ -46,7 +46,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
 
 app = typer.Typer(
     help="Can this model's attention heatmap be read as an explanation?",
-    epilog="Start with `heatcheck demo`. Every command has `--help`, and `--json` for programs.",
+    epilog="Start with `heatcheck demo`. Every command has --help, and --json for programs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -68,16 +68,16 @@ def _say_version(wanted: bool | None) -> None:
 @app.callback()
 def _options(
     version: bool | None = typer.Option(
-        None, "--version", callback=_say_version, is_eager=True, help="Say the version."
+        None, "--version", callback=_say_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Runs the command line; a user's mistake is one sentence on standard error and exit code 2."""
-    # OpenMP's threads spin while they wait, and on a busy machine steal the time of those they wait for: a
-    # training step took 20 times as long. It must be said before torch is imported.
+    """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
+    # On a busy machine, OpenMP threads that spin while waiting slow down the threads they wait for: a training step
+    # took 20 times as long. This must be set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -87,10 +87,10 @@ def main() -> None:
     except HeatcheckError as error:
         sys.exit(_complain(str(error), 2))
     except SystemExit as ended:
-        if ended.code == 130:  # what typer makes of ctrl-C
-            _complain("interrupted; a training goes on where it stopped when the same command is given again.", 130)
+        if ended.code == 130:  # typer turns ctrl-C into this
+            _complain("interrupted. Run the same command again to resume.", 130)
         raise
-    except OSError as error:  # a name too long, a full disk: the user's to mend
+    except OSError as error:  # a name too long or a full disk: the user can fix it
         sys.exit(_complain(f"{error.strerror or error}: {str(error.filename)[:200]}", 2))
 
 

@@ -18,6 +18,7 @@ from heatcheck.cli.options import (
     SkipBadRows,
     TextColumn,
     Units,
+    Verbose,
     Workers,
     cluster_of,
     pairs,
@@ -38,45 +39,47 @@ TABLES = ("csv", "parquet", "json")
 
 def audit(
     model: Annotated[
-        list[str], typer.Argument(help="A model's folder, hf:NAME, or known:NAME@TASK; several are seeds of one kind.")
+        list[str],
+        typer.Argument(help="Model folder, hf:NAME or known:NAME@TASK. Several models count as seeds of one kind."),
     ],
     data: Annotated[
         str | None,
         typer.Option(
-            help="A task's name or your own file.", show_default="what the model was trained on, read the same way"
+            help="Task name or your own file.", show_default="the model's own task or file, read as for training"
         ),
     ] = None,
     checks: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated, or all; see `heatcheck checks`.", show_default="all but those run only when named"
+            help="Checks to run, comma-separated, or all; see `heatcheck checks`.",
+            show_default="all except those that run only by name",
         ),
     ] = None,
-    examples: Annotated[int, typer.Option(help="How many examples to sample.")] = 500,
+    examples: Annotated[int, typer.Option(help="Number of examples to sample.")] = 500,
     split: Annotated[
         str | None,
         typer.Option(
-            help="train, dev, test or all; all but test keep rows that the model was trained on.",
-            show_default="test, or all rows of other data without splits, less those it was trained on",
+            help="Split to audit: train, dev, test or all. Every choice but test keeps the model's training rows.",
+            show_default="test; for other data without splits, all rows that the model was not trained on",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     setting: Settings = None,
     refit: Annotated[
         bool,
-        typer.Option("--refit", help="Fit the model again (other seeds, without attention, adversaries) to compare."),
+        typer.Option("--refit", help="Compare with retrained models: other seeds, no attention, adversaries."),
     ] = False,
     train: Annotated[
         str | None,
-        typer.Option(help="The task or file the model was trained on.", show_default="found by name, where it is here"),
+        typer.Option(
+            help="Task or file the model was trained on.", show_default="found by name, if it is on this machine"
+        ),
     ] = None,
-    vectors: Annotated[
-        Path | None, typer.Option(help="With --refit: the word vectors that the model started from.")
-    ] = None,
+    vectors: Annotated[Path | None, typer.Option(help="Word vectors the model started from, for --refit.")] = None,
     labels: Annotated[
         str | None,
         typer.Option(
-            help="For hf: what its outputs mean, in their order, comma-separated.", show_default="as the model says"
+            help="Label names of an hf: model in output order, comma-separated.", show_default="the model's own names"
         ),
     ] = None,
     units: Units = "words",
@@ -86,30 +89,30 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="LINE=STATE",
-            help="Exit with 1 if a line comes out so, such as points=no; may be given several times. "
-            "`heatcheck checks` lists the lines with the checks that decide them.",
+            help="Line and state that exit with code 1, such as points=no; repeatable. "
+            "`heatcheck checks` lists the lines and the checks that decide them.",
         ),
     ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LINE=STATE",
-            help="Exit with 1 unless a line comes out so, undecided and not run included; may be given several times. "
-            "The lines are those of --fail-if: run the checks that decide them.",
+            help="Line and the state it must have, such as points=yes; repeatable. "
+            "Any other state exits with code 1, also unclear and not run.",
         ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would run and what it would cost, and stop.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="List what would run and its cost, then stop.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to make.", show_default="heatcheck-out/audits/ID"),
+        typer.Option(help="New folder for the audit.", show_default="heatcheck-out/audits/ID"),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the audit that is in --out, as a CI job that runs again does.")
+        bool, typer.Option("--overwrite", help="Replace an audit that is already in --out, for example in CI.")
     ] = False,
     formats: Format = "html",
     tables: Annotated[
         str | None,
-        typer.Option(help="Format of the tables beside it: csv, parquet or json.", show_default="as --format, or csv"),
+        typer.Option(help="Format of the tables: csv, parquet or json.", show_default="as --format, or csv"),
     ] = None,
     figures: Figures = None,
     text_column: TextColumn = None,
@@ -118,27 +121,23 @@ def audit(
     merge_labels: MergeLabels = False,
     data_dir: DataDir = None,
     device: Device = "auto",
+    verbose: Verbose = False,
     json: AsJson = False,
 ) -> None:
-    """Can this model's heatmap be read as an explanation? Runs the checks, prints the card, writes the report.
+    """Test whether a model's heatmaps can be read as explanations.
 
-    heatcheck audit models/mine
+    heatcheck runs the checks, prints the answer with its evidence, and writes a report.
 
-    heatcheck audit models/mine --data others.csv
+    \b
+    $ heatcheck audit models/mine
+    $ heatcheck audit models/mine --data others.csv
+    $ heatcheck audit models/mine --checks erasure --set erasure.sizes=1,2
+    $ heatcheck audit models/mine --refit --workers 2 --fail-if points=no
+    $ heatcheck audit models/seed0 models/seed1 models/seed2
+    $ heatcheck audit hf:models/sst2 --data mine.csv --labels negative,positive
+    $ heatcheck audit known:bystander_wrong@planted_contrast
 
-    heatcheck audit models/mine --checks erasure --require points=yes --out ci --overwrite
-
-    heatcheck audit models/mine --checks erasure --set erasure.sizes=1,2 --examples 200
-
-    heatcheck audit known:bystander_wrong@planted_contrast
-
-    heatcheck audit hf:models/sst2 --data reviews.csv --labels negative,positive --train reviews.csv --refit
-
-    heatcheck audit models/seed0 models/seed1 models/seed2
-
-    heatcheck audit models/mine --refit --workers 2 --fail-if points=no
-
-    An audit that was stopped goes on with the fits it had made when the same command is given again.
+    If an audit stops early, run the same command again to resume: trained models are kept.
     """
     chosen = chosen_formats(formats)
     if tables is not None and tables not in TABLES:
@@ -146,10 +145,10 @@ def audit(
     check_figures(figures)
     cluster = cluster_of(engine)
     if workers < 0:
-        raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
+        raise BadInput(f"--workers must be 0 or more, not {workers}.")
     for name, given in (("--vectors", vectors is not None), ("--workers", workers), ("--engine", cluster)):
         if given and not refit:
-            raise BadInput(f"{name} is about fitting the model again: add --refit.")
+            raise BadInput(f"{name} works only together with --refit: add --refit.")
     unwanted, required = conditions(fail_if), conditions(require, "--require")
 
     from heatcheck.auditing import decided_by, made_up, plan_audit
@@ -174,7 +173,7 @@ def audit(
     if out is not None and out.exists():
         check_replaceable(out, overwrite=overwrite)
     if out is not None and len(model) > 1:
-        raise BadInput("--out names one audit's folder; with several models leave it out.")
+        raise BadInput("--out names the folder of one audit: leave it out when you audit several models.")
     place = options["device"] = str(pick_device(device))
     named = None if labels is None else [label.strip() for label in labels.split(",")]
     loaded = [(load(name, device=place, labels=named), name) for name in model]
@@ -182,7 +181,7 @@ def audit(
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
     read = [data_of(subject, name, data, reading, train=train) for subject, name in loaded]
     options["train"] = read_train(train, read, reading)
-    # All are planned before any runs, so that a complaint about the last comes before the work on the first.
+    # All audits are planned before the first one runs, so that an error about the last comes before any work.
     plans = [
         plan_audit(subject, corpus, name=name, **options)
         for (subject, _), name, corpus in zip(loaded, shown, read, strict=True)
@@ -200,7 +199,7 @@ def audit(
         found.append({"folder": str(folder), "report": made(folder), **audit_facts(audit_made)})
         found[-1]["fits"] = show.fits_facts(outcomes)
         if not json:
-            show.card(audit_made)
+            show.card(audit_made, verbose=verbose)
             typer.echo(f"report: {made(folder)}" if made(folder) else f"tables: {folder}")
     if json:
         show.as_json(found[0] if len(found) == 1 else found)
@@ -215,19 +214,19 @@ def audit(
 
 
 def check_replaceable(out: Path, *, overwrite: bool) -> None:
-    """Refuses a folder that exists, unless it is an audit's and the user said to replace it."""
+    """Refuse a folder that exists, unless it holds an audit and the user asked to replace it."""
     from heatcheck.results import AUDIT
 
     if not overwrite:
         raise BadInput(f"output folder {out} exists: choose another name with --out, delete it, or add --overwrite.")
     if not (out / AUDIT).is_file():
-        raise BadInput(f"{out} holds no audit, and --overwrite replaces audits only: choose another name with --out.")
+        raise BadInput(f"--overwrite replaces audits only, and {out} holds none: choose another name with --out.")
 
 
 def run(
     planned: "Plan", *, shown: bool, workers: int = 0, cluster: str | None = None
 ) -> tuple["Audit", list["Outcome"]]:
-    """Does what was planned, with a bar if it is to be shown: what was found, and how each fit ended."""
+    """Run a planned audit, with a progress bar if `shown`. Returns the audit and the outcome of each training run."""
     from heatcheck.auditing import run_plan
     from heatcheck.cli.watching import watching
 
@@ -237,7 +236,7 @@ def run(
 
 
 def made(folder: Path) -> str | None:
-    """The path of the report: the page, where that was asked for and there was something to draw it with."""
+    """The path of the first report in a folder; None if only tables were written."""
     there = [folder / name for name in REPORTS.values() if (folder / name).is_file()]
     return str(there[0]) if there else None
 
@@ -250,16 +249,16 @@ def data_of(
     *,
     train: str | None = None,
 ) -> Any:
-    """What to audit on: the name of a task, a file, or one that had to be read in a way of its own.
+    """The data to audit on: a task's name, a file, or a corpus read with the user's options.
 
-    Where no data is named, what the model was trained on. The model's own file is read as it was for training.
+    Without `data`, the data the model was trained on. The model's own file is read as it was for training.
     """
     from heatcheck.data import AS_IT_IS, is_task, load_task
     from heatcheck.training import own_corpus, read_as_remembered
 
     reading = reading or AS_IT_IS
     if data is None and subject.id.startswith("hf:"):
-        raise BadInput(f"{model} does not say what it was trained on: name the data with --data.")
+        raise BadInput(f"{model} does not record its training data: name the data with --data.")
     task = subject.recipe.task if subject.recipe else subject.id.rpartition("@")[2]
     name = data or task.partition("@")[0]
     if is_task(name):
@@ -276,13 +275,13 @@ def data_of(
 
 
 def read_train(train: str | None, read: Sequence[Any], reading: "Reading") -> Any:
-    """What was named as trained on, read as the user says; a task stays a name."""
+    """The training data named with --train, read with the user's options; a task stays a name."""
     from heatcheck.data import AS_IT_IS, is_task, load_task
 
     if reading != AS_IT_IS and train is not None and not is_task(train):
         return load_task(train, **reading._asdict())
     if reading != AS_IT_IS and all(isinstance(one, str) and is_task(one) for one in read):
-        load_task(read[0], **reading._asdict())  # says that there is no file
+        load_task(read[0], **reading._asdict())  # raises: a task has no columns to choose
     return train
 
 
@@ -295,9 +294,9 @@ def write(
     figures: str | None = None,
     made_with: Mapping[str, Any] | None = None,
 ) -> Path:
-    """All of an audit, its reports and tables in a folder that appears whole.
+    """Write an audit with its reports and tables into a folder that appears whole or not at all.
 
-    Without a name, the folder is named by what decides the audit.
+    Without `out`, the folder's name is a hash of what decides the audit.
     """
     from heatcheck.auditing import save_audit
 
@@ -306,7 +305,7 @@ def write(
     def draw(folder: Path) -> None:
         try:
             write_formats(found, folder, formats=formats, tables=beside, figures=figures)
-        except MissingPackage as error:  # a machine for computing may have nothing to draw with
+        except MissingPackage as error:  # a compute node may lack the packages that draw
             typer.echo(f"heatcheck: no report, only tables: {error}", err=True)
             write_formats(found, folder, formats=[one for one in formats if one != "html"], tables=beside)
 

@@ -16,33 +16,39 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    seeds: Annotated[int | None, typer.Option(help="Times each control is drawn.", show_default="13")] = None,
-    first_seed: Annotated[int, typer.Option(help="The others follow it.")] = 0,
-    examples: Annotated[int | None, typer.Option(help="Texts each card is made from.", show_default="300")] = None,
-    workers: Annotated[int, typer.Option(help="Jobs at once, each in a process of its own; 0: one here.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke run: one seed, few texts, no decoys.")] = False,
-    decoy: Annotated[bool, typer.Option("--decoy/--no-decoy", help="Train decoys too.")] = True,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds per known model.", show_default="13")] = None,
+    first_seed: Annotated[int, typer.Option(help="First seed; the others count up from it.")] = 0,
+    examples: Annotated[int | None, typer.Option(help="Examples per audit.", show_default="300")] = None,
+    workers: Annotated[int, typer.Option(help="Number of parallel processes; 0 runs in this process.")] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short trial run: one seed, few examples, no decoys.")
+    ] = False,
+    decoy: Annotated[
+        bool,
+        typer.Option("--decoy/--no-decoy", help="Train decoys: models that keep their weights off the words they use."),
+    ] = True,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder to keep it in; what is there already is not run again.",
+            help="Folder for the results; finished jobs in it are not run again.",
             show_default="heatcheck-out/calibration",
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Is the verdict card right on models whose answer is known? Exit code 1 if it is not.
+    """Test heatcheck itself on models whose right answers are known.
 
-    heatcheck calibrate --workers 2
+    The exit code is 1 if the verdicts are not good enough.
 
-    heatcheck calibrate --first-seed 100 --json
+    \b
+    $ heatcheck calibrate --workers 2
+    $ heatcheck calibrate --first-seed 100 --json
+    $ heatcheck calibrate --quick
 
-    heatcheck calibrate --quick
-
-    A run that was stopped goes on where it was when the same command is given again.
+    If a run stops early, run the same command again to resume.
     """
     if workers < 0:
-        raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
+        raise BadInput(f"--workers must be 0 or more, not {workers}.")
 
     from dataclasses import replace
 
@@ -66,13 +72,13 @@ def calibrate(
         show.as_json({"file": str(kept), **facts})
     else:
         _say(found)
-        typer.echo(f"\nevery verdict: {kept}")
+        typer.echo(f"\nall verdicts: {kept}")
     if not found.passed:
         raise typer.Exit(1)
 
 
 def _say(found: "Calibration") -> None:
-    """The counts, whatever was not right, the decoys and the dial, and what was asked of them."""
+    """Print the counts per line, every wrong verdict, rejected decoys, failed jobs and the criteria."""
     from heatcheck.cli import show
 
     rows = [
@@ -86,48 +92,51 @@ def _say(found: "Calibration") -> None:
         ]
         for count in found.counts
     ]
-    columns = ["line", "decided", "right", "wrong", "unclear", "controls all right", "at least"]
-    columns += ["moot and unclear", "not asserted"]
-    title = "The card against what is known (at least: one-sided 95% Clopper–Pearson bound on the share of controls)"
+    columns = ["line", "decided", "right", "wrong", "unclear", "known models all right", "lower bound"]
+    columns += ["cannot be asked: recognised", "no known answer"]
+    title = (
+        "Verdicts compared with the known answers (lower bound: one-sided 95% Clopper–Pearson, share of known models)"
+    )
     show.table(columns, rows, title)
     if found.faults:
-        typer.echo("\nNot right:")
+        typer.echo("\nWrong verdicts:")
     for fault in found.faults:
         typer.echo(f"  {_in_words(fault)}")
     if found.decoys:
         rejected = [decoy for decoy in found.decoys if decoy.rejected]
-        typer.echo(f"\n{len(found.decoys)} decoys were trained; {len(rejected) or 'none'} rejected")
+        typer.echo(f"\n{len(found.decoys)} decoys were trained; {len(rejected) or 'none'} rejected.")
         for one in rejected:
             typer.echo(f"  {one.task}, seed {one.seed}: {one.rejected}")
     for name, reason in found.failed.items():
         typer.echo(f"failed: {name}: {reason}")
     typer.echo("")
     asked = [["met" if one.met else "NOT MET", one.name, one.detail] for one in found.criteria]
-    show.table(["", "criterion", "found"], asked)
+    show.table(["", "criterion", "result"], asked)
     good = (
-        "The card is calibrated."
+        "The verdicts are calibrated."
         if found.enough
-        else "Nothing is wrong; a smoke run is too short to calibrate anything."
+        else "No verdict is wrong, but a trial run is too short to calibrate anything."
     )
-    typer.echo(f"\n{good if found.passed else 'The card is not calibrated.'}")
+    typer.echo(f"\n{good if found.passed else 'The verdicts are not calibrated.'}")
 
 
 def _in_words(fault: "Verdict") -> str:
-    """What is known, what the card said, and by what numbers."""
-    known = f"{fault.line} is {fault.truth}, and the card said {fault.state}"
+    """The known answer, the verdict, and the numbers it came from."""
+    truth = "that it cannot be asked" if fault.truth == "moot" else fault.truth
+    known = f"{fault.line}: the right answer is {truth}, the verdict was {fault.state}"
     why = "; ".join(filter(None, [*map(_number, fault.numbers), fault.reason]))
     return f"{fault.cell}, seed {fault.seed}: {known} ({why})"
 
 
 def _number(facts: Mapping[str, Any]) -> str:
-    """A measurement in a few words."""
+    """One measurement in a few words."""
     of = ", ".join(str(facts["by"][key]) for key in ("operator", "against", "weights", "model") if key in facts["by"])
     ends = ", ".join("?" if facts[end] is None else f"{facts[end]:.2f}" for end in ("low", "high"))
     return f"{facts['name']}{f' ({of})' if of else ''} = {facts['value']:.2f} [{ends}]"
 
 
 def _facts(found: "Calibration") -> dict[str, Any]:
-    """What a program wants to know of it."""
+    """The results as JSON."""
     counts = [{**count._asdict(), "decided": count.decided, "right_at_least": count.bound} for count in found.counts]
     return {
         "passed": found.passed,
@@ -158,7 +167,7 @@ def _verdict_facts(verdict: "Verdict") -> dict[str, Any]:
 
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[["Outcome", int, int], None]]:
-    """How many jobs are done and about how long the others take, on standard error."""
+    """A progress bar on standard error: jobs done and time left."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

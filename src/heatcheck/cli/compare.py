@@ -19,25 +19,26 @@ FORMATS = ("html", "md", "json", "csv")
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of 2 to 6 audits.")],
-    out: Annotated[Path | None, typer.Option(help="File to write.", show_default="comparison.html")] = None,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Audit folders, 2 to 6.")],
+    out: Annotated[Path | None, typer.Option(help="Output file.", show_default="comparison.html")] = None,
     formats: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="Comma-separated: html (a page), md, json or csv.",
-            show_default="as --out ends, or html",
+            help="Output formats, comma-separated: html, md, json or csv.",
+            show_default="the ending of --out, or html",
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Put the cards and curves of several audited models side by side; runs nothing.
+    """Compare finished audits side by side.
 
-    heatcheck compare heatcheck-out/audits/3c30f70e6ea2 heatcheck-out/audits/90b1c4d2aa07
+    heatcheck runs nothing: it reads the audit folders. It also says whether their numbers can be compared at all.
+    Differences per example are relative to the first audit.
 
-    heatcheck compare audits/lstm audits/bert audits/cnn --out three.html
-
-    Says whether the numbers can be compared at all. Differences, text by text, are from the first one named.
+    \b
+    $ heatcheck compare audits/lstm audits/bert
+    $ heatcheck compare audits/lstm audits/bert audits/cnn --out three.html
     """
     paths = _files(out, formats)
 
@@ -49,10 +50,10 @@ def compare(
     from heatcheck.results import read_audit
 
     if not 2 <= len(runs) <= MOST:
-        raise BadInput(f"compare takes 2 to {MOST} folders of audits, not {len(runs)}.")
+        raise BadInput(f"compare takes 2 to {MOST} audit folders, not {len(runs)}.")
     for at, run in enumerate(runs):
         if run.resolve() in [other.resolve() for other in runs[:at]]:
-            raise BadInput(f"{run} is named twice: an audit does not differ from itself.")
+            raise BadInput(f"{run} is named twice: name each audit once.")
     audits = names_of(runs, [read_audit(run) for run in runs])
     found = set_side_by_side(audits)
     if not json:
@@ -61,7 +62,7 @@ def compare(
     for path in paths:
         try:
             written.append(write_comparison(found, path))
-        except MissingPackage as error:  # a machine for computing may have nothing to draw with
+        except MissingPackage as error:  # a compute node may lack the packages that draw
             typer.echo(f"heatcheck: no {path.name}: {error}", err=True)
     if json:
         show.as_json({"files": [str(path) for path in written], **comparison_facts(found)})
@@ -71,7 +72,7 @@ def compare(
 
 
 def names_of(runs: Sequence[Path], audits: Sequence["Audit"]) -> dict[str, "Audit"]:
-    """Audits by what their models are called; by their folders too, where two are called the same."""
+    """Audits by model name; two models of the same name also get their folder's name."""
     subjects = [audit.subject for audit in audits]
     doubtful = {subject for subject in subjects if subjects.count(subject) > 1}
     names = [
@@ -84,17 +85,19 @@ def names_of(runs: Sequence[Path], audits: Sequence["Audit"]) -> dict[str, "Audi
 
 
 def _files(out: Path | None, formats: str | None) -> list[Path]:
-    """Where to write each format.
+    """The output file of each format.
 
     >>> [str(path) for path in _files(Path("mine.md"), None) + _files(None, "html,csv")]
     ['mine.md', 'comparison.html', 'comparison.csv']
     """
     ending = out.suffix.lstrip(".").lower() if out is not None else ""
     if ending and ending not in FORMATS:
-        raise BadInput(f"--out ends in {', '.join(f'.{one}' for one in FORMATS)}, not .{ending}.")
+        raise BadInput(f"--out must end in {', '.join(f'.{one}' for one in FORMATS)}, not .{ending}.")
     chosen = chosen_formats(formats or ending or "html", FORMATS)
     if ending and ending not in chosen:
-        raise BadInput(f"--out {out} is not {' or '.join(chosen)}: give it another ending, or --format {ending}.")
+        raise BadInput(
+            f"--out {out} does not match --format {','.join(chosen)}: change its ending, or use --format {ending}."
+        )
     if out is not None and out.is_dir():
         raise BadInput(f"--out {out} is a folder: name a file in it.")
     stem = out.with_suffix("") if out is not None and ending else out or Path("comparison")
@@ -102,7 +105,7 @@ def _files(out: Path | None, formats: str | None) -> list[Path]:
 
 
 def _say(found: "Comparison") -> None:
-    """The cards in a table, whether they can be compared, and what differs."""
+    """Print the answers in a table, whether they can be compared, and how the audits differ."""
     from heatcheck.cli import show
     from heatcheck.report.compare import card_rows
 
@@ -111,9 +114,9 @@ def _say(found: "Comparison") -> None:
     ]
     show.table(["", *found.names], rows)
     if any(not row.alike for row in card_rows(found)):
-        typer.echo("* not the same statistic in every column: these numbers cannot be compared.")
+        typer.echo("* These numbers cannot be compared: the columns hold different statistics.")
     typer.echo(f"\n{found.statement}")
-    for told, kind in ((found.differing, "differs"), (found.lacking, "not in all")):
+    for told, kind in ((found.differing, "differs"), (found.lacking, "missing in some")):
         for one in told:
             of_models = "; ".join(f"{name}: {value}" for name, value in zip(found.names, one.values, strict=True))
             typer.echo(f"{kind}: {one.what} ({of_models})")
@@ -121,7 +124,7 @@ def _say(found: "Comparison") -> None:
 
 
 def _said(cell: "Cell") -> str:
-    """State, statistic, interval and n."""
+    """A line's state, statistic, interval and n."""
     from heatcheck.report.wording import counted
     from heatcheck.results.written import in_brief
 

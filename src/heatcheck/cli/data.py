@@ -13,27 +13,26 @@ if TYPE_CHECKING:
     from heatcheck.data.importing import Imported
 
 data = typer.Typer(
-    help="""Bring an original distribution, in its own format, into the data folder.
-
-    heatcheck data import sst trainDevTestTrees_PTB.zip
-
-    The distribution may be a folder, the archive it came as, or a file. What each consists of, and where it comes
-    from:
+    help="""Import a corpus from its original files.
 
     \b
-      20news_sports   20news-bydate.tar.gz; Jason Rennie's 20 Newsgroups page
-      ade             DRUG-AE.rel, ADE-NEG.txt; the ADE corpus (Gurulingappa et al.)
-      adr_tweets      a CSV of tweet, label, exp_split; Twitter ADR, from its authors
-      ag_news         train.csv, test.csv; AG's corpus as of Zhang, Zhao & LeCun
-      babi            tasks_1-20_v1-2.tar.gz; the bAbI page of Facebook AI Research
-      cnn_qa          cnn.tgz with questions/; DeepMind's question answering corpus
-      imdb_full       aclImdb_v1.tar.gz; Large Movie Review Dataset, Stanford AI
-      mimic_anemia    NOTEEVENTS.csv.gz, DIAGNOSES_ICD.csv.gz; MIMIC-III, PhysioNet
-      mimic_diabetes  the same and CAML's three *_50_hadm_ids.csv
-      snli            snli_1.0.zip; Stanford NLP's SNLI page
-      sst             trainDevTestTrees_PTB.zip; Stanford NLP's sentiment page
+    $ heatcheck data import sst trainDevTestTrees_PTB.zip
 
-    `heatcheck data import --help` has the options, --json among them.
+    The original may be a folder, an archive or a single file. `heatcheck data import --help` lists the options,
+    such as --json. These corpora can be imported.
+
+    \b
+      20news_sports   20news-bydate.tar.gz; Jason Rennie's 20 Newsgroups page.
+      ade             DRUG-AE.rel, ADE-NEG.txt; the ADE corpus (Gurulingappa et al.).
+      adr_tweets      a CSV of tweet, label, exp_split; Twitter ADR, from its authors.
+      ag_news         train.csv, test.csv; AG's corpus by Zhang, Zhao & LeCun.
+      babi            tasks_1-20_v1-2.tar.gz; the bAbI page of Facebook AI Research.
+      cnn_qa          cnn.tgz with questions/; DeepMind's question answering corpus.
+      imdb_full       aclImdb_v1.tar.gz; Large Movie Review Dataset, Stanford AI.
+      mimic_anemia    NOTEEVENTS.csv.gz, DIAGNOSES_ICD.csv.gz; MIMIC-III, PhysioNet.
+      mimic_diabetes  the same, and CAML's three *_50_hadm_ids.csv.
+      snli            snli_1.0.zip; Stanford NLP's SNLI page.
+      sst             trainDevTestTrees_PTB.zip; Stanford NLP's sentiment page.
     """,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -42,26 +41,27 @@ data = typer.Typer(
 
 @data.callback()
 def _room() -> None:
-    """Keeps `import` a command of its own, where a single command would take the place of the group."""
+    """Keep `import` a subcommand: typer would merge a single command into its group."""
 
 
 @data.command("import")
 def import_(
-    task: Annotated[str, typer.Argument(help="What to import: a name from `heatcheck data --help`.")],
-    path: Annotated[Path, typer.Argument(help="The distribution: a folder, its archive or a file.")],
+    task: Annotated[str, typer.Argument(help="Corpus to import: a name from `heatcheck data --help`.")],
+    path: Annotated[Path, typer.Argument(help="Original files: a folder, an archive or a file.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Data folder to write into.", envvar="HEATCHECK_DATA", show_default="data"),
+        typer.Option(help="Data folder for the result.", envvar="HEATCHECK_DATA", show_default="data"),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Read a distribution in its own format and write its rows, whole or not at all, as FOLDER/NAME.jsonl.gz.
+    """Convert an original corpus to a file of the data folder.
 
-    heatcheck data import imdb_full aclImdb_v1.tar.gz --out data
+    heatcheck writes FOLDER/NAME.jsonl.gz, whole or not at all. It counts every record: as a row, or under the reason
+    why it was excluded.
 
-    heatcheck data import mimic_anemia physionet/mimiciii/1.4
-
-    Every record is accounted for: it is a row, or it is counted under the reason why it is none.
+    \b
+    $ heatcheck data import imdb_full aclImdb_v1.tar.gz --out data
+    $ heatcheck data import mimic_anemia physionet/mimiciii/1.4
     """
     from heatcheck.cli import show
     from heatcheck.data.importing import import_task
@@ -72,7 +72,7 @@ def import_(
 
 
 def _facts(found: "Imported") -> dict[str, object]:
-    """What a program wants to know of an import."""
+    """An import as JSON."""
     from heatcheck.data.importing import IMPORTERS
 
     return {
@@ -87,15 +87,15 @@ def _facts(found: "Imported") -> dict[str, object]:
 
 
 def _in_words(found: "Imported") -> None:
-    """Records read, rows written and what was left out, beside the published size."""
+    """Print the records read, rows written and records excluded, beside the published size."""
     from heatcheck.data.importing import IMPORTERS
 
     importer = IMPORTERS[found.task]
     typer.echo(f"{found.read:,} records read, {sum(found.written.values()):,} rows written: {_sizes(found.written)}")
     for reason, count in found.excluded.items():
-        typer.echo(f"no row: {count:,} {reason}")
+        typer.echo(f"excluded: {count:,} {reason}")
     if importer.published and importer.published != found.written:
-        typer.echo(f"not the published size, which is {_sizes(importer.published)}")
+        typer.echo(f"differs from the published size: {_sizes(importer.published)}")
     typer.echo(f"saved: {found.file}")
     typer.echo(f"next:  heatcheck train {importer.tasks[0]} --data-dir {found.file.parent}")
 
@@ -106,7 +106,7 @@ def _sizes(sizes: Mapping[str, int]) -> str:
 
 @contextmanager
 def _reading(*, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A count of the records on standard error: a table of MIMIC-III takes minutes."""
+    """A running count of records on standard error: a table of MIMIC-III takes minutes."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -18,51 +18,52 @@ if TYPE_CHECKING:
 
 
 def explain(
-    model: Annotated[str, typer.Argument(help="A model's folder, hf:NAME, or known:NAME@TASK.")],
-    text: Annotated[str | None, typer.Argument(help="The text to look at.", show_default="those of --data")] = None,
-    by: Annotated[str, typer.Option(help="Comma-separated; see `heatcheck explainers`.")] = (
+    model: Annotated[str, typer.Argument(help="Model folder, hf:NAME or known:NAME@TASK.")],
+    text: Annotated[str | None, typer.Argument(help="Text to explain.", show_default="the texts of --data")] = None,
+    by: Annotated[str, typer.Option(help="Methods, comma-separated; see `heatcheck explainers`.")] = (
         "attention,gradient,leave_one_out"
     ),
-    data: Annotated[Path | None, typer.Option(help="Your own file of many texts; labels are not needed.")] = None,
+    data: Annotated[Path | None, typer.Option(help="File with many texts; it needs no labels.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="With --data: JSONL file to make, one line per text and method.")
+        Path | None, typer.Option(help="New JSONL file for the scores of --data, one line per text and method.")
     ] = None,
     text_column: TextColumn = None,
     skip_bad_rows: SkipBadRows = False,
     target: Annotated[
         str | None,
-        typer.Option(help="The label that scores speak for, by name or number.", show_default="the predicted one"),
+        typer.Option(help="Label to explain, by name or number.", show_default="the predicted label"),
     ] = None,
-    pair: Annotated[str | None, typer.Option(help="The question, for a model that reads two texts.")] = None,
+    pair: Annotated[str | None, typer.Option(help="Second text or question, for models that read two texts.")] = None,
     units: Units = "words",
     labels: Annotated[
         str | None,
         typer.Option(
-            help="For hf: what its outputs mean, in their order, comma-separated.", show_default="as the model says"
+            help="Label names of an hf: model in output order, comma-separated.", show_default="the model's own names"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of random scores.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
-    """Draw heatmaps of one text: attention beside its rivals.
+    """Show the heatmaps of a text: attention beside other methods.
 
-    heatcheck explain models/mine "what a waste of time" --by attention,gradient,leave_one_out
-
-    heatcheck explain models/mine --data reviews.csv --by attention --out scores.jsonl
+    \b
+    $ heatcheck explain models/mine "what a waste of time"
+    $ heatcheck explain models/mine "what a waste of time" --by attention,lime
+    $ heatcheck explain models/mine --data reviews.csv --by attention --out scores.jsonl
     """
-    from heatcheck.cli import show
+    from heatcheck.cli import heatmaps, show
     from heatcheck.data import Example, Reading
     from heatcheck.errors import BadInput
     from heatcheck.explainers import explain as explain_text
-    from heatcheck.explainers import find_label
+    from heatcheck.explainers import find_explainer
     from heatcheck.models import in_units, load, name_units, unknown_words
-    from heatcheck.training import pick_device, predict
+    from heatcheck.training import pick_device
 
     if (text is None) == (data is None):
-        raise BadInput("name one text, or a file of texts with --data.")
+        raise BadInput("explain takes either one text or --data FILE.")
     if (data is None) != (out is None):
-        raise BadInput("--data and --out go together: a file of texts, and the file to write their scores into.")
+        raise BadInput("--data and --out go together: add --out FILE for the scores of the texts in --data.")
     if text is not None and not text.strip():
         raise BadInput("the text is empty.")
     if out is not None and out.exists():
@@ -73,37 +74,36 @@ def explain(
     if data is not None and out is not None:
         reading = Reading(text_column=text_column, skip_bad_rows=skip_bad_rows)
         said = explain_file(subject, data, out, methods, reading=reading, target=target, seed=seed, units=units)
-        show.as_json(said) if json else typer.echo(f"{said['texts']:,} texts: {out}")
+        show.as_json(said) if json else typer.echo(f"Scores of {said['texts']:,} texts: {out}")
         if said["left_out"] and not json:
-            typer.echo(f"Left out: {'; '.join(f'{why}: {count:,}' for why, count in said['left_out'].items())}.")
+            typer.echo(f"Rows left out: {'; '.join(f'{why}: {count:,}' for why, count in said['left_out'].items())}.")
         return
     assert text is not None
     found = explain_text(subject, text, by=methods, text_pair=pair, target=target, seed=seed, units=units)
-    example = Example("text", text, pair)
-    logs = predict(subject, [example])[0, 0]
-    label = int(logs.argmax())
-    names = getattr(subject, "labels", [str(n) for n in range(len(logs))])
-    probability, scored = math.exp(logs[label]), name_units(in_units(subject, [example], units), units)
-    aimed = find_label(subject, target, example)
+    assert found.prediction is not None
+    scored = name_units(in_units(subject, [Example("text", text, pair)], units), units)
     if json:
-        facts = {"predicted": names[label], "probability": probability, "units": scored, "scores": found}
-        show.as_json(facts | _target_facts(names, aimed, logs))
+        label, probability = found.prediction
+        facts = {"predicted": label, "probability": probability, "units": scored, "scores": found}
+        aim = {} if found.target is None else dict(zip(("target", "target_probability"), found.target, strict=True))
+        show.as_json(facts | aim)
         return
-    typer.echo(f"predicted: {names[label]} (p = {probability:.3f})")
-    if aimed is not None:
-        typer.echo(f"scores speak for: {names[aimed]} (p = {math.exp(logs[aimed]):.3f})")
+    typer.echo(f"The model predicts {found.prediction}.")
+    if found.target is not None:
+        typer.echo(f"The scores explain {found.target} instead.")
     if scored != "words":
-        typer.echo(f"scores are of {scored}")
+        typer.echo(f"The scores are for {scored}.")
     if unknown := unknown_words(subject, text):
-        typer.echo(f"unknown to this model, and all the same to it: {', '.join(unknown)}")
-    typer.echo(
-        f"█ the size of a score, ░ of one that speaks against {'the prediction' if aimed is None else names[aimed]}\n"
-    )
-    show.heatmaps(found)
+        typer.echo(f"The model does not know these words and cannot tell them apart: {', '.join(unknown)}.")
+    explained = (found.target or found.prediction).label
+    typer.echo("")
+    heatmaps.legend(map(find_explainer, found), explained)
+    typer.echo("")
+    heatmaps.draw(found)
 
 
 def _target_facts(names: Sequence[str], aimed: int | None, logs: "np.ndarray") -> dict[str, Any]:
-    """The label that was asked for, and how probable it is; nothing where none was."""
+    """The label that --target names and its probability; nothing without --target."""
     return {} if aimed is None else {"target": names[aimed], "target_probability": math.exp(logs[aimed])}
 
 
@@ -118,7 +118,7 @@ def explain_file(
     units: str,
     target: str | None = None,
 ) -> dict[str, Any]:
-    """Scores of every text of a file, a JSON object per text and method.
+    """Write the scores of every text of a file, one JSON object per text and method.
 
     With one method, `heatcheck audit --set erasure.explainer=file:OUT` reads the file.
     """

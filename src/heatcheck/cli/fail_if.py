@@ -1,4 +1,4 @@
-"""`--fail-if` and `--require`: what on a card makes the command fail, for somebody's CI."""
+"""`--fail-if` and `--require`: answers that make the command fail, for CI."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class Condition(NamedTuple):
-    """A line of the card, and the state it must not have, or must have."""
+    """A line of the card and a state: forbidden by --fail-if, required by --require."""
 
     line: str
     state: str
 
 
 def conditions(texts: Iterable[str] | None, option: str = "--fail-if") -> list[Condition]:
-    """Each `LINE=STATE`, with the line by its name or in short; what no card can say is refused.
+    """Parse each `LINE=STATE`; the line may be given by its name or its short name.
 
     >>> conditions(["context=not run", "plausible=no"])
     [Condition(line='works out of context', state='not run'), Condition(line='plausible to people', state='no')]
@@ -35,20 +35,20 @@ def conditions(texts: Iterable[str] | None, option: str = "--fail-if") -> list[C
         if line not in LINES:
             raise UnknownName("line of the card", name, {*shorts, *LINES})
         if state not in (states := LINES[line].states):
-            raise BadInput(f"{option} {text!r}: {line} is {', '.join(states[:-1])} or {states[-1]}.")
+            raise BadInput(f"{option} {text!r}: the state of {line} must be {', '.join(states[:-1])} or {states[-1]}.")
         found.append(Condition(line, state))
     return found
 
 
 def holding(wanted: Sequence[Condition], audits: Iterable["Audit"]) -> str:
-    """Which conditions hold, of which model; empty if none does."""
+    """The conditions that hold, with their models; empty if none does."""
     held = [f"{line} is {state} ({audit.subject})" for audit in audits for line, state in wanted
             if audit.card[line].state == state]  # fmt: skip
     return "; ".join(dict.fromkeys(held))
 
 
 def lacking(required: Sequence[Condition], audits: Iterable["Audit"]) -> str:
-    """Which required states a line does not have, and what it has instead; empty if all hold."""
+    """The requirements that are not met, with the state found instead; empty if all are met."""
     lacks = [f"{line} is {audit.card[line].state}, not {state} ({audit.subject})" for audit in audits
              for line, state in required if audit.card[line].state != state]  # fmt: skip
     return "; ".join(dict.fromkeys(lacks))

@@ -6,22 +6,33 @@ from heatcheck.cli.options import AsJson
 
 if TYPE_CHECKING:
     from heatcheck.checks import Check
+    from heatcheck.explainers import Explainer
+
+RETRAINS = {
+    "no": "",
+    "if asked": "with --refit, also trains models to compare with",
+    "always": "trains models to compare with: only with --refit",
+}
 
 
 def fits_again(check: "Check") -> str:
-    """Whether a check compares with other fits of the model: no, if asked (with --refit), or always."""
+    """Whether a check trains models to compare with: no, if asked (with --refit), or always."""
     if check.refits:
         return "always"
     return "if asked" if check.holds == "retrained" else "no"
 
 
 def checks(json: AsJson = False) -> None:
-    """List the checks: the question each asks, the line it decides, what it holds fixed, its baseline, its settings."""
+    """List the checks: what each tests and which answer it decides.
+
+    `heatcheck audit MODEL --checks NAME` runs one check. `--set NAME.KEY=VALUE` changes one of its settings.
+    """
     from dataclasses import fields
 
     from heatcheck.auditing.lines import lines_decided_by
     from heatcheck.checks import CHECKS, Check
     from heatcheck.cli import show
+    from heatcheck.report.wording import title  # the plain name of a check, as in the report
 
     def settings(check: Check) -> dict[str, object]:
         return {field.name: getattr(check.settings(), field.name) for field in fields(check.settings)}
@@ -29,50 +40,87 @@ def checks(json: AsJson = False) -> None:
     if json:
         keys = ("name", "question", "holds", "baseline", "paper", "default")
         facts = [
-            {**{key: getattr(c, key) for key in keys}, "fits_again": fits_again(c), "decides": lines_decided_by(c.name)}
-            for c in CHECKS.values()
+            {
+                **{key: getattr(check, key) for key in keys},
+                "title": title(check.name),
+                "fits_again": fits_again(check),
+                "decides": lines_decided_by(check.name),
+                "settings": settings(check),
+            }
+            for check in CHECKS.values()
         ]
-        show.as_json([{**one, "settings": settings(CHECKS[one["name"]])} for one in facts])
+        show.as_json(facts)
         return
+    rows = []
+    for check in CHECKS.values():
+        given = ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items())
+        told = (
+            title(check.name),
+            check.question,
+            _decides(lines_decided_by(check.name)),
+            f"what stays the same: {_held(check)}",
+            f"baseline: {check.baseline}",
+            f"paper: {check.paper}" if check.paper else "",
+            _when(check),
+            RETRAINS[fits_again(check)],
+            f"settings: {given}" if given else "",
+        )
+        rows.append([check.name, "\n".join(filter(None, told)) + "\n"])
+    show.table(["check", "name, question and settings (change one with --set CHECK.KEY=VALUE)"], rows)
 
-    def decides(check: Check) -> str:
-        lines = lines_decided_by(check.name)
-        return f"\ndecides the line {', '.join(lines)}" if lines else ""
 
-    def when(check: Check) -> str:
-        unasked = "run on transformers, else only" if check.default_on else "run only"
-        return "" if check.default else f"\n{unasked} when named: --checks {check.name}"
+def _decides(lines: list[str]) -> str:
+    """The lines of the card that a check decides, with their questions."""
+    from heatcheck.auditing import LINES
 
-    again = {
-        "no": "",
-        "if asked": "\nwith --refit it also fits the model again",
-        "always": "\nfits the model again: only with --refit",
-    }
-    rows = [
-        [
-            check.name,
-            f"{check.question}{decides(check)}\nheld fixed: {check.holds}; baseline: {check.baseline}\n{check.paper}"
-            f"{when(check)}{again[fits_again(check)]}\n"
-            + ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items()),
-        ]
-        for check in CHECKS.values()
-    ]
-    show.table(["check", "what it asks; change a setting with --set CHECK.KEY=VALUE"], rows)
+    questions = {rule.short: rule.question for rule in LINES.values()}
+    if not lines:
+        return "decides no answer; its numbers are shown"
+    return "decides the line " + ", ".join(f"{line} ({questions[line]})" for line in lines)
+
+
+def _held(check: "Check") -> str:
+    """What stays the same while the check changes something, in the report's words."""
+    from heatcheck.report.lexicon import HELD, HELD_BY
+
+    return HELD_BY.get(check.name, HELD[check.holds])
+
+
+def _when(check: "Check") -> str:
+    if check.default:
+        return ""
+    if check.default_on:
+        return f"runs on transformers; on other models only by name: --checks {check.name}"
+    return f"runs only by name: --checks {check.name}"
 
 
 def explainers(json: AsJson = False) -> None:
-    """List the explainers: attention and its rivals.
+    """List the methods that score words: attention and others.
 
-    file:PATH are scores computed elsewhere: JSONL with id and scores (one a word), or ERASER's results format.
+    Scores from other tools work too, as file:PATH. The file is JSONL with id and scores (one score per word), or in
+    ERASER's results format.
     """
     from heatcheck.cli import show
-    from heatcheck.explainers import EXPLAINERS
+    from heatcheck.explainers import EXPLAINERS, Explainer
 
     if json:
         show.as_json(
             [{"name": e.name, "about": e.about, "signed": e.signed, "paper": e.paper} for e in EXPLAINERS.values()]
         )
         return
-    rows = [[e.name, e.about + ("; signed" if e.signed else ""), e.paper] for e in EXPLAINERS.values()]
-    rows.append(["file:PATH", "scores computed elsewhere: JSONL of id and scores, or ERASER's results format", ""])
-    show.table(["explainer", "what it is", "paper"], rows)
+
+    def told(explainer: Explainer) -> str:
+        paper = f"paper: {explainer.paper}" if explainer.paper else ""
+        return "\n".join(filter(None, (explainer.about, _direction(explainer), paper))) + "\n"
+
+    rows = [[one.name, told(one)] for one in EXPLAINERS.values()]
+    rows.append(["file:PATH", "your own scores: JSONL with id and scores, or ERASER's results format"])
+    show.table(["explainer", "score of a word, its direction, paper"], rows)
+
+
+def _direction(explainer: "Explainer") -> str:
+    if not explainer.signed:
+        return "no sign: higher means more"
+    if explainer.aimed is None:
+        return "signed, but not for or against a label"
+    return "signed: above 0 supports the label, below 0 speaks against it"

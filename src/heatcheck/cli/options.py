@@ -8,48 +8,49 @@ import typer
 
 from heatcheck.errors import BadInput
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON on standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Every number behind each answer, not only the first.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        "--data-dir", help="Folder with corpora such as sst.jsonl.gz.", envvar="HEATCHECK_DATA", show_default="data"
+        "--data-dir", help="Folder with corpora, such as sst.jsonl.gz.", envvar="HEATCHECK_DATA", show_default="data"
     ),
 ]
-Units = Annotated[
-    str, typer.Option(help="Units that get a score: words, or tokens (the pieces of a Hugging Face tokenizer).")
-]
-Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one.")]
+Units = Annotated[str, typer.Option(help="Scored units: words, or tokens (the pieces of a Hugging Face tokenizer).")]
+Device = Annotated[str, typer.Option(help="Device: cpu, cuda, or auto (a GPU if there is one).")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be given several times."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Setting to change; repeatable."),
 ]
 TextColumn = Annotated[
     str | None,
-    typer.Option(help="Column of your own file that holds the text.", show_default="text, in any case"),
+    typer.Option(help="Text column of your file.", show_default="text, in upper or lower case"),
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option(help="Column of your own file that holds the label.", show_default="label, in any case"),
+    typer.Option(help="Label column of your file.", show_default="label, in upper or lower case"),
 ]
 SkipBadRows = Annotated[
     bool,
     typer.Option(
-        "--skip-bad-rows", help="Leave out rows of your file that cannot be used (no text, no label), and count them."
+        "--skip-bad-rows", help="Skip rows of your file that have no text or no label; heatcheck counts them."
     ),
 ]
 MergeLabels = Annotated[
     bool,
-    typer.Option("--merge-labels", help="Make one label of those that differ only in case and spaces."),
+    typer.Option("--merge-labels", help="Merge labels that differ only in case or spaces."),
 ]
 
-Workers = Annotated[int, typer.Option(help="With --refit: fits at once, each in a process of its own; 0: one here.")]
+Workers = Annotated[
+    int, typer.Option(help="Number of models that --refit trains at once, one per process; 0 trains in this process.")
+]
 Engine = Annotated[
-    str, typer.Option(help="With --refit: where fits run: here, ray (started for them), or ray:ADDRESS of a cluster.")
+    str, typer.Option(help="Place of training with --refit: here, ray (starts Ray), or ray:ADDRESS (a Ray cluster).")
 ]
 
 
 def cluster_of(engine: str) -> str | None:
-    """What `engine.map` calls the place: none for here.
+    """The cluster's name for `engine.map`; None for this machine.
 
     >>> cluster_of("here"), cluster_of("ray:10.0.0.1:6379")
     (None, 'ray:10.0.0.1:6379')
@@ -59,11 +60,11 @@ def cluster_of(engine: str) -> str | None:
         return None
     if kind == "ray" and (address or not colon):
         return engine
-    raise BadInput(f"--engine is here, ray or ray:ADDRESS, not {engine!r}.")
+    raise BadInput(f"--engine takes here, ray or ray:ADDRESS, not {engine!r}.")
 
 
 def listed(text: str) -> list[str]:
-    """What a comma-separated option names.
+    """The parts of a comma-separated option.
 
     >>> listed("attention, gradient")
     ['attention', 'gradient']
@@ -72,7 +73,7 @@ def listed(text: str) -> list[str]:
 
 
 def pairs(texts: Sequence[str] | None) -> dict[str, str]:
-    """`--set` as a dict."""
+    """The `--set` options as a dict."""
     found = {}
     for text in texts or []:
         key, equals, value = text.partition("=")

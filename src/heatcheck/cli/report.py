@@ -1,4 +1,4 @@
-"""`heatcheck report`, and how every command writes an audit in several formats."""
+"""`heatcheck report`, and the functions with which every command writes an audit."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -20,28 +20,30 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Comma-separated: html (the page), md (the same without figures), json (everything in one file), csv or "
-        "parquet (tables).",
+        help="Report formats, comma-separated: html, md (no figures), json (everything in one file), csv or parquet "
+        "(tables only).",
     ),
 ]
 Figures = Annotated[
     str | None,
-    typer.Option(help="Save the figures too, comma-separated: svg, png, pdf, or csv for the numbers drawn."),
+    typer.Option(help="Formats of separate figure files, comma-separated: svg, png, pdf, or csv (plotted numbers)."),
 ]
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of an audit.")],
+    run: Annotated[Path, typer.Argument(help="Audit folder.")],
     formats: Format = "html",
     figures: Figures = None,
-    out: Annotated[Path | None, typer.Option(help="Folder to write into.", show_default="the audit's own")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder.", show_default="the audit folder")] = None,
     json: AsJson = False,
 ) -> None:
-    """Draw an audit again from what it kept, without running anything.
+    """Write the report of a finished audit again.
 
-    heatcheck report heatcheck-out/audits/3c30f70e6ea2 --format md,json
+    heatcheck reads the audit folder; it needs neither the model nor the data.
 
-    heatcheck report heatcheck-out/audits/3c30f70e6ea2 --figures svg --out paper
+    \b
+    $ heatcheck report heatcheck-out/audits/3c30f70e6ea2 --format md,json
+    $ heatcheck report heatcheck-out/audits/3c30f70e6ea2 --figures svg --out paper
     """
     chosen = chosen_formats(formats)
     check_figures(figures)
@@ -59,7 +61,7 @@ def report(
 
 
 def chosen_formats(text: str, known: Collection[str] = FORMATS, option: str = "--format") -> tuple[str, ...]:
-    """What a comma-separated option names, each once.
+    """The parts of a comma-separated option, each once.
 
     >>> chosen_formats("html, md")
     ('html', 'md')
@@ -79,7 +81,7 @@ def check_figures(figures: str | None) -> None:
 def write_formats(
     audit: "Audit", folder: Path, *, formats: Collection[str], tables: Collection[str] = (), figures: str | None = None
 ) -> list[Path]:
-    """An audit as reports and tables; `tables` are further formats of these."""
+    """Write an audit as reports and tables; `tables` are further formats of the tables."""
     from heatcheck.report import write_figures, write_markdown, write_numbers, write_report, write_tables
 
     written = []

@@ -17,95 +17,97 @@ KINDS = {".html": "page", ".csv": "table"}
 
 
 def reproduce(
-    study: Annotated[str, typer.Argument(help="A study's name; see `heatcheck studies`.")],
-    tasks: Annotated[str | None, typer.Option(help="Comma-separated.", show_default="all that are here")] = None,
+    study: Annotated[str, typer.Argument(help="Study name; see `heatcheck studies`.")],
+    tasks: Annotated[
+        str | None, typer.Option(help="Tasks, comma-separated.", show_default="all on this machine")
+    ] = None,
     encoders: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated; for jain2019, serrano2019 and pruthi2020.", show_default="all that the study has"
+            help="Encoders, comma-separated (jain2019, serrano2019, pruthi2020).", show_default="all of the study"
         ),
     ] = None,
     attentions: Annotated[
-        str | None, typer.Option(help="Comma-separated; for jain2019.", show_default="tanh,dot")
+        str | None, typer.Option(help="Attention types, comma-separated (jain2019).", show_default="tanh,dot")
     ] = None,
     shapes: Annotated[
         str | None,
-        typer.Option(help="Flat or hierarchical models, comma-separated; for serrano2019.", show_default="flan,han"),
+        typer.Option(
+            help="Model shapes, comma-separated: flan (flat) or han (hierarchical); serrano2019.",
+            show_default="flan,han",
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="hf:NAME to fine-tune; for abnar2020, brunner2020, chefer2021 and kobayashi2020.",
-            show_default="a small one from nothing",
+            help="Hugging Face model to fine-tune, as hf:NAME (abnar2020, brunner2020, chefer2021, kobayashi2020).",
+            show_default="a small one, trained from scratch",
         ),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Models of each kind.", show_default="3 or 5, and more for sst")
+        int | None, typer.Option(help="Number of models per kind.", show_default="3 or 5, more for sst")
     ] = None,
-    examples: Annotated[
-        int | None, typer.Option(help="Test texts each model is audited on.", show_default="500")
-    ] = None,
+    examples: Annotated[int | None, typer.Option(help="Test examples per model.", show_default="500")] = None,
     preset: Annotated[
         str | None,
         typer.Option(
-            help="How models are trained: jw-release chooses the epoch on dev, jw-paper and wp on test.",
-            show_default="the study's",
+            help="Training preset: jw-release chooses the epoch on dev, jw-paper and wp on test.",
+            show_default="the study's own",
         ),
     ] = None,
     vectors: Annotated[
-        Path | None, typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz.")
+        Path | None, typer.Option(help="Pretrained word vectors: a GloVe or word2vec text file, or .npz.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Of each training.", show_default="as published")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs per training run.", show_default="as published")] = None,
     patience: Annotated[
-        int | None, typer.Option(help="Epochs without a better score before it stops.", show_default="never")
+        int | None, typer.Option(help="Epochs without improvement before training stops.", show_default="no early stop")
     ] = None,
     hidden: Annotated[
-        int | None, typer.Option(help="Width of a direction; for vashishth2019.", show_default="the preset's")
+        int | None, typer.Option(help="Hidden size per direction (vashishth2019).", show_default="the preset's")
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Texts a step; pruthi2020 only.", show_default="32")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Batch size (pruthi2020).", show_default="32")] = None,
     strengths: Annotated[
         str | None,
         typer.Option(
-            help="λ, comma-separated: of the adversaries of wiegreffe2019, of the penalty of pruthi2020, of the "
-            "scores of sun2020.",
-            show_default="the study's",
+            help="Values of λ, comma-separated: for the adversaries (wiegreffe2019), the penalty (pruthi2020) or the "
+            "attention scores (sun2020).",
+            show_default="the study's own",
         ),
     ] = None,
     adversary_epochs: Annotated[
-        int | None, typer.Option(help="Of each adversary, at most; for wiegreffe2019.", show_default="80")
+        int | None, typer.Option(help="Most epochs per adversary (wiegreffe2019).", show_default="80")
     ] = None,
-    restarts: Annotated[
-        int | None, typer.Option(help="Adversaries of each λ; for wiegreffe2019.", show_default="1")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke run: few texts, one epoch, few seeds.")] = False,
-    workers: Annotated[int, typer.Option(help="Models at once, each in a process of its own; 0: one here.")] = 0,
+    restarts: Annotated[int | None, typer.Option(help="Adversaries per λ (wiegreffe2019).", show_default="1")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short trial run: few examples, one epoch, few seeds.")
+    ] = False,
+    workers: Annotated[int, typer.Option(help="Number of parallel processes; 0 runs in this process.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the study; what is there already is not run again.",
+            help="Folder for the study; finished models in it are not run again.",
             show_default="heatcheck-out/studies/STUDY",
         ),
     ] = None,
     figures: Annotated[
-        str | None, typer.Option(help="Save the figures too, comma-separated: svg, png, or csv for the numbers drawn.")
+        str | None,
+        typer.Option(help="Formats of separate figure files, comma-separated: svg, png, or csv (plotted numbers)."),
     ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
-    """Do a paper again: train what is missing, audit it, and set every number beside the published one.
+    """Reproduce a paper's numbers.
 
-    heatcheck reproduce jain2019 --tasks sst --encoders lstm,average --vectors glove.6B.300d.txt
+    heatcheck trains the models that are missing, audits them, and shows every number beside the published one.
 
-    heatcheck reproduce wiegreffe2019 --tasks sst --vectors glove.6B.300d.txt
+    \b
+    $ heatcheck reproduce jain2019 --quick
+    $ heatcheck reproduce jain2019 --tasks sst --vectors glove.6B.300d.txt
+    $ heatcheck reproduce vashishth2019 --vectors glove.6B.300d.txt --workers 8
+    $ heatcheck reproduce abnar2020 --tasks sst --model hf:distilbert-base-uncased
 
-    heatcheck reproduce vashishth2019 --vectors glove.6B.300d.txt --workers 8
-
-    heatcheck reproduce abnar2020 --model hf:distilbert-base-uncased --tasks sst
-
-    heatcheck reproduce jain2019 --quick
-
-    A run that was stopped goes on where it was when the same command is given again.
+    If a run stops early, run the same command again to resume.
     """
     drawn = () if figures is None else chosen_formats(figures, ("svg", "png", "csv"), "--figures")
 
@@ -130,9 +132,9 @@ def reproduce(
         if number is not None and number < 1:
             raise BadInput(f"{_option(name)} must be at least 1, not {number}.")
     if workers < 0:
-        raise BadInput(f"--workers is a number of processes, or 0 for none, not {workers}.")
+        raise BadInput(f"--workers must be 0 or more, not {workers}.")
     if vectors is not None and not vectors.is_file():
-        raise BadInput(f"no vectors at {vectors}: give a GloVe or word2vec text file, or an .npz.")
+        raise BadInput(f"no vectors at {vectors}: name a GloVe or word2vec text file, or an .npz file.")
     given: dict[str, Any] = {
         "tasks": _listed(tasks),
         "encoders": _listed(encoders),
@@ -150,7 +152,7 @@ def reproduce(
     for name in changes:
         if not hasattr(chosen, name):
             known = ", ".join(_option(key) for key in given if hasattr(chosen, key))
-            raise BadInput(f"{study} has no {_option(name)}; what it takes: {known}.")
+            raise BadInput(f"{study} does not take {_option(name)}: choose from {known}.")
     chosen = replace(chosen, **changes)
     folder = out or STORE / "studies" / (f"{study}-quick" if quick else study)
     with show_study.models(shown=not json) as watch:
@@ -180,7 +182,7 @@ def _strengths(text: str | None) -> tuple[float, ...] | None:
 
 
 def write(found: "StudyResult", folder: Path, *, figures: Sequence[str] = ()) -> list[Path]:
-    """The page, the tidy table and the figures; a machine for computing may have nothing to draw with."""
+    """Write the page, the table and the figures; only the table if the packages that draw are missing."""
     from heatcheck.report import write_study, write_study_figures, write_study_table
     from heatcheck.results import keep_study
 
@@ -196,7 +198,10 @@ def write(found: "StudyResult", folder: Path, *, figures: Sequence[str] = ()) ->
 
 
 def studies(json: AsJson = False) -> None:
-    """List the studies: the paper each does again, and its tasks."""
+    """List the papers that heatcheck can reproduce.
+
+    Run one with `heatcheck reproduce STUDY`.
+    """
     from heatcheck.cli import show
     from heatcheck.studies import STUDIES
 
@@ -204,5 +209,5 @@ def studies(json: AsJson = False) -> None:
         keys = ("name", "paper", "about", "tasks")
         show.as_json([{key: getattr(one, key) for key in keys} for one in STUDIES.values()])
         return
-    rows = [[one.name, f"{one.paper}\n{one.about}\ntasks: {', '.join(one.tasks)}"] for one in STUDIES.values()]
-    show.table(["study", "what it does again"], rows)
+    rows = [[one.name, f"{one.paper}\n{one.about}\ntasks: {', '.join(one.tasks)}\n"] for one in STUDIES.values()]
+    show.table(["study", "paper, question and tasks"], rows)

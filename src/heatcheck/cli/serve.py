@@ -12,21 +12,30 @@ KNOWN = ("known:reader@planted_contrast", "known:bystander_wrong@planted_contras
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Argument(help="Models' folders, hf:NAME, known:NAME@TASK; none: the demo's model and two known ones."),
+        typer.Argument(
+            help="Model folders, hf:NAME or known:NAME@TASK.", show_default="the demo's model and two known models"
+        ),
     ] = None,
-    port: Annotated[int, typer.Option(help="Of this machine; 0: any free one.")] = 8765,
+    port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8765,
     labels: Annotated[
-        str | None, typer.Option(help="What the outputs of a Hugging Face classifier mean, in order: negative,positive")
+        str | None,
+        typer.Option(
+            help="Label names of an hf: model in output order, comma-separated.", show_default="the model's own names"
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     device: Device = "cpu",
     json: AsJson = False,
 ) -> None:
-    """A page to play with: type a text, drag its weights, erase words, and see what the model says.
+    """Open a local page to try a model's heatmaps by hand.
 
-    heatcheck serve models/mine
+    Type a text, drag its attention weights or erase words, and see how the prediction changes.
 
-    Models are loaded once. The page answers this machine only (127.0.0.1), needs no network, and keeps no text.
+    \b
+    $ heatcheck serve models/mine
+    $ heatcheck serve models/mine --open
+
+    The page is reachable from this machine only (127.0.0.1). It needs no network and stores no text.
     """
     from heatcheck import serve as room
     from heatcheck.cli import show
@@ -56,7 +65,7 @@ def serve(
 
 
 def _demo_model(*, shown: bool) -> str:
-    """The folder of the model that `heatcheck demo` trains, trained now if it is not there."""
+    """The folder of the model that `heatcheck demo` trains; trains it if it is missing."""
     from heatcheck.training import train
 
     return str(train("rotten_tomatoes", progress=shown).folder)

@@ -1,7 +1,6 @@
-"""How results look in a terminal, and as JSON on standard output."""
+"""Results as text in a terminal, and as JSON on standard output."""
 
 import json
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +16,28 @@ if TYPE_CHECKING:
     from heatcheck.results import Audit, Line, Measurement
     from heatcheck.training import Fit
 
-STYLE = {"yes": "bold green", "no": "bold red", "unclear": "bold yellow", "not run": "dim", "not found": "bold"}
-LABELS = 20  # shown with their counts
+# The report's hues (--yes, --no in report/page.css), told apart by colour-blind readers. They are brighter than on the
+# page's white and darker than on its black, because a terminal may have either behind them (contrast over 4 on both).
+BLUE, BROWN = "#1f7fbf", "#c85a1a"
+STYLE = {"yes": f"bold {BLUE}", "no": f"bold {BROWN}", "unclear": "bold", "not run": "dim", "not found": "bold"}
+LABELS = 20  # labels listed with their counts
+CANNOT = "cannot be asked"
 
 
 def as_json(facts: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document."""
     from heatcheck.engine import nulled
 
     typer.echo(json.dumps(nulled(facts), indent=2, ensure_ascii=False))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """A table as wide as the terminal."""
+    """Print a table as wide as the terminal."""
     from rich.table import Table
 
-    drawn = Table(title=title, box=None, pad_edge=False, header_style="bold", title_justify="left")
+    if title:  # not the table's own, which would wrap at the width of the columns
+        _console().print(title, style="italic")
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
         drawn.add_column(column, no_wrap=place == 0, overflow="fold")  # names and settings must stay copyable
     for row in rows:
@@ -41,12 +46,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | No
 
 
 def setting(value: object) -> str:
-    """As --set takes it."""
+    """A setting's value as --set takes it."""
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def doubts(corpus: "Corpus") -> None:
-    """What looks like a mistake in the labels of the data, on standard error."""
+    """Warn on standard error about labels that look like mistakes."""
     from heatcheck.data import doubtful_labels
 
     for remark in doubtful_labels(corpus):
@@ -54,14 +59,14 @@ def doubts(corpus: "Corpus") -> None:
 
 
 def fit_facts(fit: "Fit") -> dict[str, Any]:
-    """What a program wants to know of a fit."""
+    """A trained model as JSON."""
     scores = {"test": fit.test.facts(), "logistic_regression": fit.logistic_regression}
     rest = {"left_out": dict(fit.left_out), "epochs": fit.epochs, "kept_epoch": fit.kept_epoch}
     return {"folder": str(fit.folder), "id": fit.subject.id, "reused": fit.reused, **scores, **rest}
 
 
 def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
-    """A model's test scores beside the baselines that make them readable, and how many examples each label has."""
+    """Print a model's test scores beside two baselines, and the number of examples per label."""
     if counts:
         counted = [f"{name} ({count:,})" for name, count in counts.items()]
         more = f", and {len(counted) - LABELS} more" if len(counted) > LABELS else ""
@@ -76,43 +81,43 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
     if test.auc == test.auc:
         rows.append(["AUC", f"{test.auc:.3f}", "", "0.500", of_bag("auc")])
         rows.append([f"F1 ({fit.subject.labels[-1]})", f"{test.f1:.3f}", "", "", of_bag("f1")])
-    columns = ["", "test", "95% interval", "always the commonest label", "bag of words"]
+    columns = ["", "test", "95% interval", "majority class", "bag of words"]
     table(columns, rows, f"{test.n:,} test examples")
     if "not_fitted" in bag:
-        typer.echo(f"No bag of words beside it: {str(bag['not_fitted']).rstrip('.')}.")
+        typer.echo(f"No bag-of-words baseline: {str(bag['not_fitted']).rstrip('.')}.")
     if remark := _weak_scores(fit):
         typer.echo(f"heatcheck: {remark}", err=True)
     if fit.kept_epoch is not None:
-        typer.echo(f"Epochs: {fit.epochs} ran, and epoch {fit.kept_epoch} was kept.")
+        typer.echo(f"Trained for {fit.epochs} epochs; the model is from epoch {fit.kept_epoch}.")
     recipe = fit.subject.recipe
     if recipe and recipe.training["select_split"] == "test":
-        typer.echo("The kept epoch is the best on test, as was published: these scores are optimistic.")
+        typer.echo("These scores are optimistic: the epoch was chosen on test, as in the paper.")
     if fit.left_out:
         reasons = "; ".join(f"{reason}: {count:,}" for reason, count in fit.left_out.items())
-        typer.echo(f"Left out of the task: {reasons}.")
+        typer.echo(f"Rows left out: {reasons}.")
     typer.echo(f"{'already there' if fit.reused else 'saved'}: {fit.folder}")
 
 
 def _weak_scores(fit: "Fit") -> str:
-    """A warning where there is little to explain: no better than the majority class, or worse than a bag of words."""
+    """A warning about a weak model: not above the majority class, or below a bag of words."""
     test, bag = fit.test, fit.logistic_regression.get("accuracy")
     found = []
     if not test.low > test.majority:
         found.append(f"is not significantly above the majority class ({test.majority:.3f})")
     if bag is not None and test.accuracy < bag:
         found.append(f"is below a bag of words ({bag:.3f})")
-    return f"the test accuracy, {test.accuracy:.3f}, {' and '.join(found)}." if found else ""
+    return f"the test accuracy ({test.accuracy:.3f}) {' and '.join(found)}." if found else ""
 
 
 def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
-    """How each fit ended."""
+    """The outcome of each training run as JSON."""
     return [
         {"id": one.job.id, "name": one.job.name, "state": one.state, "reason": one.reason, "seconds": one.seconds}
         for one in outcomes
     ]
 
 
-def card(audit: "Audit") -> None:
+def card(audit: "Audit", *, verbose: bool = False) -> None:
     """The four lines with their evidence, those about other models and about people apart, then agreement."""
     console = _console()
     console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
@@ -222,7 +227,7 @@ def _agreement(audit: "Audit") -> None:
 
 
 def across(audits: Sequence["Audit"]) -> None:
-    """What several models of one kind (seeds) have in common: Student t intervals over them."""
+    """Print means over several models of one kind (seeds), with Student t intervals."""
     from heatcheck.auditing import over_models
 
     rows = []
@@ -233,17 +238,17 @@ def across(audits: Sequence["Audit"]) -> None:
     table(
         ["", "mean", "95% t interval", "each model"],
         rows,
-        f"Over {len(audits)} models (τ is of attention with each rival)",
+        f"Means over {len(audits)} models (τ: agreement of attention with the method named)",
     )
 
 
 def _across_models(m: "Measurement") -> str | None:
-    """What a measurement is called beside those of other models; None for those that are not compared."""
+    """The name of a measurement in the table over models; None if it is not in it."""
     names = {
         "tau": "τ, {pair}",
         "tau_mechanical_floor": "τ floor, {pair}: {kind}",
         "K": "K, {operator}",
-        "delta": "Δ of the output by shuffling",
+        "delta": "Δ, change of the output by shuffling",
         "q": "q, shuffles that keep the answer",
         "U": "U, ε = {epsilon}, {logits} logits",
         "U_null": "U, relevances shuffled",
@@ -256,29 +261,33 @@ def _across_models(m: "Measurement") -> str | None:
 
 
 def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
-    """A table each line of the card: the models for which its answer is known, beside that answer.
+    """Print one table per line of the card: heatcheck's answer for each known model beside the right one.
 
-    `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name, or moot.
+    Args:
+        audits: by model name, its audit and the right answers by line: a state, or CANNOT.
     """
     from heatcheck.results.written import in_brief
 
     lines = dict.fromkeys(line for _, known in audits.values() for line in known)
     for name in lines:
-        rows = []
+        rows, asked = [], name
         for model, (audit, known) in audits.items():
             if name not in known:
                 continue
             line = audit.card[name]
+            asked = f"{line.question} ({line.short})"
             statistic = f"{line.evidence[0].name} = {in_brief(line.evidence[0])}" if line.evidence else ""
-            rows.append([model, "moot" if line.moot else line.state, known[name], statistic])
-        table(["model", name, "known to be", "by"], rows)
+            rows.append([model, CANNOT if line.moot else line.state, known[name], statistic])
+        table(["model", "heatcheck says", "right answer", "number"], rows, asked)
         typer.echo("")
-    typer.echo("moot: there is nothing to ask here, and the card says unclear.")
-    typer.echo("bystander_right does not use its weights, yet they point at the word that matters: here that is a yes.")
+    typer.echo(f"{CANNOT}: on this task the weights have nothing to add, so the card says unclear.")
+    typer.echo(
+        "bystander_right ignores its weights, but they point at the word that matters. So the second answer is yes."
+    )
 
 
 def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None:
-    """What audits would run, in forward passes of one text, and what they would fit first."""
+    """Print the checks that audits would run with their cost, and the models they would train first."""
     from heatcheck.auditing import plan_fits
 
     facts = []
@@ -293,7 +302,7 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
             continue
         rows = [[cost.check, f"{cost.passes:,}", f"{cost.seconds:,.0f}", cost.question] for cost in costs]
         title = f"{n:,} of {one.available:,} examples of {one.corpus.name} ({one.split})"
-        table(["check", "forward passes", "seconds here, about", "question"], rows, title)
+        table(["check", "forward passes", "about seconds", "question"], rows, title)
         if one.rows.said:
             typer.echo(one.rows.said)
         _fits(fits, workers)
@@ -302,49 +311,22 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
 
 
 def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
-    """What would be fitted, and what is there already."""
+    """Print the models that would be trained, and those that exist already."""
     if not fits:
         return
     there = sum(fit.done == 1 for fit in fits)
     left = sum((1 - fit.done) * fit.seconds for fit in fits) / max(1, workers)
-    rows = [[fit.name, "there" if fit.done == 1 else f"{fit.done:.0%}", f"{fit.seconds:,.0f}"] for fit in fits]
+    rows = [[fit.name, "yes" if fit.done == 1 else f"{fit.done:.0%}", f"{fit.seconds:,.0f}"] for fit in fits]
     typer.echo("")
     table(
-        ["fit", "done", "seconds here, at most about"], rows, f"{len(fits)} other fits, {there} of them there already"
+        ["model to train", "done", "seconds, at most about"],
+        rows,
+        f"{len(fits)} models to compare with; {there} exist already",
     )
-    typer.echo(f"To fit what is missing takes about {max(1, round(left / 60)):,} min at most.")
-
-
-def heatmaps(found: Mapping[str, Sequence[tuple[str, float | None]]]) -> None:
-    """A row a word, a column an explainer: a bar and the number, so that it reads without colours too."""
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=None, pad_edge=False, header_style="bold")
-    drawn.add_column("word")
-    for name in found:
-        drawn.add_column(name)
-    largest = {n: max((abs(v) for _, v in scores if v is not None), default=0) or 1 for n, scores in found.items()}
-    for rows in zip(*found.values(), strict=True):
-        cells = []
-        for name, (_, value) in zip(found, rows, strict=True):
-            size = 0 if value is None else round(8 * abs(value) / largest[name])
-            block = "░" if value is not None and value < 0 else "█"
-            cells.append(Text(f"{block * size:8} {'' if value is None else f'{value: .3f}'}"))
-        drawn.add_row(visible(rows[0][0]), *cells)
-    _console().print(drawn)
-
-
-def visible(word: str) -> str:
-    r"""A word whose characters without a width are written out: nobody would see them, and rich trips over some.
-
-    >>> visible("so\u200dgood")
-    'so\\u200dgood'
-    """
-    return "".join(ascii(char)[1:-1] if unicodedata.category(char) in ("Cc", "Cf") else char for char in word)
+    typer.echo(f"Training the missing ones takes at most about {max(1, round(left / 60)):,} min.")
 
 
 def _console() -> "Console":
     from rich.console import Console
 
-    return Console(markup=False, highlight=False)  # 'heatcheck[data]' is not markup
+    return Console(markup=False, highlight=False)  # otherwise rich reads 'heatcheck[data]' as markup

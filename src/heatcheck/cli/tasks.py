@@ -6,9 +6,9 @@ from heatcheck.cli.options import AsJson, DataDir
 
 
 def tasks(json: AsJson = False, data_dir: DataDir = None) -> None:
-    """List the tasks: size, labels, licence, and whether each is ready here.
+    """List the datasets: size, labels, licence and availability.
 
-    A file of your own (CSV, TSV, JSONL or Parquet with the columns text and label) is a task too.
+    Your own file works as a task too: CSV, TSV, JSONL or Parquet with the columns text and label.
     """
     from heatcheck.cli import show
     from heatcheck.data import TASKS, data_folder
@@ -35,16 +35,16 @@ def tasks(json: AsJson = False, data_dir: DataDir = None) -> None:
         [
             task.name,
             f"{task.about}\n"
-            f"{sizes(task.sizes)}; {', '.join(task.labels) or 'a text to be written'}; "
-            f"licence: {task.licence}; {'ready' if missing is None else f'not here: {missing}'}",
+            f"{sizes(task.sizes)}; labels: {', '.join(task.labels) or 'none (the model generates text)'}\n"
+            f"licence: {task.licence}\n{'ready' if missing is None else f'not available: {missing}'}\n",
         ]
         for task, missing in found
     ]
-    show.table(["task", "what it is, and whether it is ready here"], rows)
+    show.table(["task", "content, size, licence, availability"], rows)
 
 
 def sizes(of_task: Mapping[str, int]) -> str:
-    """How many examples there are, or that it depends."""
+    """The number of examples per split, or that it depends on the user's copy."""
     if not of_task:
-        return "as many as your copy has"
-    return f"{'/'.join(map(str, of_task.values()))} train/dev/test"
+        return "size depends on your copy"
+    return ", ".join(f"{split} {count:,}" for split, count in of_task.items())

@@ -20,36 +20,39 @@ from heatcheck.errors import BadInput
 
 
 def train(
-    task: Annotated[str, typer.Argument(help="A task's name (see `heatcheck tasks`) or your own file.")],
+    task: Annotated[str, typer.Argument(help="Task name (see `heatcheck tasks`) or your own file.")],
     model: Annotated[
         str | None,
         typer.Option(
-            help="hf:NAME: fine-tune that one of Hugging Face, from its folder or the hub.", show_default="a new model"
+            help="Hugging Face model to fine-tune, as hf:NAME (a folder or a name on the hub).",
+            show_default="a new model",
         ),
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="average, cnn, conv, gru, lstm or none.", show_default="lstm")
+        str | None, typer.Option(help="Encoder: average, cnn, conv, gru, lstm or none.", show_default="lstm")
     ] = None,
-    attention: Annotated[str | None, typer.Option(help="tanh, dot or linear.", show_default="tanh")] = None,
+    attention: Annotated[str | None, typer.Option(help="Attention: tanh, dot or linear.", show_default="tanh")] = None,
     preset: Annotated[
         str,
         typer.Option(
-            help="default, finetune, jw-paper, jw-release, pruthi, pruthi-seq2seq, serrano, snell-copy or wp."
+            help="Training preset: default, finetune, jw-paper, jw-release, pruthi, pruthi-seq2seq, serrano, "
+            "snell-copy or wp."
         ),
     ] = "default",
-    seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     vectors: Annotated[
         Path | None,
-        typer.Option(help="Pretrained word vectors: GloVe or word2vec text, or .npz."),
+        typer.Option(help="Pretrained word vectors: a GloVe or word2vec text file, or .npz."),
     ] = None,
     impose: Annotated[
-        str | None, typer.Option(help="Train under fixed weights: uniform or log_odds.", show_default="its own")
+        str | None,
+        typer.Option(help="Fixed attention weights for training: uniform or log_odds.", show_default="learned weights"),
     ] = None,
-    loss: Annotated[str, typer.Option(help="likelihood or log_odds_regularised.")] = "likelihood",
+    loss: Annotated[str, typer.Option(help="Loss: likelihood or log_odds_regularised.")] = "likelihood",
     setting: Settings = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to make.", show_default="heatcheck-out/fits/ID"),
+        typer.Option(help="New folder for the model.", show_default="heatcheck-out/fits/ID"),
     ] = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -59,28 +62,24 @@ def train(
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
-    """Train a classifier with attention, and say how good it is.
+    """Train a classifier with attention and print its test scores.
 
-    heatcheck train rotten_tomatoes
+    \b
+    $ heatcheck train rotten_tomatoes
+    $ heatcheck train reviews.csv --encoder cnn --seed 3 --out models/mine
+    $ heatcheck train mine.csv --text-column Review --label-column Sentiment
+    $ heatcheck train sst --preset jw-release --vectors glove.6B.300d.txt
+    $ heatcheck train rotten_tomatoes --model hf:distilbert-base-uncased
+    $ heatcheck train reviews --loss log_odds_regularised --set loss.strength=2
 
-    heatcheck train reviews.csv --encoder cnn --seed 3 --out models/mine
+    `heatcheck train TASK --set help=` lists every KEY of --set.
 
-    heatcheck train export.csv --text-column Review --label-column Sentiment --skip-bad-rows --merge-labels
-
-    heatcheck train sst --preset jw-release --vectors glove.6B.300d.txt
-
-    heatcheck train rotten_tomatoes --model hf:models/all-MiniLM-L6-v2 --set epochs=2
-
-    heatcheck train reviews --loss log_odds_regularised --set loss.strength=2
-
-    To list every KEY of --set: heatcheck train TASK --set help=
-
-    A run that was killed goes on where it was when the same command is given again.
+    If training stops early, run the same command again to resume.
     """
     changes: dict[str, str] = pairs(setting)
     for name in ("seed", "preset", "vectors", "device", "out", "impose", "loss", "model"):
         if name in changes:
-            raise BadInput(f"--set {name}: {name} is an option of its own, --{name}.")
+            raise BadInput(f"--set does not take {name}: use --{name}.")
     changes |= {k: v for k, v in (("encoder", encoder), ("attention", attention)) if v is not None}
     of_loss = {key.removeprefix("loss."): changes.pop(key) for key in list(changes) if key.startswith("loss.")}
 

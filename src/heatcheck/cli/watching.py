@@ -1,4 +1,4 @@
-"""One bar for a whole audit: how far it is, and about how long it still takes."""
+"""One progress bar for a whole audit, with the time left."""
 
 import math
 import threading
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from heatcheck.auditing import Plan
     from heatcheck.engine import Outcome
 
-SECONDS = 1.0  # between two looks into the store
+SECONDS = 1.0  # between two reads of the store
 LINES = 30.0  # seconds between two lines in a log
-TRUSTED = 0.02  # of the work must be done before its pace is believed
+TRUSTED = 0.02  # share of the work that must be done before its pace is trusted
 
 
 class Progress(NamedTuple):
-    """Where an audit is."""
+    """How far an audit is."""
 
     what: str
     share: float  # done, 0 to 1
@@ -25,10 +25,10 @@ class Progress(NamedTuple):
 
 
 class Watch:
-    """Told what ends, asks the store how far the rest is.
+    """Tracks the progress of an audit: finished steps are reported to it, running ones are looked up in the store.
 
-    The work is in seconds as expected beforehand; the time left is corrected by the pace so far, apart for fits and for
-    checks, because fits may run several at once, and elsewhere.
+    Work is measured in expected seconds. The pace so far corrects the time left, separately for training runs and for
+    checks, because training runs may run in parallel or on other machines.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class Watch:
     ) -> None:
         """
         Args:
-            fits: seconds expected, by the fit's id.
-            checks: seconds expected, by name, in the order they run.
-            share_done: how much of a fit is done, 0 to 1.
+            fits: expected seconds per training run, by its id.
+            checks: expected seconds per check, by name, in the order they run.
+            share_done: how much of a training run is done, 0 to 1.
         """
         self.outcomes: list[Outcome] = []
         self._fits, self._checks, self._share_done, self._clock = fits, checks, share_done, clock
@@ -50,15 +50,15 @@ class Watch:
         self._check = ""
         self._done: list[str] = []  # checks
         self._started = self._check_started = self._checks_started = clock()
-        self._there = self._fitted()  # by earlier audits: it took no time now
+        self._there = self._fitted()  # from earlier audits, so it took no time in this one
 
     def fit(self, outcome: "Outcome", _done: int, _all: int) -> None:
-        """A fit has ended, well or not."""
+        """Record that a training run has ended, well or not."""
         self.outcomes.append(outcome)
         self._ended.add(outcome.job.id)
 
     def check(self, name: str, _done: int, _all: int) -> None:
-        """A check begins; without a name, the last has ended."""
+        """Record that a check begins; an empty name means that the last one has ended."""
         now = self._clock()
         if self._check:
             self._done.append(self._check)
@@ -68,7 +68,7 @@ class Watch:
         self._check, self._check_started = name, now
 
     def now(self) -> Progress:
-        """As of this moment."""
+        """The progress at this moment."""
         whole = math.fsum(self._fits.values()) + math.fsum(self._checks.values())
         fitted, checked = self._fitted(), self._checked()
         share = (fitted + checked) / whole if whole > 0 else 1.0
@@ -78,9 +78,9 @@ class Watch:
         if self._check:
             return f"check {len(self._done) + 1}/{len(self._checks)}: {self._check}"
         if self._done:
-            return "gathering"
+            return "collecting results"
         made = sum(self._share_done(name) == 1 or name in self._ended for name in self._fits)
-        return f"fits: {made} of {len(self._fits)} made" if self._fits else "checks"
+        return f"training: {made} of {len(self._fits)} models done" if self._fits else "checks"
 
     def _left(self, fitted: float, checked: float) -> float:
         now = self._clock()
@@ -95,14 +95,14 @@ class Watch:
         )
 
     def _checked(self) -> float:
-        """A check that runs says nothing until it ends: it is taken to keep to what was expected, but not to end."""
+        """A running check reports nothing until it ends: assume its expected pace, up to 95%."""
         done = math.fsum(self._checks.get(name, 0.0) for name in self._done)
         expected = self._checks.get(self._check, 0.0)
         return done + min(self._clock() - self._check_started, 0.95 * expected) if self._check else done
 
 
 def _pace(elapsed: float, done: float, of: float) -> float:
-    """Seconds taken for each that was expected."""
+    """Seconds taken per expected second."""
     return elapsed / done if of > 0 and done / of > TRUSTED else 1.0
 
 
@@ -119,7 +119,7 @@ def in_words(seconds: float) -> str:
 
 @contextmanager
 def watching(plan: "Plan", *, workers: int = 0, shown: bool) -> Iterator[Watch]:
-    """A bar on standard error while an audit runs; a log file gets a line now and then instead."""
+    """A progress bar on standard error while an audit runs; a log file gets a line every 30 seconds instead."""
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -149,7 +149,7 @@ def watching(plan: "Plan", *, workers: int = 0, shown: bool) -> Iterator[Watch]:
 
 @contextmanager
 def _looking(look: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Looks every so often, in a thread beside the work."""
+    """Call `look` every few seconds in a second thread."""
     stopped = threading.Event()
 
     def look_again() -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from heatcheck.data import Example
 from heatcheck.engine import expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, UnknownName
@@ -14,7 +16,7 @@ from heatcheck.explainers.counterfactual import StandIns, counterfactual, of_rea
 from heatcheck.explainers.decompx import decompx
 from heatcheck.explainers.effective_attention import effective_attention
 from heatcheck.explainers.elsewhere import check_ids, from_file
-from heatcheck.explainers.explanation import Explanation
+from heatcheck.explainers.explanation import Explanation, Prediction
 from heatcheck.explainers.flow import flow
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
 from heatcheck.explainers.gradient_rollout import gradient_rollout
@@ -33,7 +35,7 @@ from heatcheck.explainers.scores import Aim, Explainer, Scores, pad_scores
 from heatcheck.explainers.target import find_label
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
-from heatcheck.training import pick_device
+from heatcheck.training import pick_device, predict
 
 __all__ = [
     "ALSO_CALLED",
@@ -43,6 +45,7 @@ __all__ = [
     "Aim",
     "Explainer",
     "Explanation",
+    "Prediction",
     "Readout",
     "Scores",
     "StandIns",
@@ -205,7 +208,7 @@ def explain(
         )
     label = find_label(subject, target, example)
     found = {name: explain_one(subject, [example], name, seed=seed, label=label) for name in by}
-    return Explanation(
+    explanation = Explanation(
         {
             name: [
                 (word, float(value) if ok else None)
@@ -214,3 +217,12 @@ def explain(
             for name, scores in found.items()
         }
     )
+    probabilities = np.exp(predict(subject, [example])[0, 0])
+    names = getattr(subject, "labels", [str(number) for number in range(len(probabilities))])
+    predicted, *aimed = (
+        Prediction(names[place], float(probabilities[place]))
+        for place in (int(probabilities.argmax()), label)
+        if place is not None
+    )
+    explanation.prediction, explanation.target = predicted, aimed[0] if aimed else None
+    return explanation

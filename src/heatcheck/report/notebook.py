@@ -1,8 +1,9 @@
-"""What a notebook shows of an audit, its card, a check, a study or a heatmap: HTML with its style inside, no script."""
+"""Audits, cards, checks, studies and heatmaps in a notebook: HTML with its own style and no script."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib.resources import files
 
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY
@@ -11,7 +12,7 @@ from heatcheck.report.wording import counted, explainer_name, grouping, quantity
 from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult, headline_of
 from heatcheck.results.written import interval, number
 
-ROWS = 60  # of a table: a cell of a notebook is no place for a thousand
+ROWS = 60  # shown of a table; the rest is in the result
 
 _LIGHT = {
     "sheet": "#ffffff", "ink": "#1b1f26", "soft": "#565d69", "hair": "#d9dde3",
@@ -22,7 +23,7 @@ _DARK = {
     "yes": "#7cc4f4", "yes-ink": "#0b1a26", "no": "#ff9a5c", "no-ink": "#2a1000",
 }  # fmt: skip
 
-# One hue from the paper to nearly black, as in the report: it reads the same in greyscale. (shade, ink) of a level.
+# One hue from white to nearly black, as in the report, so that it reads the same in greyscale: (shade, ink) per level.
 _LIGHT_HEAT = (
     ("#ffffff", "#10141a"), ("#e2edf7", "#10141a"), ("#c5dcef", "#10141a"), ("#a8cae7", "#10141a"),
     ("#88b4da", "#10141a"), ("#669ccb", "#10141a"), ("#4584bc", "#10141a"), ("#2b6da9", "#ffffff"),
@@ -34,32 +35,8 @@ _DARK_HEAT = (
     ("#8bb9e2", "#10141a"), ("#b5d4ef", "#10141a"), ("#deeefc", "#10141a"),
 )  # fmt: skip
 
-# Everything under one class, so that nothing of the notebook around it changes.
-_RULES = """
-.heatcheck { background: var(--sheet); color: var(--ink); border: 1px solid var(--hair); border-radius: 8px;
-  padding: .8rem 1rem; max-width: 60rem; font: 14px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-.heatcheck * { background: none; color: inherit; }
-.heatcheck p { margin: .25rem 0; }
-.heatcheck .title { font-weight: 700; font-size: 1.1em; }
-.heatcheck .soft { color: var(--soft); font-size: .9em; }
-.heatcheck .scroll { overflow-x: auto; max-width: 100%; }
-.heatcheck table { border-collapse: collapse; margin: .5rem 0; font-size: .92em; border: 0; }
-.heatcheck th, .heatcheck td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0;
-  border: 0; border-bottom: 1px solid var(--hair); white-space: normal; min-width: 3.5rem; max-width: 30rem; }
-.heatcheck thead th { color: var(--soft); font-weight: 500; vertical-align: bottom; }
-.heatcheck .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.heatcheck ul { margin: .25rem 0; padding-left: 1.2rem; }
-.heatcheck summary { cursor: pointer; }
-.heatcheck .badge { display: inline-block; padding: 0 .55em; border-radius: 1em; border: 1px solid var(--soft);
-  white-space: nowrap; font-weight: 600; font-size: .9em; }
-.heatcheck .badge.yes { background: var(--yes); color: var(--yes-ink); border-color: var(--yes); }
-.heatcheck .badge.no { background: var(--no); color: var(--no-ink); border-color: var(--no); }
-.heatcheck td.heat { line-height: 1.9; max-width: none; }
-.heatcheck .w { padding: .1em .25em; border-radius: 3px; }
-.heatcheck .w.none { color: var(--soft); font-style: italic; }
-.heatcheck .w.minus::before { content: "\\2212"; font-weight: 700; }
-.heatcheck .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-"""
+# All rules are under one class, so that the rest of the notebook does not change.
+_RULES = files("heatcheck.report").joinpath("notebook.css").read_text()
 
 
 def _colours(named: Mapping[str, str], heat: Sequence[tuple[str, str]]) -> str:
@@ -68,7 +45,7 @@ def _colours(named: Mapping[str, str], heat: Sequence[tuple[str, str]]) -> str:
 
 
 def _style() -> str:
-    """Dark where the notebook says so, or else where the reader's system does."""
+    """Follow the notebook's theme, or else the system's, light or dark."""
     light, dark = _colours(_LIGHT, _LIGHT_HEAT), _colours(_DARK, _DARK_HEAT)
     levels = "".join(
         f".heatcheck .w.h{level} {{ background: var(--h{level}); color: var(--i{level}); }}"
@@ -86,10 +63,10 @@ def _style() -> str:
 
 
 def audit_html(audit: Audit) -> str:
-    """The card of an audit, what it means for the heatmaps, and which checks are behind it."""
+    """An audit: the answer, the card, and where to find the numbers."""
     task = audit.task.partition("@")[0]
     right = "" if audit.accuracy is None else f"accuracy {number(audit.accuracy)}, "
-    about = f"{audit.n:,} of {audit.available:,} texts of {task} (split {audit.split}), {right}seed {audit.seed}"
+    about = f"{audit.n:,} of {audit.available:,} examples of {task} (split {audit.split}), {right}seed {audit.seed}"
     behind = ", ".join(f"results[{check!r}]" for check in audit.results)
     not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.missing.items())
     return _boxed(
@@ -97,18 +74,18 @@ def audit_html(audit: Audit) -> str:
         _p(about, "soft"),
         _p(audit.training_rows, "soft") if audit.training_rows else "",
         _card(audit.card),
-        _p(f"The numbers behind it: {behind}." if behind else "No check was run.", "soft"),
+        _p(f"All numbers: {behind}." if behind else "No check was run.", "soft"),
         _p(f"Not run: {not_run}", "soft") if not_run else "",
     )
 
 
 def card_html(card: Card) -> str:
-    """The lines of a card, and what they mean for the heatmaps."""
-    return _boxed(_p("The card", "title"), _card(card))
+    """A card: the answer, and one row per line."""
+    return _boxed(_card(card))
 
 
 def check_html(result: CheckResult) -> str:
-    """A check's measurements: each with its interval, its n and what it is read against."""
+    """A check's measurements, each with its interval, its n and its baseline."""
     rows = [
         (
             f"{quantity(m, result.check)}{': ' + about if (about := grouping(m)) else ''}",
@@ -123,16 +100,16 @@ def check_html(result: CheckResult) -> str:
     held = HELD_BY.get(result.check, HELD[result.holds])
     return _boxed(
         _p(title(result.check), "title"),
-        _p(f"{result.subject}; {kept + left_out:,} texts in = {kept:,} measured + {left_out:,} left out", "soft"),
-        _p(f"Held fixed: {held}", "soft"),
+        _p(f"{result.subject}; {kept + left_out:,} examples: {kept:,} measured, {left_out:,} left out", "soft"),
+        _p(f"What stays the same: {held}", "soft"),
         *(_p(words, "soft") for words in reading(result.check, str(result.facts.get("method", "")))),
-        _table(("what", "value", "95% interval", "n", "read against"), rows, numbers=(1, 2, 3)),
+        _table(("quantity", "value", "95% interval", "n", "baseline"), rows, numbers=(1, 2, 3)),
         _more(len(rows), "result.measurements"),
     )
 
 
 def study_html(study: StudyResult) -> str:
-    """The numbers of a study beside the published ones; those with a published number first."""
+    """A study's numbers beside the published ones; those with a published number come first."""
     ordered = sorted(study.rows, key=lambda row: row.paper is None)
     failed = "; ".join(f"{name}: {why}" for name, why in study.failed.items())
     return _boxed(
@@ -140,21 +117,30 @@ def study_html(study: StudyResult) -> str:
         _p(study.paper, "soft"),
         *(_p(note, "soft") for note in study.notes),
         _table(
-            ("what", "ours", "95% interval", "seeds", "published", "statement"),
+            ("quantity", "ours", "95% interval", "seeds", "published", "comparison"),
             [_study_row(row) for row in ordered],
             numbers=(1, 2, 3, 4),
         ),
         _more(len(study.rows), "result.rows"),
-        _p(f"Could not be run: {failed}", "soft") if failed else "",
+        _p(f"Failed: {failed}", "soft") if failed else "",
     )
 
 
 def heatmaps_html(scores: Mapping[str, Sequence[tuple[str, float | None]]]) -> str:
-    """One text as shaded words, a row an explainer, each scaled to its own largest score."""
+    """One text as shaded words: the prediction, then one row per explainer, scaled to its own largest score.
+
+    `scores` is what `heatcheck.explain` returns; a plain dict has no prediction to show.
+    """
+    predicted, target = (getattr(scores, name, None) for name in ("prediction", "target"))
     rows = "".join(_heat_row(name, of_words) for name, of_words in scores.items())
-    note = "Each row is scaled to its own largest value; − marks a negative score, italics a word without one."
+    note = (
+        "Darker means a larger score; each row is scaled to its own largest. "
+        "− marks a negative score, italics a word without a score."
+    )
     return _boxed(
-        f'<div class="scroll"><table><thead><tr><th scope="col">explainer</th><th scope="col">words</th></tr></thead>'
+        _p(f"The model predicts {predicted}.", "title") if predicted else "",
+        _p(f"The scores explain {target} instead.") if target else "",
+        f'<div class="scroll"><table><thead><tr><th scope="col">method</th><th scope="col">words</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>",
         _p(note, "soft"),
     )
@@ -164,12 +150,12 @@ def _card(card: Card) -> str:
     headline = headline_of(card)
     four = "".join(_card_row(card_line(line)) for line in card.lines)
     others = "".join(_card_row(card_line(line)) for line in card.apart)
-    said = f"Apart from the card: {', and '.join(line.heading for line in card.apart)}"
+    said = f"Separate from the card: {', and '.join(line.heading for line in card.apart)}"
     apart = f'<tr><th scope="rowgroup" colspan="3">{said}</th></tr>'
     sayings = [f"You may say: “{words}”" for words in headline.may_say]
     sayings += [f"Do not say: “{words}”" for words in headline.do_not_say]
     points = "".join(f"<li>{_safe(words)}</li>" for words in sayings)
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("", "line", "statistic, 95% interval, n"))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("answer", "question", "number, 95% interval, n"))
     return (
         f"<p><b>{_safe(headline.answer)}</b></p><ul>{points}</ul>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{four}{apart}{others}</tbody></table></div>'
@@ -181,7 +167,7 @@ def _card_row(item: CardLine) -> str:
     sign = f'<span aria-hidden="true">{item.sign}</span>'
     badge = f'<span class="badge {line.state.replace(" ", "-")}">{sign} {line.state}</span>'
     said = f"<b>{_safe(line.name)}</b>{_p(line.question, 'soft')}{_p(line.sentence)}"
-    why = "What would run it" if line.state == "not run" else "Why"
+    why = "To run it" if line.state == "not run" and line.undecided != "cannot be run" else "Reason"
     reason = _p(f"{why}: {line.reason}", "soft") if line.reason else ""
     found = ""
     if shown:
@@ -191,7 +177,7 @@ def _card_row(item: CardLine) -> str:
             f"<li>{_safe(other.quantity)}: <b>{other.value}</b> {other.interval}, {_safe(other.n)}</li>"
             for other in item.against
         )
-        found += f'<details class="soft"><summary>read against</summary><ul>{beside}</ul></details>'
+        found += f'<details class="soft"><summary>compared with</summary><ul>{beside}</ul></details>'
     return f"<tr><td>{badge}</td><td>{said}{reason}</td><td>{found}</td></tr>"
 
 
@@ -205,7 +191,7 @@ def _study_row(row: Row) -> tuple[str, ...]:
 def _heat_row(name: str, of_words: Sequence[tuple[str, float | None]]) -> str:
     words, scores = [word for word, _ in of_words], [score for _, score in of_words]
     shading = shaded(words, scores)
-    # Somebody who cannot see the shading is told the words that have most of it.
+    # A screen reader reads the words with the largest scores, because it cannot read the shading.
     most = sorted(zip(shading, scores, strict=True), key=lambda pair: -pair[0].level)[:3]
     spoken = ", ".join(f"{word.text} {word.title}" for word, score in most if score is not None)
     spans = " ".join(_heat_word(word, score) for word, score in zip(shading, scores, strict=True))
@@ -234,7 +220,7 @@ def _table(columns: Sequence[str], rows: Sequence[tuple[str, ...]], *, numbers: 
 
 
 def _more(rows: int, where: str) -> str:
-    return _p(f"The first {ROWS} of {rows:,} numbers; all are in {where}.", "soft") if rows > ROWS else ""
+    return _p(f"The first {ROWS} of {rows:,} rows; all are in {where}.", "soft") if rows > ROWS else ""
 
 
 def _boxed(*parts: str) -> str:
@@ -246,5 +232,5 @@ def _p(words: str, kind: str = "") -> str:
 
 
 def _safe(words: str) -> str:
-    """Markup as text; half an emoji, which a careless cut leaves, is no UTF-8 and becomes a question mark."""
+    """Escape markup; half an emoji, left by a careless cut, is not UTF-8 and becomes a question mark."""
     return escape(words.encode("utf-8", "replace").decode("utf-8"))

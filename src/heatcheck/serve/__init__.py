@@ -1,6 +1,6 @@
-"""A local page to play with: type a text, move its weights, and see what the model says.
+"""A local page to try a model's heatmaps by hand: type a text, move its weights, see the prediction change.
 
-`serve` starts it; `make_app` is the API behind it, for tests and for those who have a server of their own.
+`serve` starts it; `make_app` returns the FastAPI app, for tests and for use in another server.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The API behind the page: every request is checked, bounded in size and time, and answered by one library call."""
+"""The API of the page: every request is validated, limited in size and time, and answered by one library call."""
 
 import asyncio
 import contextvars
@@ -52,21 +52,21 @@ from heatcheck.version import __version__
 
 BODY = 256 * 1024  # bytes of a request
 SECONDS = 20.0  # from a request to its answer
-WAITING = 200  # requests at once; more are told to come back
+WAITING = 200  # requests at once; more are refused
 
 A = TypeVar("A", bound=AskedModel)
 Found = TypeVar("Found")
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request could not be read."},
-    404: {"model": Problem, "description": "No such model, or no such place."},
+    400: {"model": Problem, "description": "The request is not valid JSON."},
+    404: {"model": Problem, "description": "Unknown model or path."},
     408: {"model": Problem, "description": "The request did not arrive in time."},
     413: {"model": Problem, "description": "The request is too large."},
-    422: {"model": Problem, "description": "The request cannot be answered; the sentence says why."},
-    500: {"model": Problem, "description": "A mistake of heatcheck's own."},
-    503: {"model": Problem, "description": "Too much is asked at once, or it took too long."},
+    422: {"model": Problem, "description": "The request cannot be answered; `error` says why."},
+    500: {"model": Problem, "description": "A bug in heatcheck."},
+    503: {"model": Problem, "description": "Too many requests at once, or the request took too long."},
 }
-# The page runs its own script and nothing else, and talks to nobody but this server.
+# The page may run only its own script and connect only to this server.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -89,7 +89,7 @@ PAGE = {
 
 
 class Sentence(JSONResponse):
-    """JSON in which half an emoji, which is no UTF-8, becomes a question mark."""
+    """JSON in which half an emoji, which is not UTF-8, becomes a question mark."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
@@ -98,29 +98,32 @@ class Sentence(JSONResponse):
 def make_app(
     subjects: Mapping[str, Subject], *, folders: Mapping[str, Path | str] | None = None, seconds: float = SECONDS
 ) -> FastAPI:
-    """The page over these models, by the names it shows. Nothing else on this machine can be reached through it.
+    """The FastAPI app of the page. It gives access to these models and to nothing else on this machine.
 
-    `folders` says where models were trained, of those whose name is not their folder.
+    Args:
+        subjects: models by the name that the page shows.
+        folders: model folders, for models whose name is not their folder.
+        seconds: time limit per request.
     """
     folder_of = {name: (folders or {}).get(name, name) for name in subjects}
     trainings = {name: follow(subject, folder_of[name]) for name, subject in subjects.items()}
     facts = [offer(name, subject, trainings[name].why_not, folder_of[name]) for name, subject in subjects.items()]
     app = FastAPI(title="heatcheck", version=__version__, docs_url=None, redoc_url=None)
-    # A fixed few threads: as many as there are cores, so that memory does not grow with the number of clients.
+    # As many threads as cores, so that memory does not grow with the number of clients.
     threads = ThreadPoolExecutor(max_workers=_side_by_side(subjects), thread_name_prefix="heatcheck")
     waiting = 0
 
     async def answer(work: Callable[[Subject, A], Found], asked: A) -> Found:
         nonlocal waiting
         if asked.model not in subjects:
-            raise HTTPException(404, f"there is no model {asked.model!r} here; GET /api/models lists those there are.")
+            raise HTTPException(404, f"no model {asked.model!r}: GET /api/models lists the models.")
         if waiting >= WAITING:
-            raise HTTPException(503, "too much is asked at once; try again in a moment.")
+            raise HTTPException(503, "too many requests at once: try again in a moment.")
         waiting += 1
         end = time.monotonic() + seconds
         job = partial(contextvars.copy_context().run, _in_time, end, work, subjects[asked.model], asked)
         try:
-            # Whoever asked is told in time, also where work does not look at the clock or has not begun.
+            # The client gets an answer in time even if the work ignores the clock or has not begun.
             return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(threads, job), seconds)
         except TimeoutError:
             raise TookTooLong("this took too long and was stopped: try a shorter text.") from None
@@ -129,47 +132,47 @@ def make_app(
 
     @app.get("/api/models")
     async def models() -> Models:
-        """What there is to ask."""
+        """The models, and what the page can show of each."""
         return Models(models=facts, bounds=Bounds())
 
     @app.post("/api/look", responses=PROBLEMS)
     async def look(asked: Asked) -> Looked:
-        """The model's answer, and its heatmap."""
+        """The model's probabilities and its heatmap."""
         return await answer(looking.look, asked)
 
     @app.post("/api/explain", responses=PROBLEMS)
     async def explain(asked: AskedExplanation) -> Explained:
-        """Scores of the words by the named explainers."""
+        """Scores per word by the named explainers."""
         return await answer(looking.explain, asked)
 
     @app.post("/api/impose", responses=PROBLEMS)
     async def impose(asked: AskedWeights) -> Imposed:
-        """The answer under other weights."""
+        """The probabilities under replaced attention weights."""
         return await answer(looking.impose, asked)
 
     @app.post("/api/adversary", responses=PROBLEMS)
     async def adversary(asked: AskedAdversary) -> Adversary:
-        """Weights as different as can be that move the answer by at most ε."""
+        """The most different weights that move the probabilities by at most ε."""
         return await answer(looking.adversary, asked)
 
     @app.post("/api/layers", responses=PROBLEMS)
     async def layers(asked: Asked) -> Layers:
-        """All heads of a transformer, from where the answer is read."""
+        """The weights of every layer and head, in the row that the prediction is read from."""
         return await answer(looking.layers, asked)
 
     @app.post("/api/head", responses=PROBLEMS)
     async def head(asked: AskedHead) -> Head:
-        """One head of a transformer: who looks at whom."""
+        """The weights between all pairs of words in one head."""
         return await answer(looking.head, asked)
 
     @app.post("/api/training", responses=PROBLEMS)
     async def training(asked: AskedModel) -> Training:
-        """What was written down while the model was trained: steps, texts, and means over the texts."""
+        """The record of the model's training: steps, texts, and means over the texts."""
         return await answer(lambda _, asked: trainings[asked.model].overview(), asked)
 
     @app.post("/api/observed", responses=PROBLEMS)
     async def observed(asked: AskedObserved) -> ObservedText:
-        """One of those texts at every step: weights, relevances, and the answer."""
+        """One recorded text at every step: weights, relevances and the prediction."""
         return await answer(lambda _, asked: trainings[asked.model].one(asked.id), asked)
 
     for path, (room, name, kind) in PAGE.items():
@@ -179,14 +182,14 @@ def make_app(
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HeatcheckError, _of_library)
     app.add_middleware(_Bounded, seconds=seconds)
-    # A page of somebody else's whose name was made to point at this machine cannot talk to it.
+    # Guards against DNS rebinding: another site's name that points at this machine is refused.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     app.add_middleware(_Guarded)
     return app
 
 
 def _side_by_side(subjects: Mapping[str, Subject]) -> int:
-    """How many requests are worked on at once: on a GPU one, for torch's switches there are for all threads alike."""
+    """The number of requests handled at once: one on a GPU, where torch's switches apply to all threads."""
     elsewhere = any(str(getattr(subject, "device", "cpu")) != "cpu" for subject in subjects.values())
     return 1 if elsewhere else os.cpu_count() or 1
 
@@ -201,7 +204,7 @@ def _in_time(end: float, work: Callable[[Subject, A], Found], subject: Subject, 
 
 
 def _forget_texts(subject: Subject) -> None:
-    """What training remembers to cut no text twice would keep here what people typed."""
+    """Empty the caches of tokenised texts, so that nothing a user typed is kept."""
     vocabulary = getattr(subject, "vocabulary", None)
     if isinstance(vocabulary, Vocabulary):
         vocabulary.forget()
@@ -235,9 +238,9 @@ async def _of_library(_: Request, error: Exception) -> Response:
 
 
 class _Guarded:
-    """Puts HEADERS on every answer, and makes a mistake of ours one sentence.
+    """Adds HEADERS to every answer, and turns an unexpected exception into one sentence.
 
-    Its kind is said, and nowhere the text that brought it about: an exception that went on from here would be logged.
+    The sentence names the kind of exception but not the text that caused it; re-raising it would log the text.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -258,12 +261,15 @@ class _Guarded:
         except Exception as error:
             if scope["type"] != "http" or begun:
                 raise
-            found = Sentence({"error": f"heatcheck could not do this ({type(error).__name__})."}, 500)
+            found = Sentence(
+                {"error": f"heatcheck failed at this request ({type(error).__name__}): this is a bug in heatcheck."},
+                500,
+            )
             await found(scope, receive, with_headers)
 
 
 class _Bounded:
-    """Refuses a body that is too large before all of it has been read, and one that does not arrive."""
+    """Refuses a body that is too large, before reading all of it, and one that does not arrive in time."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         self.app, self.seconds = app, seconds
@@ -275,10 +281,10 @@ class _Bounded:
         try:
             body = await asyncio.wait_for(_body(receive), self.seconds)
         except TimeoutError:
-            await Sentence({"error": "the request did not arrive in time."}, 408)(scope, receive, send)
+            await Sentence({"error": "the request did not arrive in time: send it again."}, 408)(scope, receive, send)
             return
         except _TooLarge:
-            refusal = Sentence({"error": f"a request may have {BODY // 1024} KB, and this one has more."}, 413)
+            refusal = Sentence({"error": f"the request is larger than {BODY // 1024} KB: shorten it."}, 413)
             await refusal(scope, receive, send)
             return
         if body is None:
@@ -300,7 +306,7 @@ class _TooLarge(Exception):
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """All of it, or None where whoever sent it is gone."""
+    """The whole body, or None if the client has disconnected."""
     body, more = bytearray(), True
     while more:
         message = await receive()

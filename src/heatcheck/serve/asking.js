@@ -15,14 +15,14 @@ export async function ask(what, request, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused("the server does not answer: is `heatcheck serve` still running?");
+    throw new Refused("the server does not answer: check that `heatcheck serve` is still running.");
   }
   const found = await response.json();
   if (!response.ok) throw new Refused(found.error);
   return found;
 }
 
-// Only the newest of a kind of question matters: an older one that is still under way is dropped.
+// Only the newest request of a kind matters: an older one that is still running is aborted.
 export function newest() {
   let current = null;
   return async (work) => {
@@ -38,7 +38,7 @@ export function newest() {
   };
 }
 
-// While one answer is awaited, of all that is asked in the meantime only the last is asked next: for dragging.
+// While one request runs, only the last of the later ones is kept and sent next: for dragging.
 export function paced(work) {
   let running = false;
   let again = false;

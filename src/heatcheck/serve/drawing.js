@@ -1,6 +1,6 @@
 // Words shaded by scores, and bars that can be dragged.
 
-// As it stands on a page: with a capital, but where it begins with the path of a file, which has its own letters.
+// With a capital letter, unless it begins with a file path.
 export const asSentence = (text) => (/^\S*\//.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1));
 
 export function make(tag, className, text) {
@@ -47,7 +47,7 @@ const high = (weight) => Math.sqrt(Math.max(weight, 0)) * HEIGHT;
 const weightAt = (pixels) => Math.min(1, Math.max(0, pixels / HEIGHT)) ** 2;
 const STEPS = { ArrowUp: 0.02, ArrowRight: 0.02, ArrowDown: -0.02, ArrowLeft: -0.02, PageUp: 0.1, PageDown: -0.1 };
 
-// One column a word. `moved(place, weight)` is told while a bar is dragged, `erased(place)` when a word is clicked.
+// One column per word. `moved(place, weight)` is called while a bar is dragged, `erased(place)` on a click.
 export function bars(place, { moved, erased }) {
   let columns = [];
 
@@ -92,7 +92,7 @@ export function bars(place, { moved, erased }) {
   }
 
   return {
-    // Words and the name of what is no word ("" for none); called when the text changes.
+    // Words, and the name for special tokens ("" for none); called when the text changes.
     lay(words, rest) {
       columns = words.map((word, at) => (word ? column(word, at, false) : null));
       columns.push(rest ? column(rest, words.length, true) : null);
@@ -111,22 +111,22 @@ export function bars(place, { moved, erased }) {
         one.value.style.bottom = (none ? 0 : Math.max(high(weight), high(own[at] ?? 0)) + 3) + "px";
         one.own.style.bottom = high(own[at] ?? 0) + "px";
         one.own.hidden = own[at] === null || own[at] === undefined;
-        // Beside dozens of words only what can be seen is said; the rest is in the title.
+        // With dozens of words, only visible weights get a number; the rest is in the tooltip.
         one.bar.title = none ? "" : weight.toFixed(4);
         one.value.textContent = none || weight < 0.01 ? "" : weight < 0.995 ? weight.toFixed(2).slice(1) : "1";
         one.node.classList.toggle("gone", gone.has(at));
         if (!one.fixed) {
           one.label.setAttribute("aria-pressed", String(gone.has(at)));
           one.label.classList.toggle("strange", strange.has(at));
-          one.label.title = (gone.has(at) ? "erased; click to put it back" : "click to erase it")
-            + (strange.has(at) ? ". This model has never seen it" : "");
+          one.label.title = (gone.has(at) ? "erased; click to restore" : "click to erase")
+            + (strange.has(at) ? ". The model does not know this word" : "");
         }
       });
     },
   };
 }
 
-// The weights as a strip: one stripe a word.
+// The weights as a strip with one stripe per word.
 export function strip(canvas, scores, colours) {
   const known = scores.map((score) => score ?? 0);
   const largest = largestOf(known);

@@ -1,4 +1,4 @@
-"""What the page shows of one text, each answer by one way through the library."""
+"""What the page shows of one text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ from heatcheck.serve.schema import (
     OfWords,
 )
 
-# These read the text once a word, or dozens of times.
+# Explainers that run the model once per word, or dozens of times.
 SLOW = frozenset({"influence_left_out", "integrated_gradients", "leave_one_out", "lime", "shapley_sampling"})
 TINY = 1e-12
 
@@ -53,25 +53,25 @@ Weights = Float[np.ndarray, "head token"]
 
 @dataclass(frozen=True)
 class OneText:
-    """A text as a subject reads it, without the words that were erased."""
+    """A text as the model reads it, without the erased words."""
 
     subject: Subject
     whole: Example
-    kept: tuple[int, ...]  # places of the words that are left
+    kept: tuple[int, ...]  # positions of the remaining words
 
     @classmethod
     def of(cls, subject: Subject, asked: Asked) -> "OneText":
         if not asked.text.strip():
-            raise BadInput("the text is empty.")
+            raise BadInput("the text is empty: type at least one word.")
         (whole,) = in_units(subject, [Example("text", asked.text, asked.text_pair)])
         count = len(whole.words)
         if count > MAX_WORDS:
-            raise BadInput(f"the text has {count:,} words; this page reads at most {MAX_WORDS}. Shorten it.")
+            raise BadInput(f"the text has {count:,} words; the page takes at most {MAX_WORDS}. Shorten it.")
         if asked.erased and max(asked.erased) >= count:
-            raise BadInput(f"there is no word {max(asked.erased)}: the text has {count}, counted from 0.")
+            raise BadInput(f"no word {max(asked.erased)}: the text has {count} words, counted from 0.")
         kept = tuple(place for place in range(count) if place not in set(asked.erased))
         if not any(whole.words[place].strip() for place in kept):
-            raise BadInput("every word of the text is erased.")
+            raise BadInput("every word of the text is erased: restore at least one.")
         return cls(subject, whole, kept)
 
     @cached_property
@@ -85,7 +85,7 @@ class OneText:
 
     @cached_property
     def word(self) -> np.ndarray:
-        """The word that each token belongs to, counted among those that are kept; -1 for none."""
+        """The word of each token, counted among the kept words; -1 for none."""
         return self.batch.word[0].cpu().numpy()
 
     @cached_property
@@ -97,20 +97,20 @@ class OneText:
         return self.in_place(pool(values, self.word, len(self.kept)))
 
     def in_place(self, values: Float[np.ndarray, " word"]) -> OfWords:
-        """Values of the kept words, each where its word stands in the whole text."""
+        """Values of the kept words at their positions in the whole text."""
         found: OfWords = [None] * len(self.whole.words)
         for place, value in zip(self.kept, values.tolist(), strict=True):
             found[place] = value if np.isfinite(value) else None
         return found
 
     def rest(self, values: Float[np.ndarray, " token"]) -> float:
-        """What lies on tokens that are no words: on nothing else, for one text alone has no padding."""
+        """The sum over tokens that belong to no word, such as [CLS]; a single text has no padding."""
         return float(values[self.word < 0].sum())
 
 
 @torch.no_grad()
 def look(subject: Subject, asked: Asked) -> Looked:
-    """The answer and the heatmap."""
+    """The probabilities and the heatmap."""
     text = OneText.of(subject, asked)
     run = subject.run(text.batch, want=heat_sites(subject))
     heat = _array(token_weights(subject, run)[0])
@@ -126,14 +126,16 @@ def look(subject: Subject, asked: Asked) -> Looked:
 
 
 def explain(subject: Subject, asked: AskedExplanation) -> Explained:
-    """Scores of the words; an explainer that cannot give any says why."""
+    """Scores per word; `missing` says why an explainer gives none."""
     text = OneText.of(subject, asked)
     answer = Explained(scores={}, missing={})
     for name in dict.fromkeys(asked.by):
-        if name not in EXPLAINERS:  # scores from files are for the command line
-            raise BadInput(f"there is no explainer {name!r} here; GET /api/models lists those there are.")
+        if name not in EXPLAINERS:  # scores from files work on the command line only
+            raise BadInput(f"no explainer {name!r}: GET /api/models lists the explainers.")
         if name in SLOW and len(text.kept) > SLOW_WORDS:
-            answer.missing[name] = f"reads the text many times: at most {SLOW_WORDS} words here."
+            answer.missing[name] = (
+                f"This method takes at most {SLOW_WORDS} words here, because it runs the model many times."
+            )
             continue
         try:
             found = explain_one(subject, [text.example], name)
@@ -149,10 +151,10 @@ def explain(subject: Subject, asked: AskedExplanation) -> Explained:
 
 @torch.no_grad()
 def impose(subject: Subject, asked: AskedWeights) -> Imposed:
-    """The answer under other weights in the row that it is read from.
+    """The prediction under replaced attention weights, in the row that it is read from.
 
-    Given weights are of words and there may be many heads: each head's weights are multiplied by what takes the mean
-    over heads to those given, and scaled to sum to 1. With one head that is the given weights themselves.
+    The given weights are per word, and there may be many heads. Each head's weights are multiplied by the factor that
+    takes the mean over heads to the given weights, then scaled to sum to 1. With one head, they are the given weights.
     """
     require_words(subject, "moving weights by hand")
     text = OneText.of(subject, asked)
@@ -183,7 +185,7 @@ def impose(subject: Subject, asked: AskedWeights) -> Imposed:
 
 
 def adversary(subject: Subject, asked: AskedAdversary) -> Adversary:
-    """The farthest weights that keep the answer within ε: exact for two labels and a linear read-out."""
+    """The most different weights that keep the prediction within ε; exact for two labels and a linear read-out."""
     require_words(subject, "other weights with the same answer")
     text = OneText.of(subject, asked)
     found = stand_ins(subject, [text.example], epsilon=asked.epsilon)
@@ -206,7 +208,7 @@ def adversary(subject: Subject, asked: AskedAdversary) -> Adversary:
 
 @torch.no_grad()
 def layers(subject: Subject, asked: Asked) -> Layers:
-    """What each head of each layer looks at from where the answer is read."""
+    """The weights of each layer and head, in the row that the prediction is read from."""
     deep = require_layers(subject, "the view of all heads")
     text = OneText.of(subject, asked)
     run = subject.run(text.batch, want=deep.sites)
@@ -224,7 +226,9 @@ def head(subject: Subject, asked: AskedHead) -> Head:
     require_layers(subject, "the view of one head")
     text = OneText.of(subject, asked)
     if len(text.kept) > SLOW_WORDS:
-        raise BadInput(f"who looks at whom is shown of at most {SLOW_WORDS} words; the text has {len(text.kept)}.")
+        raise BadInput(
+            f"the text has {len(text.kept)} words; weights between words are shown for at most {SLOW_WORDS} words."
+        )
     site = _site(subject, asked.layer)
     weights = subject.run(text.batch, want=[site]).parts[site][0]  # [head query key]
     chosen = weights.mean(0) if asked.head is None else weights[_within(asked.head, len(weights), "head", "heads")]
@@ -245,18 +249,20 @@ def _site(subject: Subject, layer: int | None) -> Site:
     if layer is None:
         return subject.sites[-1]
     if not isinstance(subject, HasLayers):
-        raise BadInput(f"{subject.id} is no transformer: it has no layers to choose from.")
+        raise BadInput(
+            f"{subject.id} is not a transformer, so it has no layers to choose from: leave out layer and head."
+        )
     return subject.sites[_within(layer, len(subject.sites), "layer", "layers")]
 
 
 def _within(number: int, count: int, one: str, many: str) -> int:
     if number >= count:
-        raise BadInput(f"there is no {one} {number}: this model has {count} {many}, counted from 0.")
+        raise BadInput(f"no {one} {number}: the model has {count} {many}, counted from 0.")
     return number
 
 
 def _new_weights(text: OneText, own: Weights, asked: AskedWeights) -> Weights:
-    """As asked, over tokens, for each of the heads."""
+    """The requested weights over tokens, for each head."""
     ways: dict[str, Callable[[], Weights]] = {
         "uniform": lambda: np.tile(text.readable / text.readable.sum(), (len(own), 1)),
         "permuted": lambda: _permuted(text, own, asked.seed),
@@ -266,7 +272,7 @@ def _new_weights(text: OneText, own: Weights, asked: AskedWeights) -> Weights:
 
 
 def _permuted(text: OneText, own: Weights, seed: int) -> Weights:
-    """Weights shuffled among the tokens that may carry some, in all heads alike."""
+    """Weights shuffled among the tokens that can have weight, the same way in all heads."""
     places = np.flatnonzero(text.readable)
     found = np.zeros_like(own)
     found[:, places] = own[:, stream(seed, "page").permutation(places)]
@@ -277,31 +283,33 @@ def _given(text: OneText, own: Weights, weights: Sequence[float | None] | None, 
     words = len(text.whole.words)
     if weights is None or len(weights) != words:
         got = "none" if weights is None else str(len(weights))
-        raise BadInput(f"given weights are one a word: {words} for this text, not {got}.")
-    target = np.array([weights[place] or 0.0 for place in text.kept] + [rest])  # the last is what is no word
+        raise BadInput(f"this text needs {words} weights, one per word, not {got}.")
+    target = np.array(
+        [weights[place] or 0.0 for place in text.kept] + [rest]
+    )  # the last is for tokens that belong to no word
     owner = np.where(text.word >= 0, text.word, len(target) - 1)
     members = np.bincount(owner[text.readable], minlength=len(target))
     target[members == 0] = 0.0
     if target.sum() <= TINY:
-        raise BadInput("all given weights are 0: at least one word must have some.")
+        raise BadInput("all weights are 0: give at least one word a weight.")
     target /= target.sum()
     mean = np.bincount(owner, weights=np.where(text.readable, own.mean(0), 0.0), minlength=len(target))
     light = mean <= TINY
     factor = np.where(light, 0.0, target / np.where(light, 1.0, mean))
-    share = np.where(light, target / np.maximum(members, 1), 0.0)  # no weight can be multiplied: spread evenly
+    share = np.where(light, target / np.maximum(members, 1), 0.0)  # zero cannot be scaled up: spread evenly
     found = np.where(text.readable, own * factor[owner] + share[owner], 0.0)
     return _whole(found)
 
 
 def _whole(weights: Weights) -> Weights:
-    """Scaled to sum to 1. A head that had nothing where weight was put takes it evenly there."""
+    """Scaled to sum to 1. A head without weight at the chosen tokens gets the mean over heads instead."""
     total = weights.sum(-1, keepdims=True)
     even = weights.mean(0, keepdims=True)
     return np.asarray(np.where(total > TINY, weights / np.maximum(total, TINY), even / even.sum()))
 
 
 def _jsd(p: Weights, q: Weights) -> float:
-    """In nats, mean over heads."""
+    """Jensen–Shannon divergence in nats, mean over heads."""
     return float(stats.jensen_shannon_nats(torch.from_numpy(p), torch.from_numpy(q)).mean())
 
 

@@ -1,4 +1,4 @@
-"""What each model of the page can be asked: found once, when the page starts."""
+"""What the page can show of each model, found once when it starts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,22 +15,28 @@ from heatcheck.serve.schema import ModelFacts, Offered, Sample
 from heatcheck.training import own_corpus
 
 SAMPLES = 6
-SAMPLE_WORDS = range(4, 41)  # what reads well on one screen
-# Where no text of a model is on this machine: about nothing that a classifier is likely to be trained on.
+SAMPLE_WORDS = range(4, 41)  # a length that fits on one screen
+# Shown if no text of the model's own data is on this machine; few classifiers are trained on such a topic.
 NEUTRAL = Sample(text="The weather was mild, and we walked home along the river.", text_pair=None, label=None)
 NEUTRAL_QUESTION = "How did we get home?"
 PROBE = Example("probe", "a good film .")
 
 
 def offer(name: str, subject: Subject, training: str = "", folder: Path | str | None = None) -> ModelFacts:
-    """The facts of a model, and whether each explainer works on it, tried on a few words.
+    """The facts of a model, and which explainers work on it; each is tried on a few words.
 
-    `training` says why nothing is shown of its training, where nothing is; `folder` is the model's, if not its name.
+    Args:
+        training: why the page cannot show the model's training; empty if it can.
+        folder: the model's folder, if its name is not its folder.
     """
     if subject.recipe is not None and subject.recipe.impose is not None:
-        raise BadInput(f"{name} was trained with imposed weights: it has no heatmap of its own to show.")
+        raise BadInput(
+            f"{name} was trained with imposed weights, so it has no heatmap of its own: choose another model."
+        )
     if isinstance(subject, Seq2Seq):
-        raise BadInput(f"{name} writes texts, and the page shows models that choose a label.")
+        raise BadInput(
+            f"{name} is a sequence-to-sequence model; the page shows classifiers only: choose another model."
+        )
     samples = _samples(subject, Path(folder or name))
     pair = _pair(subject, samples)
     if not samples:
@@ -40,9 +46,7 @@ def offer(name: str, subject: Subject, training: str = "", folder: Path | str | 
     with torch.no_grad():
         run = subject.run(batch, want=subject.sites[-1:])
     if run.logits.shape[1] > 1:
-        raise BadInput(
-            f"{name} makes {run.logits.shape[1]} decisions about a text; the page shows models that make one."
-        )
+        raise BadInput(f"{name} makes {run.logits.shape[1]} decisions per text; the page shows models that make one.")
     deep = isinstance(subject, HasLayers)
     try:
         require_words(subject, "moving weights by hand")
@@ -67,7 +71,7 @@ def _offered(subject: Subject, probe: Example, name: str) -> Offered:
     explainer = EXPLAINERS[name]
     why_not = ""
     try:
-        # Also a rehearsal: what is compiled on first use is compiled before anybody waits for it.
+        # This also warms up: code that compiles on first use compiles before a user waits for it.
         explain_one(subject, [probe], name)
     except (NotSupported, MissingPackage) as error:
         why_not = str(error)
@@ -82,7 +86,7 @@ def _pair(subject: Subject, samples: Sequence[Sample]) -> Literal["needed", "pos
 
 
 def corpus_of(subject: Subject, folder: Path) -> Corpus | None:
-    """The task or the file it was made for, where that is on this machine and still the same."""
+    """The task or file the model was trained on, if it is on this machine and unchanged."""
     task = subject.recipe.task if subject.recipe else subject.id.rpartition("@")[2]
     name = task.partition("@")[0]
     try:
@@ -92,7 +96,7 @@ def corpus_of(subject: Subject, folder: Path) -> Corpus | None:
 
 
 def _samples(subject: Subject, folder: Path) -> list[Sample]:
-    """A few texts to try."""
+    """A few test examples to try."""
     corpus = corpus_of(subject, folder)
     if corpus is None:
         return []

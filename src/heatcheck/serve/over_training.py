@@ -1,6 +1,6 @@
-"""What was written down while a model was trained (training/observing.py), as the page shows it.
+"""The record of a model's training (training/observing.py), as the page shows it.
 
-A request reads the files it needs and forgets them: memory does not grow with the number of steps.
+A request reads the files it needs and keeps none of them, so memory does not grow with the number of steps.
 """
 
 from collections.abc import Iterator
@@ -31,29 +31,29 @@ from heatcheck.serve.schema import (
 )
 from heatcheck.training import Observed, observed_steps, observed_texts, read_observed
 
-OPENING = 100  # characters of a text in a list
+OPENING = 100  # characters of a text shown in the list
 HOW = "`heatcheck train TASK --set observe=20`"
 
 
 def follow(subject: Subject, folder: Path | str) -> "Followed":
-    """The training of a subject, from the folder it was trained into; a folder of another model is not read."""
+    """The recorded training of a model, read from its folder; a folder of another model is ignored."""
     folder = Path(folder)
     recipe = subject.recipe
     if recipe is None:
         why_not = (
-            f"this model was not trained by heatcheck; of one that is, {HOW} writes down how its attention came about."
+            f"heatcheck did not train this model, so it has no record of the training. {HOW} trains one with a record."
         )
         return Followed(subject, folder, why_not=why_not)
     steps = observed_steps(folder) if _made_by(folder) == recipe.id else []
     if not steps:
         linear = "hf" not in recipe.model and recipe.model.get("decoder") != "merge"
-        then = f"{HOW} does that" if linear else "that needs logits that are linear in the weights, and its are not"
-        return Followed(subject, folder, why_not=f"nothing was written down while this model was trained: {then}.")
+        then = f"{HOW} makes one" if linear else "its logits are not linear in the weights, which a record needs"
+        return Followed(subject, folder, why_not=f"this model has no record of its training: {then}.")
     return Followed(subject, folder, steps=tuple(steps))
 
 
 def _made_by(folder: Path) -> str | None:
-    """The name of the recipe in a model's folder."""
+    """The id of the recipe in a model's folder."""
     if not (folder / CONFIG).is_file():
         return None
     config = read_json(folder / CONFIG)
@@ -63,7 +63,7 @@ def _made_by(folder: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Followed:
-    """A training that was observed, or why there is none."""
+    """A recorded training, or the reason why there is none."""
 
     subject: Subject
     folder: Path
@@ -72,7 +72,7 @@ class Followed:
 
     @cached_property
     def shown(self) -> list[int]:
-        """The steps that are shown: all of them, or as many as can be, the first and the last among them."""
+        """The steps to show: all, or at most MAX_STEPS with the first and the last among them."""
         if self.why_not:
             raise NotSupported(self.why_not)
         places = np.linspace(0, len(self.steps) - 1, min(len(self.steps), MAX_STEPS)).round().astype(int)
@@ -80,10 +80,12 @@ class Followed:
 
     @cached_property
     def texts(self) -> tuple[Example, ...]:
-        """What was looked at."""
+        """The recorded texts."""
         found = observed_texts(self.folder)
         if tuple(text.id for text in found) != self._last.ids:
-            raise BrokenFolder(f"{self.folder} has other texts than were looked at: delete it and train it again")
+            raise BrokenFolder(
+                f"the texts in {self.folder} do not match its record: delete the folder and train the model again."
+            )
         return found
 
     @cached_property
@@ -97,7 +99,9 @@ class Followed:
     def _read(self, step: int) -> Observed:
         found = read_observed(self.folder, step)
         if not isinstance(found, Observed):
-            raise BrokenFolder(f"{self.folder} holds the training of a model that writes texts: train this one again.")
+            raise BrokenFolder(
+                f"{self.folder} holds the record of a sequence-to-sequence model: train this model again."
+            )
         return found
 
     def overview(self) -> Training:
@@ -119,10 +123,10 @@ class Followed:
         )
 
     def one(self, name: str) -> ObservedText:
-        """What was seen of one text at each step."""
+        """One recorded text at each step."""
         steps, last = self.shown, self._last
         if name not in last.ids:
-            raise BadInput(f"there is no observed text {name[:100]!r}; /api/training lists those there are.")
+            raise BadInput(f"no recorded text {name[:100]!r}: /api/training lists the recorded texts.")
         place = last.ids.index(name)
         words, word = self._words(self.texts[place])
         found = ObservedText(
@@ -148,10 +152,12 @@ class Followed:
         return found
 
     def _words(self, text: Example) -> tuple[list[str], Int[np.ndarray, " token"]]:
-        """The words of a text, and to which of them each token belongs."""
+        """The words of a text, and the word of each token."""
         words = list(text.words)
         if len(words) > MAX_WORDS:
-            raise BadInput(f"this text has {len(words):,} words; the page shows at most {MAX_WORDS}. Choose another.")
+            raise BadInput(
+                f"this text has {len(words):,} words; the page shows at most {MAX_WORDS}. Choose another text."
+            )
         batch = self.subject.encode([text])
         return words, batch.word[0][readable_keys(self.subject, batch)[0]].cpu().numpy()
 
@@ -161,12 +167,12 @@ class Followed:
             yield self._read(step)
 
     def _curves(self) -> list[OverSteps]:
-        """Means over the texts: the answers, the weights, and both of them beside each other."""
+        """Means over the texts: accuracy, evenness of the weights, and their agreement with relevance."""
         found: dict[str, list[tuple[np.ndarray, float]]] = {}
         for seen in self._each():
             commonest = float((seen.gold == np.bincount(seen.gold).argmax()).mean())
             found.setdefault("accuracy", []).append((seen.right, commonest))
-            ranked = seen.lengths > 1  # one word alone is always the first
+            ranked = seen.lengths > 1  # a single word always ranks first
             if "attention" not in seen.of_tokens or not ranked.any():
                 continue
             weights, valid = seen.padded("attention")[ranked], seen.valid[ranked]

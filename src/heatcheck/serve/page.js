@@ -35,11 +35,11 @@ function recall() {
   try {
     state = { ...BLANK, ...decode(location.hash.slice(1)) };
   } catch {
-    complain("this link is broken: the part after # is not whole.");
+    complain("this link is broken: copy it again, with everything after the #.");
     return false;
   }
   if (!known.has(state.model)) {
-    complain(`this link is about the model “${state.model}”, which is not served here.`);
+    complain(`this link needs the model “${state.model}”, which is not served here: start heatcheck serve with it.`);
     state = { ...BLANK };
     return false;
   }
@@ -91,16 +91,16 @@ function showAnswer(imposed) {
   $("moved").textContent = imposed ? reading(imposed, before) : "";
   const strange = found.unknown.filter((at) => !state.erased.includes(at)).map((at) => words()[at]);
   $("unknown").textContent = strange.length
-    ? "Unknown to this model, and all the same to it: " + [...new Set(strange)].slice(0, 12).join(", ") + "." : "";
+    ? "The model does not know these words and cannot tell them apart: " + [...new Set(strange)].slice(0, 12).join(", ") + "." : "";
 }
 
 function reading(imposed, before) {
   const chosen = (from) => from.indexOf(Math.max(...from));
   const flipped = chosen(imposed.probabilities) !== chosen(before);
-  const size = `The heatmap moved by ${number(imposed.jsd_nats)} of at most 0.69 (JSD), `
-    + `the answer by ${number(imposed.change, 3)}`;
-  if (flipped) return size + ": another answer. These weights matter here.";
-  if (imposed.change <= 0.05 && imposed.jsd_nats >= 0.2) return size + ": a very different heatmap, the same answer.";
+  const size = `The heatmap changed by ${number(imposed.jsd_nats)} (JSD, at most 0.69), `
+    + `the prediction by ${number(imposed.change, 3)} (at most 1)`;
+  if (flipped) return size + ". The model now predicts another label: for this text, these weights matter.";
+  if (imposed.change <= 0.05 && imposed.jsd_nats >= 0.2) return size + ". This is a very different heatmap with about the same prediction.";
   return size + ".";
 }
 
@@ -112,13 +112,13 @@ function currentWeights() {
 }
 
 function showBars() {
-  // The model's own weights are marked once they are not what is shown.
+  // The model's own weights are marked while other weights are shown.
   const mark = isOwn() ? [] : [...own.weights, own.rest];
   board.show(currentWeights(), mark, {
     gone: new Set(state.erased), strange: new Set(found.unknown), fixed: Boolean(facts().movable),
   });
   $("whole").hidden = !state.erased.length;
-  const kind = { own: "", given: "moved by hand", uniform: "uniform", permuted: `shuffle ${state.seed + 1}` }[state.kind];
+  const kind = { own: "", given: "changed by hand", uniform: "uniform weights", permuted: `shuffle ${state.seed + 1}` }[state.kind];
   const at = state.layer === null ? "" : `layer ${state.layer + 1}, ${state.head === null ? "all heads" : "head " + (state.head + 1)}`;
   $("where").textContent = [at, kind].filter(Boolean).join(" · ");
 }
@@ -151,7 +151,7 @@ async function impose() {
   const about = () => JSON.stringify([asked(), state.kind, state.layer, state.head, state.seed]);
   const before = about();
   const imposed = await ask("impose", request);
-  if (about() !== before) return; // of something else by now, which is asked for in its turn
+  if (about() !== before) return; // the page has moved on, and asks again
   if (state.kind !== "given") {
     state.weights = imposed.weights;
     state.rest = imposed.rest;
@@ -179,14 +179,14 @@ function erase(place) {
 
 // ---- another heatmap with the same answer ------------------------------------------------------------------
 const WAYS = {
-  exact: "As far from the model’s own weights as any with this answer: the exact optimum, not a search.",
-  bracket: "As far as could be found; no weights with this answer are farther than the bound.",
-  search: "As far as a short search found, each head by itself; there may be farther ones. Shown is the mean over heads.",
+  exact: "No other weights with this prediction differ more from the model’s own: this is the exact optimum.",
+  bracket: "These are the most different weights that heatcheck found; none with this prediction can exceed the bound.",
+  search: "These are the most different weights that a short search found, head by head. Others may differ more. The row shows the mean over heads.",
 };
 const adversarySoon = paced(() => trying(adversary));
 let otherWeights = null;
 
-// What is shown is of a text or a model that is no longer asked about.
+// The weights shown belong to an earlier text or model.
 function forgetAdversary() {
   otherWeights = null;
   $("use").hidden = true;
@@ -204,14 +204,14 @@ async function adversary() {
   $("adversary-note").textContent = WAYS[answer.method];
   $("use").hidden = answer.method === "search" || Boolean(facts().movable);
   $("adversary-row").replaceChildren(
-    heatRow("the model’s own", words(), found.weights), heatRow("the same answer", words(), answer.weights));
+    heatRow("the model’s own", words(), found.weights), heatRow("different weights", words(), answer.weights));
   const bound = answer.upper_nats !== null && answer.method === "bracket" ? `, at most ${number(answer.upper_nats)}` : "";
-  $("adversary-found").textContent = `JSD from its own ${number(answer.jsd_nats)}${bound} nats `
-    + `(${number(answer.most_nats)} is the most that any weights can differ); the answer moves by ${number(answer.change, 3)}. `
-    + "That there are such weights says little by itself: every model with a linear read-out has some.";
+  $("adversary-found").textContent = `The heatmap differs by ${number(answer.jsd_nats)} nats${bound} (JSD; `
+    + `at most ${number(answer.most_nats)} for any weights). The prediction changes by ${number(answer.change, 3)}. `
+    + "This says little by itself: every model with a linear read-out has such weights.";
 }
 
-// ---- rivals ------------------------------------------------------------------------------------------------
+// ---- other methods ------------------------------------------------------------------------------------------------
 const SPACED = (name) => name.replaceAll("_", " ");
 
 function layRivals() {
@@ -240,7 +240,7 @@ async function rivals() {
   remember();
   const by = facts().explainers.filter((one) => state.by.includes(one.name) && !one.why_not).map((one) => one.name);
   by.sort((a, b) => (b === "attention") - (a === "attention"));
-  // A row a method, each asked by itself, so that a quick one does not wait for a slow one.
+  // One row and one request per method, so that a quick one does not wait for a slow one.
   const rows = by.map((name) => {
     const waiting = make("div", "row");
     waiting.append(make("span", "who", SPACED(name)), make("p", "heat note", "…"));
@@ -291,7 +291,7 @@ function showGlance() {
       cell.type = "button";
       const best = weights.reduce((most, one, at) => ((one ?? 0) > (weights[most] ?? 0) ? at : most), 0);
       const label = `layer ${l + 1}, head ${h + 1}: most on “${words()[best]}” ${number(weights[best] ?? 0)}`
-        + `, on no word ${number(heads.rest[l][h])}`;
+        + `, on special tokens ${number(heads.rest[l][h])}`;
       cell.title = label;
       cell.setAttribute("aria-label", label);
       cell.setAttribute("aria-pressed", String(chosen));
@@ -332,12 +332,12 @@ async function matrix() {
   const who = `Layer ${layer + 1}, ${state.head === null ? "mean over heads" : "head " + (state.head + 1)}`;
   if (kept.length > MATRIX_WORDS) {
     $("matrix").replaceChildren();
-    $("matrix-note").textContent = `Shown of at most ${MATRIX_WORDS} words; this text has ${kept.length}.`;
+    $("matrix-note").textContent = `This table shows at most ${MATRIX_WORDS} words; this text has ${kept.length}.`;
     return;
   }
   const answer = await matrixOnce((signal) => ask("head", { ...asked(), layer, head: state.head }, signal));
   if (!answer) return;
-  $("matrix-note").textContent = who + ": a row is a word that looks, a column a word that is looked at; each row is scaled to its own largest.";
+  $("matrix-note").textContent = who + ". A row shows the weights from one word to all others, scaled to its own largest.";
   const table = make("table", "matrix");
   const top = make("tr");
   top.append(make("td"));
@@ -373,7 +373,7 @@ async function refresh() {
   $("problem").hidden = true;
   if (!state.text.trim()) { $("found").hidden = true; return; }
   const waits = facts().pair === "needed" && !state.pair.trim();
-  if (waits) { $("found").hidden = true; complain("this model reads two texts: type the question too."); return; }
+  if (waits) { $("found").hidden = true; complain("this model reads two texts: type the second one too."); return; }
   await trying(async () => {
     const deep = facts().layers > 0;
     let answers;
@@ -388,10 +388,10 @@ async function refresh() {
     [found, heads] = answers;
     $("found").hidden = false;
     if (state.weights && state.weights.length !== words().length) Object.assign(state, { kind: "own", weights: null });
-    board.lay(words(), deep ? "no word" : "");
+    board.lay(words(), deep ? "special tokens" : "");
     showAnswer(null);
     showHead();
-    if (facts().movable) $("how").textContent = "These weights cannot be moved: " + facts().movable;
+    if (facts().movable) $("how").textContent = "These weights cannot be changed: " + facts().movable;
     for (const id of ["own", "uniform", "permuted"]) $(id).disabled = Boolean(facts().movable);
     $("adversary").hidden = Boolean(facts().movable);
     imposeSoon();
@@ -405,7 +405,7 @@ let typing;
 function typed() {
   clearTimeout(typing);
   typing = setTimeout(() => {
-    if ($("text").value === state.text && $("pair").value === state.pair) return; // read already, as the page opened
+    if ($("text").value === state.text && $("pair").value === state.pair) return; // nothing changed since the page opened
     Object.assign(state, { text: $("text").value, pair: $("pair").value, erased: [], kind: "own", weights: null });
     refresh();
   }, 250);
@@ -434,7 +434,7 @@ async function start() {
   const restored = recall();
   if (!restored) {
     state.model = offered.models[0].name;
-    state.text = $("text").value; // somebody may have been quicker
+    state.text = $("text").value; // the user may have typed already
     const sample = offered.models[0].samples.find((one) => one.text.split(" ").length > 7) ?? offered.models[0].samples[0];
     if (sample && !state.text) Object.assign(state, { text: sample.text, pair: sample.text_pair ?? "" });
   }

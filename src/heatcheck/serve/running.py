@@ -1,4 +1,4 @@
-"""Starts the page on this machine, for this machine."""
+"""Start the page, reachable from this machine only."""
 
 import socket
 from collections.abc import Callable, Mapping
@@ -18,10 +18,13 @@ def serve(
     port: int = PORT,
     started: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serves the page over these models until it is interrupted; port 0 is any free one.
+    """Serve the page for these models until interrupted.
 
-    `folders` says where models were trained, of those whose name is not their folder. `started` is told the address
-    once somebody can open it.
+    Args:
+        subjects: models by the name that the page shows.
+        folders: model folders, for models whose name is not their folder.
+        port: 0 picks a free one.
+        started: called with the address once the page can be opened.
     """
     try:
         import fastapi  # noqa: F401 - only to say by name what is missing
@@ -35,9 +38,9 @@ def serve(
     if not subjects:
         raise BadInput("the page needs at least one model.")
     with _listen(port) as listening:
-        torch.set_num_threads(1)  # requests run side by side, one a core
+        torch.set_num_threads(1)  # requests run in parallel, one per core
         app = make_app(subjects, folders=folders)
-        # No access log: it would be noise, and nothing that anybody types is to be written down.
+        # No access log: the page promises to store no text.
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         started(f"http://{HOST}:{listening.getsockname()[1]}/")
         server.run(sockets=[listening])
@@ -48,11 +51,11 @@ def _listen(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((HOST, port))
-        found.listen(128)  # at once: until somebody listens, two may have the same port
+        found.listen(128)  # now, because two servers can bind the same port until one listens
     except OverflowError:
         found.close()
-        raise BadInput(f"a port lies between 0 and 65535, not {port}.") from None
+        raise BadInput(f"--port must be between 0 and 65535, not {port}.") from None
     except OSError as error:
         found.close()
-        raise BadInput(f"port {port} cannot be used ({error.strerror}): name another with --port.") from None
+        raise BadInput(f"port {port} cannot be used ({error.strerror}): choose another with --port.") from None
     return found

@@ -1,4 +1,4 @@
-"""What the page may ask and what it is answered: the schema of the API, with its bounds."""
+"""The API's requests and answers, with their limits."""
 
 from typing import Annotated, Literal
 
@@ -6,68 +6,68 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MAX_CHARACTERS = 20_000
 MAX_WORDS = 400
-SLOW_WORDS = 120  # for what reads the text once a word, or dozens of times
-MAX_STEPS = 100  # of a training that are shown; of more, as many evenly among them
-MAX_TEXTS = 500  # of a training's observed texts that are offered
+SLOW_WORDS = 120  # for methods that run the model once per word, or dozens of times
+MAX_STEPS = 100  # shown of a training, evenly spaced if there are more
+MAX_TEXTS = 500  # offered of a training's recorded texts
 
 Place = Annotated[int, Field(ge=0, lt=MAX_WORDS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class AskedModel(BaseModel):
-    """One of the models."""
+    """A request about one of the models."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)  # true is no 1, and "1" neither
+    model_config = ConfigDict(extra="forbid", strict=True)  # neither true nor "1" counts as 1
 
-    model: Annotated[str, Field(max_length=500, description="One of those that the page was started with.")]
+    model: Annotated[str, Field(max_length=500, description="Name of a model that the page was started with.")]
 
 
 class AskedObserved(AskedModel):
-    """One of the texts that were looked at while the model was trained."""
+    """A request for one of the texts that were recorded during training."""
 
-    id: Annotated[str, Field(max_length=500, description="As /api/training lists them.")]
+    id: Annotated[str, Field(max_length=500, description="Id of the text, from /api/training.")]
 
 
 class Asked(AskedModel):
-    """One text for one model, perhaps without some of its words."""
+    """A request about one text, optionally without some of its words."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
-    text_pair: Annotated[str | None, Field(max_length=MAX_CHARACTERS, description="The question, or second text.")] = (
-        None
-    )
+    text_pair: Annotated[str | None, Field(max_length=MAX_CHARACTERS, description="Question or second text.")] = None
     erased: Annotated[
-        list[Place], Field(max_length=MAX_WORDS, description="Places of words that are taken out, from 0.")
+        list[Place], Field(max_length=MAX_WORDS, description="Positions of the words to erase, from 0.")
     ] = []
 
 
 class AskedExplanation(Asked):
-    """Scores by these explainers."""
+    """A request for scores by these explainers."""
 
     by: Annotated[list[Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=8)]
 
 
 class AskedWeights(Asked):
-    """Other weights in the place of the model's own."""
+    """A request for the prediction under replaced attention weights."""
 
     kind: Literal["given", "uniform", "permuted"]
     weights: Annotated[
         list[Share | None] | None,
-        Field(max_length=MAX_WORDS, description="For `given`: one a word of the text; they are scaled to sum to 1."),
+        Field(max_length=MAX_WORDS, description="For `given`: one weight per word; heatcheck scales them to sum to 1."),
     ] = None
-    rest: Annotated[Share, Field(description="For `given`: on tokens that are no words, such as [CLS].")] = 0.0
-    seed: Annotated[int, Field(ge=0, lt=2**31, description="For `permuted`.")] = 0
-    layer: Annotated[int | None, Field(ge=0, lt=1000, description="Of a transformer; none: the last.")] = None
+    rest: Annotated[
+        Share, Field(description="For `given`: weight on tokens that belong to no word, such as [CLS].")
+    ] = 0.0
+    seed: Annotated[int, Field(ge=0, lt=2**31, description="For `permuted`: random seed.")] = 0
+    layer: Annotated[int | None, Field(ge=0, lt=1000, description="Layer of a transformer; None: the last.")] = None
     head: Annotated[int | None, Field(ge=0, lt=1000, description="None: all heads of the layer.")] = None
 
 
 class AskedAdversary(Asked):
-    """Weights as different as can be that move the answer by at most ε."""
+    """A request for the most different weights that move the probabilities by at most ε."""
 
     epsilon: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05
 
 
 class AskedHead(Asked):
-    """Who looks at whom in one head of a transformer, or in all of a layer's."""
+    """A request for the weights between words in one head, or the mean over a layer's heads."""
 
     layer: Annotated[int, Field(ge=0, lt=1000)]
     head: Annotated[int | None, Field(ge=0, lt=1000, description="None: the mean over heads.")] = None
@@ -77,19 +77,19 @@ OfWords = list[float | None]  # None: the word is erased, or has no token
 
 
 class Problem(BaseModel):
-    """What was wrong, in one sentence."""
+    """An error, in one or two sentences."""
 
     error: str
 
 
 class Offered(BaseModel):
-    """An explainer, as a model can be asked for it."""
+    """An explainer, and whether it works on the model."""
 
     name: str
     about: str
     signed: bool
-    slow: bool  # reads the text once a word, or dozens of times
-    why_not: str  # why this model cannot be asked; empty where it can
+    slow: bool  # runs the model once per word, or dozens of times
+    why_not: str  # why it does not work on this model; empty if it does
 
 
 class Sample(BaseModel):
@@ -109,14 +109,14 @@ class ModelFacts(BaseModel):
     pair: Literal["needed", "possible", "no"]
     layers: int  # 0: not a transformer
     heads: int
-    movable: str  # why its weights cannot be moved by hand; empty where they can
-    training: str  # why nothing is shown of its training; empty where something is
+    movable: str  # why its weights cannot be moved by hand; empty if they can
+    training: str  # why its training cannot be shown; empty if it can
     explainers: list[Offered]
     samples: list[Sample]
 
 
 class Bounds(BaseModel):
-    """How much may be asked."""
+    """The limits of a request."""
 
     characters: int = MAX_CHARACTERS
     words: int = MAX_WORDS
@@ -124,67 +124,67 @@ class Bounds(BaseModel):
 
 
 class Models(BaseModel):
-    """What there is to ask."""
+    """All models and the limits."""
 
     models: list[ModelFacts]
     bounds: Bounds
 
 
 class Looked(BaseModel):
-    """What the model makes of the text."""
+    """The model's prediction and heatmap for the text."""
 
     words: list[str]
-    unknown: list[int]  # places of words that it has never seen
+    unknown: list[int]  # positions of words that the model does not know
     labels: list[str]
     probabilities: list[float]
     weights: OfWords
-    rest: float  # weight on tokens that are no words
+    rest: float  # weight on tokens that belong to no word
 
 
 class Explained(BaseModel):
-    """Scores by explainer."""
+    """Scores per word, by explainer."""
 
     scores: dict[str, OfWords]
-    missing: dict[str, str]  # explainer -> why it gives none
+    missing: dict[str, str]  # explainer -> why it gives no scores
 
 
 class Imposed(BaseModel):
-    """What the model says under other weights."""
+    """The prediction under replaced attention weights."""
 
     probabilities: list[float]
-    weights: OfWords  # as they were put in, mean over the heads that were changed
+    weights: OfWords  # as imposed, mean over the changed heads
     rest: float
-    change: float  # total variation of the answer
-    jsd_nats: float  # from its own weights, mean over the heads that were changed
+    change: float  # total variation between the two predictions
+    jsd_nats: float  # from the model's own weights, mean over the changed heads
 
 
 class Adversary(BaseModel):
-    """Other weights with about the same answer."""
+    """Different weights with about the same prediction."""
 
     method: Literal["exact", "bracket", "search"]
     weights: OfWords
     rest: float
-    change: float  # total variation of the answer, at most ε
+    change: float  # total variation between the two predictions, at most ε
     jsd_nats: float
-    upper_nats: float | None  # no weights are farther; None where no bound is known
-    most_nats: float  # how far any weights at all can be, whatever the answer
+    upper_nats: float | None  # no weights are farther away; None if no bound is known
+    most_nats: float  # the farthest that any weights can be, whatever the prediction
 
 
 class Layers(BaseModel):
-    """The row of the read-out in every layer and head: [layer head word]."""
+    """The weights in the row that the prediction is read from: [layer head word]."""
 
     rows: list[list[OfWords]]
     rest: list[list[float]]
 
 
 class Head(BaseModel):
-    """Weights from each word to each word; a word that is several tokens looks as they do on average."""
+    """Weights from each word to each word; a word of several tokens has their mean."""
 
     matrix: list[list[float | None]]
 
 
 class ProbeText(BaseModel):
-    """A text that was looked at while the model was trained."""
+    """A text that was recorded during training."""
 
     id: str
     opening: str  # its first characters
@@ -192,28 +192,28 @@ class ProbeText(BaseModel):
 
 
 class OverSteps(BaseModel):
-    """A mean over the observed texts at each step, with its interval over texts and its baseline."""
+    """A mean over the recorded texts at each step, with its interval over texts and its baseline."""
 
     name: Literal["accuracy", "evenness", "agreement"]
     values: list[float]
-    low: list[float | None]  # of 95%; None where one text says nothing about others
+    low: list[float | None]  # 95% interval; None for a single text
     high: list[float | None]
     baseline: list[float]
     n: int  # texts
 
 
 class Training(BaseModel):
-    """What was written down while the model was trained."""
+    """The record of a model's training."""
 
     steps: list[int]
-    recorded: int  # steps there are, of which those are shown
+    recorded: int  # all recorded steps; `steps` are those shown
     texts: list[ProbeText]
-    observed: int  # texts there are, of which those are offered
+    observed: int  # all recorded texts; `texts` are those offered
     curves: list[OverSteps]
 
 
 class ObservedText(BaseModel):
-    """One text over the training: [step word]. Relevance and influence are for the right label."""
+    """One text during training: [step word]. Relevance and influence are for the gold label."""
 
     id: str
     text_pair: str | None
@@ -222,6 +222,6 @@ class ObservedText(BaseModel):
     steps: list[int]
     right: list[float]  # its probability at each step
     said: list[str]  # the likeliest label at each step
-    of_words: dict[str, list[OfWords]]  # by what was written down: attention, relevance, influence
-    rest: dict[str, list[float]]  # of the same, on tokens that are no words
-    uniform: OfWords  # what attention would be were it the same on every token
+    of_words: dict[str, list[OfWords]]  # by quantity: attention, relevance, influence
+    rest: dict[str, list[float]]  # the same on tokens that belong to no word
+    uniform: OfWords  # attention if it were the same on every token

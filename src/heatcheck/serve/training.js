@@ -1,19 +1,19 @@
-// How a heatmap came about: the steps of a training that were written down, to be scrubbed through.
+// How a heatmap developed: a slider over the recorded steps of a training.
 import { ask, newest, Refused } from "/asking.js";
 import { asSentence, make, number } from "/drawing.js";
 
 const $ = (id) => document.getElementById(id);
-const PACE = 450; // milliseconds a step, while it plays
+const PACE = 450; // milliseconds per step while it plays
 const HEIGHT = 44; // pixels of the largest bar of a row, over all steps
 const WIDE = 200, HIGH = 50; // of a curve, in its own units
 const CURVES = {
-  accuracy: ["right answers", "the commonest label"],
+  accuracy: ["accuracy", "majority class"],
   evenness: ["evenness of attention", "uniform weights"],
-  agreement: ["attention’s first word is in relevance’s top 5%", "relevance shuffled"],
+  agreement: ["texts whose most attended word is in the top 5% by relevance", "relevance shuffled"],
 };
 const BELOW = {
-  relevance: (label) => `relevance, what the word votes for the right label, “${label}”, over the others`,
-  influence: (label) => `influence, how much the word helps the right label, “${label}”`,
+  relevance: (label) => `relevance, how much the word votes for the gold label “${label}” over the others`,
+  influence: (label) => `influence, how much the word helps the gold label “${label}”`,
 };
 const high = (value, most) => Math.sqrt(Math.abs(value) / most) * HEIGHT;
 const step = (value) => value.toLocaleString("en");
@@ -25,7 +25,7 @@ function drawn(tag, facts) {
   return node;
 }
 
-// A mean over the observed texts: its line, its interval, its baseline, and a mark at the step that is shown.
+// A mean over the recorded texts: line, interval, baseline, and a mark at the current step.
 function curve(one, count, chosen) {
   const across = (at) => (count > 1 ? at / (count - 1) : 0.5) * WIDE;
   const points = (values) => values.map((value, at) => `${across(at)},${(1 - value) * HIGH}`);
@@ -62,7 +62,7 @@ function curve(one, count, chosen) {
   return { node, show };
 }
 
-// One column a word: its attention above it, and what it says of the answer below.
+// One column per word: its attention above, its relevance or influence below.
 function column(word, uniform) {
   const node = make("div", "column");
   const [above, below] = ["above", "below"].map((side) => make("div", side));
@@ -80,13 +80,13 @@ const heaviest = (words, values) => words.map((word, at) => [values[at] ?? 0, wo
   .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).slice(0, 3)
   .map(([value, word]) => `${word} ${number(value, 3)}`).join(", ");
 
-// `moved(probe, step)` is told of every move, `settled()` where it comes to rest.
+// `moved(probe, step)` is called at every move, `settled()` at its end.
 export function overTraining({ moved, settled }) {
   let model = "";
   let all = null; // the last answer to /api/training
   let one = null; // the last answer to /api/observed
   let at = 0; // place of the step that is shown
-  let below; // what stands below the words: the first of BELOW that was written down
+  let below; // shown below the words: the first of BELOW that was recorded
   let scale = { above: 1, below: 1 };
   let columns = [];
   let curves = [];
@@ -98,7 +98,7 @@ export function overTraining({ moved, settled }) {
     $("training-problem").hidden = !sentence;
   }
 
-  // The newest answer; undefined where it is none, or where it is of something else by now.
+  // The newest answer; undefined if it failed or is out of date.
   async function answered(what, request) {
     try {
       return await once((signal) => ask(what, request, signal));
@@ -137,7 +137,7 @@ export function overTraining({ moved, settled }) {
     $("step").setAttribute("aria-valuetext", told);
     $("step-value").textContent = told;
     curves.forEach((of) => of.show(at));
-    if (!one) return; // of this text there is nothing to show, or not yet
+    if (!one) return; // nothing to show of this text, or not yet
     const [weights, votes] = ["attention", below].map((name) => one.of_words[name]?.[at]);
     columns.forEach((of, place) => {
       const [weight, vote] = [weights?.[place] ?? 0, votes?.[place] ?? 0];
@@ -148,10 +148,10 @@ export function overTraining({ moved, settled }) {
       of.node.title = [weights && `attention ${number(weight, 3)}`, votes && `${below} ${number(vote, 3)}`]
         .filter(Boolean).join(", ");
     });
-    $("training-said").textContent = `It says “${one.said[at]}”, ${one.said[at] === one.label ? "which is right" : "which is wrong"}; `
-      + `the right label, “${one.label}”, has ${p(one.right[at])}.`;
+    $("training-said").textContent = `At this step the model predicts “${one.said[at]}”, which is ${one.said[at] === one.label ? "right" : "wrong"}. `
+      + `The gold label “${one.label}” has probability ${p(one.right[at])}.`;
     $("training-bars").setAttribute("aria-label", [told,
-      weights && "attention, heaviest: " + heaviest(one.words, weights),
+      weights && "attention, largest: " + heaviest(one.words, weights),
       votes && `${below}, largest: ` + heaviest(one.words, votes)].filter(Boolean).join("; "));
   }
 
@@ -162,10 +162,10 @@ export function overTraining({ moved, settled }) {
     columns = one.words.map((word, place) => column(word, high(one.uniform[place] ?? 0, scale.above)));
     $("training-bars").replaceChildren(...columns.filter((_, place) => one.words[place]).map((of) => of.node));
     $("training-key").textContent = [
-      attention && "Above a word: its attention; dashed: uniform weights.",
-      below && `Below it: ${BELOW[below](one.label)}; downwards speaks against it.`,
-      "Heights are square roots, on one scale over all steps.",
-      one.text_pair && `The second text: ${one.text_pair}`].filter(Boolean).join(" ");
+      attention && "Above each word: its attention (dashed: uniform weights).",
+      below && `Below: ${BELOW[below](one.label)}; a bar pointing down speaks against it.`,
+      "Heights are square roots, on the same scale at all steps.",
+      one.text_pair && `Second text: ${one.text_pair}`].filter(Boolean).join(" ");
     $("training-bars").classList.toggle("no-above", !attention);
     $("training-bars").classList.toggle("no-below", !below);
   }
@@ -202,9 +202,9 @@ export function overTraining({ moved, settled }) {
       if (!found) return;
       all = found;
       const many = (shown, of, what) => `${step(shown)}${of > shown ? ` of ${step(of)}` : ""} ${what}`;
-      $("training-note").textContent = "What was written down while this model was trained: "
+      $("training-note").textContent = "heatcheck recorded the training of this model: "
         + `${many(all.steps.length, all.recorded, "steps")}, ${many(all.texts.length, all.observed, "texts")}. `
-        + "Move through the steps, or let them play. The model that was kept may be of an earlier step than the last.";
+        + "Move the slider or press play. The saved model may come from a step before the last.";
       $("probe").replaceChildren(...all.texts.map(({ id, opening, label }) => new Option(`[${label}] ${opening || id}`, id)));
       $("step").max = all.steps.length - 1;
       curves = all.curves.map((of) => curve(of, all.steps.length, (place) => { pause(); go(place); settled(); }));
@@ -214,7 +214,7 @@ export function overTraining({ moved, settled }) {
       $("probe").value = known ? probe : all.texts[0].id;
       $("training-shown").hidden = false;
       await choose($("probe").value);
-      if (probe !== null && !known) complain("this link is about a text that was not looked at in this training.");
+      if (probe !== null && !known) complain("this link is about a text that was not recorded in this training: choose another.");
     },
   };
 }
