@@ -91,7 +91,7 @@ def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
     ("arguments", "sentence"),
     [
         (["train", "films.jsonl", "--model", "hf:./nowhere"], "no folder ./nowhere"),
-        (["train", "films.jsonl", "--model", "tiny"], "--model takes hf:NAME"),
+        (["train", "films.jsonl", "--model", "tiny"], "--model must be hf:NAME"),
         (["train", "films.jsonl", "--model", "MINE", "--encoder", "lstm"], "encoder is a setting of models"),
         (["train", "films.jsonl", "--model", "MINE", "--preset", "wp"], "the preset wp is for models"),
         (["train", "films.jsonl", "--preset", "finetune"], "ame one with --model hf:NAME"),
