@@ -30,7 +30,7 @@ class Opening(NamedTuple):
     rows: list[HeatRow]
     caption: list[str]
     worst: HeatRow | None  # one click further
-    worst_caption: str
+    small_print: list[str]  # likewise
 
 
 def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
@@ -51,9 +51,8 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
         )
     if instead is not None and instead.method in example.scores:
         rows.append(HeatRow(f"show this instead: {explainer_name(instead.method)}", _by_size(example, instead.method)))
-    caption = _caption(audit, example, permutation, values, len(rows))
     worst, told = _worst_case(audit, example, largest)
-    return Opening(example.id, rows, caption, worst, told)
+    return Opening(example.id, rows, _caption(example, permutation, values), worst, [*told, *_small_print(audit, rows)])
 
 
 def shade(words: Sequence[str], weights: Sequence[float | None], largest: float) -> list[Word]:
@@ -107,9 +106,7 @@ def _answer(example: AuditedExample, probability: float | None) -> tuple[str, fl
     return f"{example.predicted} {probability:.2f}", round(100 * probability, 1)
 
 
-def _caption(
-    audit: Audit, example: AuditedExample, permutation: CheckResult | None, values: Mapping[str, float], rows: int
-) -> list[str]:
+def _caption(example: AuditedExample, permutation: CheckResult | None, values: Mapping[str, float]) -> list[str]:
     said = []
     if permutation is not None and "q" in values:
         q, near = permutation.find("q"), permutation.settings["epsilon"]
@@ -117,24 +114,28 @@ def _caption(
             f"Over {q.n:,} examples, {100 * q.value:.0f} of 100 shuffles move the probability by at most {near:g} (in "
             f"this example {100 * values['q']:.0f})."
         )
-        said.append(
-            "heatcheck picked the example by rule: the short one nearest to the average in probability and in such "
-            "shuffles."
-        )
-        if not math.isclose(audit.card.logit_scale, 1.0, rel_tol=0.01):
-            said.append(f"Probabilities are on heatcheck’s standard scale (logits × {audit.card.logit_scale:.2g}).")
-    if rows > 1:
-        said.insert(0, "One example, one scale: the same shade is the same weight.")
+        said.append("Picked by rule: the short example nearest to the average.")
     on_words = sum(score for score in example.scores[OWN] if score is not None)
     if on_words < 0.995:
         said.append(f"{1 - on_words:.0%} of this example’s weight lies on special tokens, which are not shown.")
     return said
 
 
-def _worst_case(audit: Audit, example: AuditedExample, largest: float) -> tuple[HeatRow | None, str]:
+def _small_print(audit: Audit, rows: Sequence[HeatRow]) -> list[str]:
+    said = []
+    if len(rows) > 1:
+        said.append("The same shade is the same weight in both heatmaps.")
+        said.append("A typical shuffle is the one whose effect is the median of this example’s shuffles.")
+        said.append("The example is the one nearest to the average in its probability and its share of such shuffles.")
+    if not math.isclose(audit.card.logit_scale, 1.0, rel_tol=0.01):
+        said.append(f"Probabilities are on heatcheck’s standard scale (logits × {audit.card.logit_scale:.2g}).")
+    return said
+
+
+def _worst_case(audit: Audit, example: AuditedExample, largest: float) -> tuple[HeatRow | None, list[str]]:
     found = audit.results.get("counterfactual")
     if WORST not in example.scores or found is None:
-        return None, ""
+        return None, []
     row = HeatRow("the most different weights with this answer", shade(example.words, example.scores[WORST], largest))
     linear = found.facts.get("method") in ("exact", "bracket")
     told = (
@@ -142,4 +143,4 @@ def _worst_case(audit: Audit, example: AuditedExample, largest: float) -> tuple[
         if linear
         else "heatcheck searched for them; more different ones may exist."
     )
-    return row, f"{told} The hidden state at a highlighted word may already have read the whole text."
+    return row, [told, "The hidden state at a highlighted word may already have read the whole text."]

@@ -17,7 +17,7 @@
   const theme = named("theme");
   let chosen = null; // true: dark, false: light, null: as the reader's system has it
   const isDark = () => chosen ?? night.matches;
-  const sayTheme = () => { theme.textContent = isDark() ? "light colours" : "dark colours"; };
+  const sayTheme = () => { theme.textContent = isDark() ? "light" : "dark"; };
   theme.addEventListener("click", () => {
     chosen = !isDark();
     darkRule.media.mediaText = chosen ? "screen" : "not all";
