@@ -2,15 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.report.lexicon import (
-    BY,
-    METHODS,
-    READING,
-    TITLES,
-    WEIGHTS,
-)
+from heatcheck.report.lexicon import BY, METHODS, READING, WEIGHTS
 from heatcheck.report.model_names import KEYS, name_of
 from heatcheck.results import Card, Line, Measurement, find_quantity
+from heatcheck.results.check_names import CHECK_NAMES, STUDY_NAMES, check_name
 from heatcheck.results.written import NOTHING
 
 SEEDS = "\N{NO-BREAK SPACE}seeds"
@@ -110,16 +105,18 @@ def quantity(measurement: Measurement, check: str = "") -> str:
 
 
 def in_order(checks: Iterable[str]) -> list[str]:
-    """Checks as a page has them; one that is new here comes last.
+    """Checks in the order of a report; unknown ones come last.
 
     >>> in_order(["counterfactual", "a_new_one", "agreement"])
     ['agreement', 'counterfactual', 'a_new_one']
     """
-    return sorted(checks, key=lambda check: list(TITLES).index(check) if check in TITLES else len(TITLES))
+    known = [*CHECK_NAMES, *STUDY_NAMES]
+    return sorted(checks, key=lambda check: known.index(check) if check in known else len(known))
 
 
 def title(check: str) -> str:
-    return TITLES.get(check, spaced(check).capitalize())
+    """The plain name of a check."""
+    return check_name(check)
 
 
 def reading(check: str, method: str) -> list[str]:
