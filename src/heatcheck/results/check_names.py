@@ -38,4 +38,3 @@ def check_name(check: str) -> str:
     ('Shuffling the weights', 'A new one')
     """
     return CHECK_NAMES.get(check) or STUDY_NAMES.get(check) or check.replace("_", " ").capitalize()
-

@@ -80,7 +80,7 @@ register(
 register(
     Quantity(
         "K",
-        "effect of removing the highlighted words, from random words (0) to the best other method's (1): K",
+        "removal effect beyond random words, relative to the best other method's (K)",
         high="Removing the highlighted words moves the answer as much as removing the best other method's.",
         low="Removing the highlighted words moves the answer hardly more than removing random words.",
         unit="share",
@@ -829,7 +829,7 @@ register(
 register(
     Quantity(
         "P",
-        "agreement with people, from chance (0) to full agreement (1): P",
+        "agreement with people beyond chance, relative to full agreement (P)",
         high="The heatmap marks almost exactly the words that people marked.",
         low="The heatmap agrees with people's marks hardly more than chance does.",
         unit="share",
