@@ -161,7 +161,7 @@ def test_what_is_left_out(subject):
     ]
     found = measure(Case(subject, examples, labels=LABELS), QUICK)
     assert found.examples == ("long", "short", "one")
-    assert found.excluded == {"unknown": "no word that the bag of words knows"}
+    assert found.excluded == {"unknown": "the bag of words knows none of its words"}
     assert all(
         np.isfinite(values).all()
         for name, values in found.per_example.items()

@@ -1,4 +1,4 @@
-"""Does attention rank words like gradients and leave-one-out, and how much of this agreement is mechanical?
+"""Does attention rank words like gradients and leave-one-out do, and how much of this is mechanical?
 
 τ decides no line of the card. In a context-free model the gradient (with constant attention) and leave-one-out contain
 α_t as a factor, so a temperature alone can raise the agreement. The mechanical floor is the τ that remains when the
@@ -247,7 +247,7 @@ def _cost(case: Case, settings: AgreementSettings) -> int:
 
 agreement = Check(
     name="agreement",
-    question="Does attention rank words like gradients and leave-one-out, and how much of this agreement is mechanical?",
+    question="Does attention rank words like gradients and leave-one-out do, and how much of this is mechanical?",
     paper="Jain & Wallace 2019, Algorithm 1; Neely et al. 2021",
     holds="re-encoded",
     baseline="random scores; shuffled relevances; gradients under uniform weights; agreement among the other methods",

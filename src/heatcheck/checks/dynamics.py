@@ -252,7 +252,7 @@ def _evenness(found: Trainings) -> Iterator[Measurement]:
 
 
 def _agreement(found: Trainings, pair: tuple[str, ...], per_example: dict[str, np.ndarray]) -> Iterator[Measurement]:
-    """Yield A, its floor, their difference and τ of a pair at each checkpoint; also the last, the largest, the start."""
+    """Yield A, its floor, their difference and τ of a pair at each checkpoint, and the summary of these."""
     agreed = found.compared(pair, lambda u, v: stats.top_agreement(u, v, found.ranked, found.top))
     if agreed is None:
         return
@@ -330,7 +330,7 @@ def _by_step(
     baseline: str,
     by: Mapping[str, object],
 ) -> Iterator[Measurement]:
-    """Yield one measurement per checkpoint, over seeds and texts; texts that are undefined for a seed are only counted."""
+    """Yield one measurement per checkpoint, over seeds and texts; texts undefined for a seed are only counted."""
     for at, step in enumerate(steps):
         defined = np.isfinite(values[:, at]).all(axis=0)
         if defined.any():

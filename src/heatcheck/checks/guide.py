@@ -166,7 +166,7 @@ def count_texts(case: Case) -> Counted:
     labels = [number[example.label] for example in train if isinstance(example.label, int)]
     if len(labels) < len(train):
         raise NotSupported(
-            f"{len(train) - len(labels)} texts of {corpus.name} do not have exactly one label; guide needs one per text."
+            f"{len(train) - len(labels)} texts of {corpus.name} do not have exactly one label; guide needs one each."
         )
     return Counted(tokens_of(case.subject, train), np.array(labels), len(case.labels))
 

@@ -43,7 +43,7 @@ def find_mark(examples: Sequence[Example], wanted: str) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """Texts with marked and other words, the same texts without the marked ones, and the texts left out with reasons."""
+    """Texts with marked and other words, the same without the marked ones, and the texts left out with reasons."""
 
     mark: str
     examples: tuple[Example, ...]

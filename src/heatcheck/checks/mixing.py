@@ -1,7 +1,7 @@
 """How much does each token take from other tokens, and do large weights also add large vectors?
 
-Kobayashi et al.: a weight multiplies a value vector, and the sum is added to the token's own vector. So the norm of what
-is added says more than the weight. The mixing ratio of a token is ‖others' part‖ / (‖others'‖ + ‖own‖).
+Kobayashi et al.: a weight multiplies a value vector, and the sum is added to the token's own vector. So the norm of
+what is added says more than the weight. The mixing ratio of a token is ‖others' part‖ / (‖others'‖ + ‖own‖).
 """
 
 from collections.abc import Callable, Iterator

@@ -44,7 +44,7 @@ class PermutationSettings:
 
 
 def measure(case: Case, settings: PermutationSettings) -> CheckResult:
-    """Measure the median total variation over each example's shuffles, as published, and the share that keeps the answer."""
+    """Measure the median total variation over each example's shuffles, and the share that keeps the answer."""
     require_short_cut(case.subject)
     excluded = {
         example.id: f"it has only one {name_of_keys(case.subject)}, whose weight cannot move"

@@ -1,9 +1,9 @@
 """Does the heatmap mark the words that people marked?
 
 This is about people, not about why the model decided: a plausible explanation can be wrong. So it is kept apart from
-all checks of faithfulness, and compared with two kinds of chance. *random* means random scores. *random spans* means the
-explanation's own scores with its runs of marked words moved to random places, so that long runs, or ties, earn nothing
-by themselves.
+all checks of faithfulness, and compared with two kinds of chance. *random* means random scores. *random spans* means
+the explanation's own scores with its runs of marked words moved to random places, so that long runs, or ties, earn
+nothing by themselves.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

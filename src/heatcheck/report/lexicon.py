@@ -50,10 +50,11 @@ READING = {
     "where the relevances are shuffled among the words. If it is no smaller than the null, the shape of the weights "
     "explains all of it. With two labels there is also a floor that every such model reaches. One number does tell "
     "models apart without any search: q, the share of shuffles that keep the answer.",
-    "gauge": "This model reads each word by itself. Then a word's weight can be traded against its relevance: lower "
-    "one, raise the other, and every decision on every text stays the same. So the model has twins of its own kind, known "
-    "without any training. One twin has uniform weights, another has the heatmap reversed. The contribution, weight "
-    "times relevance, cannot be traded away: its heatmap is the same in all twins.",
+    "gauge": "This model reads each word by itself. Then a word's weight can be traded against its relevance: "
+    "lower one, raise the other, and every decision on every text stays the same. So the model has twins "
+    "of its own kind, known without any training. One twin has uniform weights, another has the heatmap "
+    "reversed. The contribution, weight times relevance, cannot be traded away: its heatmap is the same "
+    "in all twins.",
     "necessity": "There are two different questions here. Replacing the weights in this model shows whether this model "
     "uses them. Retraining models without learned attention shows whether models of this kind need it, for this task "
     "and training budget. A model can use its weights although the task needs none.",
@@ -127,6 +128,8 @@ BY = {
     ("definition", "code"): "as in the published code",
     ("definition", "paper"): "as in the paper's Eq. 3",
     ("ranking", "human"): "the words that people marked",
+    ("ranking", "best rival"): "best other method",
+    ("ranking", "best signed rival"): "best method with a sign",
     ("share", "rationale"): "as many words as people mark",
     ("correction", "none"): "uncorrected",
     ("over", "own"): "texts that flip under this ranking",

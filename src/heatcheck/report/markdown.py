@@ -85,7 +85,7 @@ def _blocks(audit: Audit) -> list[str]:
         blocks += _line(card_line(line))
     blocks.append(
         f"Intervals are 95%. heatcheck multiplied the logits by {audit.card.logit_scale:.3g} before applying any "
-        "threshold on probabilities, so that a more confident version of the same model gets the same card. There is "
+        "threshold on probabilities. So a more confident version of the same model gets the same card. There is "
         "no overall score, because the lines answer different questions."
     )
     for line in audit.card.apart:
