@@ -395,6 +395,6 @@ def test_what_is_refused():
     with pytest.raises(BadInput, match="leave random out"):
         EraserSettings(rivals=("random",))
     with pytest.raises(
-        BadInput, match="can use none of the examples. The first one was left out: fewer than two words"
+        BadInput, match=r"can use none of the examples. The first one was left out: fewer than two words"
     ):
         measure(Case(ByHand(), [Example("a", "A", label=1)], labels=("no", "yes")), ALONE)

@@ -1,4 +1,4 @@
-"""An audit as Markdown for GitHub: the card, its meaning, then one section per check."""
+"""An audit as Markdown for GitHub: the answer, the card, then one section per check."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -74,6 +74,12 @@ def _row(cells: Sequence[str], *, raw: bool = False) -> str:
 def _blocks(audit: Audit) -> list[str]:
     headline, advice = headline_of(audit.card), advised(audit.card)
     blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
+    blocks += ["## What this means for your heatmaps", f"**{escaped(headline.answer)}**"]
+    blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
+    blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
+    if advice:
+        blocks.append(listed(map(escaped, advice)))
+    blocks.append("## What was audited")
     blocks.append(
         listed(
             f"{escaped(name)}: **{escaped(value)}**{f' ({escaped(note)})' if note else ''}"
@@ -90,11 +96,6 @@ def _blocks(audit: Audit) -> list[str]:
     )
     for line in audit.card.apart:
         blocks += [f"### Apart from the card, {line.heading}", *_line(card_line(line), level=4)]
-    blocks += ["## What this means for your heatmaps", escaped(headline.answer)]
-    blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
-    blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
-    if advice:
-        blocks.append(listed(map(escaped, advice)))
     for section in sections(audit, []):
         blocks += _section(section)
     return [*blocks, "## About this report", _about(audit)]

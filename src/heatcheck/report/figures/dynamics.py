@@ -157,8 +157,8 @@ def texts_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | N
     chart = alt.vconcat(*drawn, spacing=14).add_params(chosen).resolve_scale(color="independent")
     caption = (
         "The words of some texts at one training checkpoint. The rows show their weights, their relevances for the "
-        "right label, and their relevances in a model trained with uniform weights. Each row is shaded from its smallest to its largest "
-        "value at any checkpoint. Move the slider to see which of the three comes first. "
+        "right label, and their relevances in a model trained with uniform weights. Each row is shaded from its "
+        "smallest to its largest value at any checkpoint. Move the slider to see which of the three comes first. "
         f"Checkpoints are after {', '.join(f'{step:,}' for step in steps)} steps."
     )
     return declare("dynamics-texts", result.check, caption, chart)

@@ -63,10 +63,10 @@ def losses_by_share(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         column=alt.Column("operator:N", title=None),
     )
     caption = (
-        "Above: the probability that the predicted label loses without a ranking's top words; higher is better. Below: "
-        "the same with these words alone; lower is better. Both are by the share of words. Bars are intervals. Random orders "
-        "are dashed: a line close to them says nothing about the words. Dotted lines know which words speak for the "
-        "answer; an attention heatmap does not."
+        "Above: the probability that the predicted label loses without a ranking's top words; higher is better. "
+        "Below: the same with these words alone; lower is better. Both are by the share of words. Bars are "
+        "intervals. Random orders are dashed: a line close to them says nothing about the words. Dotted lines know "
+        "which words speak for the answer; an attention heatmap does not."
     )
     return declare("eraser-by-share", result.check, caption, drawn)
 

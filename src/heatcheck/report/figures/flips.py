@@ -163,8 +163,8 @@ def fraction_boxes(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     )
     caption = (
         f"The share of the {unit} whose weights must be removed until the decision flips, over texts that flip. Boxes "
-        "show the median and the middle half, lines the middle 90%. Boxes cover different texts if the share that never flips differs; "
-        f"the curves above always cover all texts.{told}"
+        "show the median and the middle half, lines the middle 90%. Boxes cover different texts if the share that "
+        f"never flips differs; the curves above always cover all texts.{told}"
     )
     return declare("flips-fractions", result.check, caption, drawn)
 
