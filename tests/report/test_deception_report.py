@@ -101,7 +101,7 @@ def test_the_figure_has_a_mark_a_model():
     (axis,) = {str(layer["encoding"]["x"].get("axis")) for layer in figure.spec["layer"] if "x" in layer["encoding"]}
     assert axis == "{'tickCount': 5}", "panels of a study are narrow"
     assert "majority class has an accuracy of 0.520" in figure.caption
-    assert "Uniform weights put 0.200" in figure.caption
+    assert "Uniform weights give the marked words 0.200" in figure.caption
     assert accuracy_by_mass(replace(made(), measurements=()), {}) is None
 
 
@@ -115,7 +115,7 @@ def test_its_legend_and_axis():
 def test_the_page(tmp_path):
     audit = replace(audits.full(4), results={"deception": made()})
     page = write_report(audit, tmp_path / "report.html").read_text()
-    for words in ("Models trained to hide the words they use", "gauge twin", "nobody was deceived"):
+    for words in ("Models trained to hide the words they use", "gauge twin", "it deceives nobody"):
         assert words in page
     (figure,) = write_figures(audit, tmp_path, suffix="csv")
     assert figure.name == "deception-accuracy-by-weight.csv"

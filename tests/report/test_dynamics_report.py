@@ -81,7 +81,7 @@ def test_a_panel_a_pair_each_with_its_floor():
     figure = agreement_over_training(made(), {})
     panels = figure.spec["concat"]
     assert [panel["title"] for panel in panels] == [
-        "attention and final relevance under uniform weights",
+        ["attention and", "final relevance under uniform weights"],
         "attention and relevance",
         "evenness of the weights",
         "accuracy",

@@ -198,7 +198,7 @@ def test_what_is_lost_stands_beside_what_there_is_to_lose(audit, page):
     columns, *rows = rows_of(page, "N: the share of the gain")
     assert columns == ["without attention", "N", "95% interval", "accuracy above the majority class", "n"]
     assert [row[0] for row in rows] == [
-        "this model under uniform weights",
+        "this model with uniform weights",
         "retrained models, with uniform weights",
     ]
     for row, against in zip(rows, ("swap", "retrained"), strict=True):
@@ -221,7 +221,7 @@ def test_the_index_and_the_evenness_stand_beside(audit, page):
     assert columns[3] == "as a share of all accuracy"
     assert [(row[0], row[3]) for row in rows] == [
         ("with uniform weights", with_interval(found.find("index"))),
-        ("on the last state only", "–"),
+        ("with all weight on the last state", "–"),
     ]
     _, row = rows_of(page, "How evenly this model spreads its weights")
     evenness = found.find("evenness")
