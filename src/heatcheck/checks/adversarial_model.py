@@ -56,7 +56,7 @@ class AdversarialModelSettings:
     epochs: int = 20
     restarts: int = 1  # adversaries of each kind, from other seeds
     seeds: int = 5  # honest ones, the audited one included
-    starts: tuple[str, ...] = ("fresh",)  # fresh: as published; parent: from the subject's own parameters
+    starts: tuple[str, ...] = ("fresh",)  # fresh: as published; parent: from the audited model's parameters
     scorer_only: bool = False  # also adversaries that share everything but the attention with the subject
     as_published: bool = False  # half the total variation, and batches weighed by their gold labels, as was released
     epsilons: tuple[float, ...] = (0.05, 0.01, 0.001)  # of the instance-level adversaries

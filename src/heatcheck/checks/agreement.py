@@ -144,7 +144,7 @@ def _without_the_tail(
 def _differences(
     taus: dict[Pair, Float[np.ndarray, " example"]],
 ) -> Iterator[tuple[str, dict[str, list[str]], Float[np.ndarray, " example"]]]:
-    """Jain & Wallace's Figures 3 and 4: how much better the rivals agree with each other than with attention."""
+    """Jain & Wallace's Figures 3 and 4: how much more the other methods agree with each other than with attention."""
     of = ("gradient", "leave_one_out")
     for minus in (("attention", "leave_one_out"), ("attention", "gradient")):
         if of in taus and minus in taus:
