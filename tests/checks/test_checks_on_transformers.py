@@ -68,7 +68,7 @@ def test_the_guide_names_the_weight_on_marks_only_where_it_is_large(family, larg
     assert ((1 - on_words).mean() > 0.25) == large
     with pytest.raises(NotSupported, match="The tokens it weighs have already read the whole text") as refused:
         CHECKS["guide"].measure(case, quick("guide"))
-    said = f"{(1 - on_words).mean():.0%} of its weight lies on tokens that belong to no word"
+    said = f"{(1 - on_words).mean():.0%} of its weight is on tokens that belong to no word"
     assert (said in str(refused.value)) == large
     assert ("no word" in str(refused.value)) == large
 

@@ -446,7 +446,7 @@ def test_without_marks_there_is_nothing_to_hide(recurrent):
     both = tuple(replace(e, marks={**e.marks, "impermissible": e.marks[MARK]}) for e in KEYWORD["test"])
     case = Case(recurrent.subject, both[:5], labels=recurrent.labels, tested=both, fits=recurrent.fits)
     assert plan(case, FEW) == [], "it was trained on texts without such a mark"
-    with pytest.raises(NotSupported, match="was trained on mark no words as impermissible"):
+    with pytest.raises(NotSupported, match="no word is marked impermissible in the training texts"):
         measure(case, FEW)
 
 
@@ -485,7 +485,7 @@ def test_texts_without_marked_or_without_other_words_are_listed():
     assert len(found.examples) + len(found.excluded) == len(tested)
     assert {len(values) for values in found.per_example.values()} == {len(rest)}
     alone = Corpus("alone", KEYWORD.labels, {"train": KEYWORD["train"], "test": Split("test", tested[:3])})
-    with pytest.raises(NotSupported, match="no text has words marked rationale and others"):
+    with pytest.raises(NotSupported, match="no text has both words marked rationale and other words"):
         measure(case_of(known("reader"), alone), FEW)
 
 

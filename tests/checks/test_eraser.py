@@ -392,7 +392,7 @@ def test_what_is_refused():
             EraserSettings(shares=shares)
     with pytest.raises(BadInput, match="names a value twice"):
         EraserSettings(shares=(0.1, 0.1))
-    with pytest.raises(BadInput, match="leave random out"):
+    with pytest.raises(BadInput, match="remove random from"):
         EraserSettings(rivals=("random",))
     with pytest.raises(
         BadInput, match=r"can use none of the examples. The first one was left out: fewer than two words"

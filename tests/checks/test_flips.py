@@ -355,7 +355,7 @@ def test_one_word_is_left_out_by_name_and_counts_add_up():
     assert {len(values) for values in found.per_example.values()} == {4}
     assert all(np.isfinite(m.value) for m in found.measurements)
     alone = [e for e in case.examples if e.id == "e2"]
-    with pytest.raises(BadInput, match="one token only"):
+    with pytest.raises(BadInput, match="only one token"):
         measure(Case(case.subject, alone, labels=case.labels), QUICK)
 
 
@@ -365,7 +365,7 @@ def test_of_a_hierarchy_sentences_are_removed():
     assert found.facts["removed"] == "sentences"
     assert found.not_run == {"leave_one_out": "it scores words, and this model's attention is on sentences"}
     alone = [e.id for e, n in zip(case.examples, case.tokens, strict=True) if n == 1]
-    assert found.excluded == dict.fromkeys(alone, "one sentence only: nothing is left without it")
+    assert found.excluded == dict.fromkeys(alone, "it has only one sentence, and nothing is left without it")
     assert found.excluded
     assert len(found.examples) == len(case.examples) - len(alone)
     assert (found.per_example["tokens"] < max(len(e.words) for e in case.examples)).all()

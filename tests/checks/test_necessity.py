@@ -255,7 +255,7 @@ def test_refusals():
     with pytest.raises(NotSupported, match="example a does not have exactly one label"):
         measure(unlabelled, SEEDS)
     several = [Example(f"e{n}", "not so bad", label=n) for n in range(2)]
-    with pytest.raises(NotSupported, match="several things"):
+    with pytest.raises(NotSupported, match="several decisions"):
         measure(Case(SUBJECTS["label-wise"][0], several, labels=("a", "b", "c")), SEEDS)
     with pytest.raises(BadInput, match=r"necessity\.seeds must be at least 1, not 0"):
         NecessitySettings(seeds=0)

@@ -223,7 +223,7 @@ def test_where_the_share_comes_from():
         (2 / 3 + 1) / 2
     )
     case.trained_on = Corpus("some", ("no", "yes"), {"train": Split("train", (Example("x", "a b", label=0),))})
-    with pytest.raises(BadInput, match="no word of train is marked"):
+    with pytest.raises(BadInput, match="no word of the train texts is marked"):
         check.measure(case, replace(QUICK, share="train"))
 
 
