@@ -169,7 +169,7 @@ def _section(section: Section) -> list[str]:
 
 def _directions(section: Section) -> str:
     return listed(
-        f"**{escaped(one.quantity)}** High: {escaped(one.high)} Low: {escaped(one.low)}" for one in section.directions
+        f"**{escaped(one.quantity)}.** High: {escaped(one.high)} Low: {escaped(one.low)}" for one in section.directions
     )
 
 
