@@ -16,6 +16,7 @@ from heatcheck.cli import COMMANDS, app
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 import figures
+import glossary
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -31,9 +32,15 @@ def test_every_command_has_a_page(command):
 @pytest.mark.parametrize("check", CHECKS)
 def test_every_check_has_a_page(check):
     page = (ROOT / "docs" / "checks" / f"{check}.md").read_text()
-    for part in ("Question", "Held fixed", "Paper", "Left out"):
+    assert page.startswith(f"# {CHECKS[check].title} (`{check}`)\n")
+    for part in ("Question", "What stays the same", "Paper", "Left out"):
         assert f"**{part}.**" in page
     assert f"checks/{check}" in (ROOT / "docs" / "index.md").read_text()
+
+
+def test_the_glossary_is_the_one_of_reports():
+    """After a term was changed: `python docs/glossary.py`."""
+    assert (ROOT / "docs" / "glossary.md").read_text() == glossary.page()
 
 
 def test_pages_hold_the_help_of_today():

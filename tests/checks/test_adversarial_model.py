@@ -75,7 +75,7 @@ def test_a_witness_that_somebody_brings_counts_too():
     strangers = classifier(examples[:5], subject.labels, encoder="average")
     cut = [Example("x", "isn't dull", label=0), Example("y", "dull bana", label=0)]
     case = Case(subject, cut, labels=subject.labels, witnesses={"strangers": strangers})
-    with pytest.raises(BadInput, match="strangers cuts words otherwise"):
+    with pytest.raises(BadInput, match="strangers splits texts into other tokens"):
         check.measure(case, AdversarialModelSettings(epsilons=()))
 
 
@@ -270,7 +270,7 @@ def test_restarts_and_the_published_loss_are_other_fits(trained):
 def test_without_any_other_seed_it_says_so(trained, tmp_path):
     subject, tested = trained.subject, trained.tested
     nothing = Fits(subject, trained.trained_on, store=tmp_path)
-    with pytest.raises(NotSupported, match=r"no other seed of the model is there .* was not trained"):
+    with pytest.raises(NotSupported, match=r"no other seed of the model to compare .* was not trained"):
         check.measure(Case(subject, tested, labels=trained.labels, fits=nothing), AdversarialModelSettings())
     with pytest.raises(NotSupported, match="add --refit"):
         check.measure(Case(subject, tested, labels=trained.labels), AdversarialModelSettings())
@@ -279,11 +279,11 @@ def test_without_any_other_seed_it_says_so(trained, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "error", "sentence"),
     [
-        ({"seeds": 1}, BadInput, "counts the audited model too, so at least 2"),
+        ({"seeds": 1}, BadInput, "at least 2 .it includes the audited model"),
         ({"strengths": ()}, BadInput, "strengths must be numbers above 0"),
-        ({"strengths": (0.0, 1e-3)}, BadInput, "the imitator, which has strength 0, is always trained"),
+        ({"strengths": (0.0, 1e-3)}, BadInput, "always trains the imitator, which has strength 0"),
         ({"strengths": (-1.0,)}, BadInput, "strengths must be numbers above 0"),
-        ({"strengths": (1e-3, 1e-3)}, BadInput, "strengths names one twice"),
+        ({"strengths": (1e-3, 1e-3)}, BadInput, "strengths names a value twice"),
         ({"starts": ("here",)}, UnknownName, "value for adversarial_model.starts 'here'"),
         ({"slack": 1.5}, BadInput, "changes of probability"),
         ({"epsilons": (2.0,)}, BadInput, "changes of probability"),

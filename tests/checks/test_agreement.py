@@ -184,7 +184,7 @@ def test_a_subject_that_cannot_have_a_relevance_says_so():
 
 
 def test_one_explainer_is_not_enough():
-    with pytest.raises(BadInput, match="agreement compares explainers"):
+    with pytest.raises(BadInput, match="agreement needs at least two explainers"):
         measure(case_of("reader@planted_keyword", n=3), dataclasses.replace(QUICK, explainers=("attention",)))
-    with pytest.raises(BadInput, match="no example to look at"):
+    with pytest.raises(BadInput, match="no example to audit"):
         Case(load("known:reader@planted_keyword"), [], labels=("a", "b"))

@@ -22,12 +22,12 @@ from tiny_transformers import EXAMPLES, make, tiny
 
 MARKED = tuple(replace(e, marks={"rationale": tuple(n == 1 for n in range(len(e.words)))}) for e in EXAMPLES)
 REFUSED = {
-    "adversarial_model": "compares with other fits",
-    "deception": "compares with other fits",
-    "dynamics": "compares with other fits",
-    "seed_variance": "compares with other fits",
+    "adversarial_model": "compares with retrained models",
+    "deception": "compares with retrained models",
+    "dynamics": "compares with retrained models",
+    "seed_variance": "compares with retrained models",
     "gauge": "a gauge twin needs logits that are linear in the weights",
-    "guide": "the guide reads words with their weights alone",
+    "guide": "guide reads words with their weights alone",
     "log_odds": "carries no log-odds",
 }
 
@@ -66,9 +66,9 @@ def test_the_guide_names_the_weight_on_marks_only_where_it_is_large(family, larg
     case = case_of(family)
     on_words = case.scores("attention").values.sum(1)  # 0 where there is no word
     assert ((1 - on_words).mean() > 0.25) == large
-    with pytest.raises(NotSupported, match="the tokens that it weighs have already read the whole text") as refused:
+    with pytest.raises(NotSupported, match="The tokens it weighs have already read the whole text") as refused:
         CHECKS["guide"].measure(case, quick("guide"))
-    said = f"{(1 - on_words).mean():.0%} of its weight lies on tokens that belong to no word"
+    said = f"{(1 - on_words).mean():.0%} of its weight is on tokens that belong to no word"
     assert (said in str(refused.value)) == large
     assert ("no word" in str(refused.value)) == large
 

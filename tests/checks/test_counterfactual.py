@@ -62,17 +62,17 @@ def test_counts_add_up_and_nothing_is_nan():
     subject, examples = SUBJECTS["lstm"]
     result = measure(Case(subject, examples, labels=subject.labels), CounterfactualSettings())
     assert len(result.examples) + len(result.excluded) == len(examples)
-    assert result.excluded == {"e2": "one word only: there are no other weights"}
+    assert result.excluded == {"e2": "it has only one word, so there are no other weights"}
     assert all(np.isfinite(values).all() for values in result.per_example.values())
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"epsilons": (2.0,)}, "changes of probability, from 0 to 1"),
+        ({"epsilons": (2.0,)}, "changes of probability, at least 0 and below 1"),
         ({"search": "yes"}, "no or jain2019, not 'yes'"),
         ({"shuffles": 0}, "counterfactual.shuffles must be at least 1"),
-        ({"epsilons": (0.05, 0.05)}, "names one twice"),
+        ({"epsilons": (0.05, 0.05)}, "names a value twice"),
     ],
 )
 def test_bad_settings(settings, sentence):

@@ -166,7 +166,7 @@ def test_what_is_seen_of_one_model_by_hand():
     examples = [replace(e, marks={MARK: m} if m else {}) for e, m in zip(SINGLE, marks, strict=True)]
     texts = Marked.of(subject, examples, MARK)
     assert [example.id for example in texts.examples] == ["e0", "e1", "e3", "e4"]
-    assert texts.excluded == {"e2": "no word of it is marked rationale"}
+    assert texts.excluded == {"e2": "none of its words is marked rationale"}
     assert [example.text for example in texts.without][:2] == ["not bad", "film"]
     gold = np.array([example.label for example in texts.examples])
     (looked, missing) = look(subject, texts, gold)
@@ -225,7 +225,7 @@ def test_a_reader_shows_its_words_and_its_gauge_twin_hides_them():
         assert abs(value(found, "after_deletion", fit) - found.find("prior").value) < 0.1, "it uses them all the same"
         assert value(found, "contribution", fit) > 0.99, "what a word adds cannot be hidden so"
         assert value(found, "rest_states", fit) == pytest.approx(value(found, "rest_embeddings", fit))
-    assert "written down" in found.not_run["deceptive models"]
+    assert "written by hand" in found.not_run["deceptive models"]
     assert found.facts["deceives"] is None
 
 
@@ -438,7 +438,7 @@ def test_a_deceptive_model_is_set_beside_honest_ones(recurrent, tmp_path):
 def test_without_marks_there_is_nothing_to_hide(recurrent):
     plain = tuple(replace(example, marks={}) for example in KEYWORD["test"])
     other = tuple(replace(example, marks={"entity": example.marks[MARK]}) for example in KEYWORD["test"])
-    for examples, reason in ((plain, "marks any as impermissible or rationale"), (other, r"one they have \(entity\)")):
+    for examples, reason in ((plain, "marks any as impermissible or rationale"), (other, r"one of theirs \(entity\)")):
         case = Case(recurrent.subject, examples[:5], labels=recurrent.labels, tested=examples, fits=recurrent.fits)
         assert plan(case, FEW) == []
         with pytest.raises(NotSupported, match=reason):
@@ -446,7 +446,7 @@ def test_without_marks_there_is_nothing_to_hide(recurrent):
     both = tuple(replace(e, marks={**e.marks, "impermissible": e.marks[MARK]}) for e in KEYWORD["test"])
     case = Case(recurrent.subject, both[:5], labels=recurrent.labels, tested=both, fits=recurrent.fits)
     assert plan(case, FEW) == [], "it was trained on texts without such a mark"
-    with pytest.raises(NotSupported, match="was trained on mark no words as impermissible"):
+    with pytest.raises(NotSupported, match="no word is marked impermissible in the training texts"):
         measure(case, FEW)
 
 
@@ -478,14 +478,14 @@ def test_texts_without_marked_or_without_other_words_are_listed():
     corpus = replace(KEYWORD, splits={**KEYWORD.splits, "test": Split("test", tested)})
     found = measure(case_of(known("reader"), corpus), FEW)
     assert found.excluded == {
-        first.id: "no word of it is marked rationale",
-        second.id: "every word of it is marked rationale: without them nothing is left",
-        third.id: "no word of it is marked rationale",
+        first.id: "none of its words is marked rationale",
+        second.id: "all of its words are marked rationale, and nothing is left without them",
+        third.id: "none of its words is marked rationale",
     }
     assert len(found.examples) + len(found.excluded) == len(tested)
     assert {len(values) for values in found.per_example.values()} == {len(rest)}
     alone = Corpus("alone", KEYWORD.labels, {"train": KEYWORD["train"], "test": Split("test", tested[:3])})
-    with pytest.raises(NotSupported, match="no text has words marked rationale and others"):
+    with pytest.raises(NotSupported, match="no text has both words marked rationale and other words"):
         measure(case_of(known("reader"), alone), FEW)
 
 
@@ -493,9 +493,9 @@ def test_texts_without_marked_or_without_other_words_are_listed():
     ("changes", "reason"),
     [
         ({"strengths": (0.0,)}, "above 0"),
-        ({"strengths": (1.0, 1.0)}, "names one twice"),
+        ({"strengths": (1.0, 1.0)}, "names a value twice"),
         ({"seeds": 0}, "at least 1"),
-        ({"slack": 1.5}, "from 0 to 1"),
+        ({"slack": 1.5}, "at least 0 and below 1"),
         ({"bound": 0.0}, "above 0"),
     ],
 )

@@ -289,7 +289,7 @@ def test_it_is_run_only_when_named_and_needs_other_fits():
     with pytest.raises(NotSupported, match="add --refit"):
         check.measure(alone, FEW)
     known = load("known:reader@planted_keyword")
-    with pytest.raises(NotSupported, match="written down, not trained"):
+    with pytest.raises(NotSupported, match="written by hand, so there is no training"):
         check.measure(Case(known, load_task("planted_keyword")["test"].examples[:3], labels=known.labels), FEW)
 
 
@@ -299,7 +299,7 @@ def test_it_is_run_only_when_named_and_needs_other_fits():
         ({"hf": "somewhere"}, "not linear in the weights"),
         ({"decoder": "merge"}, "not linear in the weights"),
         ({"hierarchical": True}, "attends to sentences"),
-        ({"label_wise": True}, "makes several decisions per text"),
+        ({"label_wise": True}, "makes several decisions"),
     ],
 )
 def test_models_without_relevances_of_words(case, monkeypatch, model, words):
@@ -322,7 +322,7 @@ def test_without_any_fit_it_says_why(case, tmp_path):
     [
         ({"seeds": 0}, r"dynamics\.seeds must be at least 1"),
         ({"examples": 0}, r"dynamics\.examples must be at least 1"),
-        ({"checkpoints": 1}, "at least 2, not 1"),
+        ({"checkpoints": 1}, "at least 2 .it includes start and end"),
         ({"top": 0.0}, "above 0 and at most 1"),
         ({"shown": -1}, "at least 0, not -1"),
         ({"influence": "leave_one_in"}, "did you mean 'leave_one_out'"),

@@ -175,5 +175,5 @@ def test_what_is_refused():
     case = Case(
         load("known:reader@planted_keyword"), load_task("planted_keyword")["test"].examples[:3], labels=("a", "b")
     )
-    with pytest.raises(BadInput, match="erasure needs attention and a rival"):
+    with pytest.raises(BadInput, match="erasure needs attention and at least one other method"):
         measure(case, ErasureSettings(rivals=()))

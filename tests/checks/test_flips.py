@@ -350,12 +350,12 @@ def test_an_explainer_named_as_a_ranking_is_told_apart():
 def test_one_word_is_left_out_by_name_and_counts_add_up():
     case = case_of("lstm")
     found = measure(case, QUICK)
-    assert found.excluded == {"e2": "one token only: nothing is left without it"}
+    assert found.excluded == {"e2": "it has only one token, and nothing is left without it"}
     assert len(found.examples) + len(found.excluded) == len(case.examples)
     assert {len(values) for values in found.per_example.values()} == {4}
     assert all(np.isfinite(m.value) for m in found.measurements)
     alone = [e for e in case.examples if e.id == "e2"]
-    with pytest.raises(BadInput, match="one token only"):
+    with pytest.raises(BadInput, match="only one token"):
         measure(Case(case.subject, alone, labels=case.labels), QUICK)
 
 
@@ -363,9 +363,9 @@ def test_of_a_hierarchy_sentences_are_removed():
     case = case_of("han gru")
     found = measure(case, FlipsSettings(draws=50))
     assert found.facts["removed"] == "sentences"
-    assert found.not_run == {"leave_one_out": "it scores words, and this read-out weighs sentences"}
+    assert found.not_run == {"leave_one_out": "it scores words, and this model's attention is on sentences"}
     alone = [e.id for e, n in zip(case.examples, case.tokens, strict=True) if n == 1]
-    assert found.excluded == dict.fromkeys(alone, "one sentence only: nothing is left without it")
+    assert found.excluded == dict.fromkeys(alone, "it has only one sentence, and nothing is left without it")
     assert found.excluded
     assert len(found.examples) == len(case.examples) - len(alone)
     assert (found.per_example["tokens"] < max(len(e.words) for e in case.examples)).all()
@@ -408,7 +408,7 @@ def test_what_cannot_be_asked_is_said():
 
 def test_a_read_out_that_is_too_long_for_step_by_step(monkeypatch):
     monkeypatch.setattr("heatcheck.checks.weight_removals.AFFORDABLE", 100)
-    with pytest.raises(NotSupported, match=r"not linear in its weights.*take fewer or shorter texts"):
+    with pytest.raises(NotSupported, match=r"not linear in its weights.*Use fewer or shorter texts"):
         measure(case_of("pair merge"), QUICK)
 
 

@@ -144,7 +144,7 @@ def test_scores_are_found_from_weights_that_know_them_up_to_a_constant_a_text():
         ("lstm", "depends on the words around it"),
         ("cnn", "depends on the words around it"),
         ("reader@planted_contrast", "the score of '.*' depends on the words around it"),
-        ("bystander_right@planted_keyword", "what '.*' says depends on the words around it"),
+        ("bystander_right@planted_keyword", "the relevance of '.*' depends on the words around it"),
         ("shifted@planted_keyword", "depends on the words around it"),
         ("dial(0.3)@planted_twins", "depends on the words around it"),
         ("reader@planted_lookup", "these are pairs"),
@@ -161,7 +161,7 @@ def test_where_there_is_none_one_sentence_says_why(name, sentence):
 def test_words_that_stand_in_one_text_only_show_nothing():
     subject, _ = SUBJECTS["average"]
     few = [Example("a", "a film", label=0), Example("b", "dull plot", label=1)]
-    with pytest.raises(NotSupported, match="no word stands in two of these texts"):
+    with pytest.raises(NotSupported, match="no word occurs in two of these texts"):
         measure(case_of(subject, few), GaugeSettings())
     more = [*few, Example("c", "a plot", label=1)]
     assert len(measure(case_of(subject, few, tested=more), GaugeSettings()).examples) == 3
@@ -188,7 +188,7 @@ def test_saturated_weights_are_not_guessed():
         before = subject.attention.score.weight.clone()
         subject.attention.score.weight.mul_(1e4)
     try:
-        with pytest.raises(NotSupported, match="too small for a float"):
+        with pytest.raises(NotSupported, match="0 in floating point"):
             measure(case_of(subject, examples), GaugeSettings())
     finally:
         with torch.no_grad():

@@ -79,7 +79,7 @@ def test_dimensions_and_short_texts(family):
     tokens = subject.encode(case.examples).valid.sum(1).tolist()
     free = [max(count - 8 - 1, 0) for count in tokens]  # heads of width 8
     assert found.excluded.keys() == {e.id for e, n in zip(case.examples, free, strict=True) if n == 0}
-    assert all("no more than 9 tokens" in reason for reason in found.excluded.values())
+    assert all("at most 9 tokens" in reason for reason in found.excluded.values())
     assert len(found.examples) + len(found.excluded) == len(case.examples)
     np.testing.assert_array_equal(found.per_example["dimension"], [n for n in free if n])
     np.testing.assert_array_equal(found.per_example["tokens"], [t for t, n in zip(tokens, free, strict=True) if n])

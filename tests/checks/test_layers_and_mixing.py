@@ -29,7 +29,7 @@ def case_of(family: str) -> Case:
 def test_every_layer_against_both_targets(family: str) -> None:
     case = case_of(family)
     result = layers.measure(case, LayersSettings(draws=50))
-    assert result.excluded == {"b": "fewer than three words to rank"}
+    assert result.excluded == {"b": "it has fewer than three words to rank"}
     assert len(result.examples) + len(result.excluded) == len(TEXTS)
     names = {(m.by["target"], m.by["method"], m.by.get("layer")) for m in result.measurements}
     assert len(names) == len(result.measurements) == 2 * (3 * 3 + 1) + 1

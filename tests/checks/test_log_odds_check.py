@@ -161,7 +161,7 @@ def test_what_is_left_out(subject):
     ]
     found = measure(Case(subject, examples, labels=LABELS), QUICK)
     assert found.examples == ("long", "short", "one")
-    assert found.excluded == {"unknown": "no word that the bag of words knows"}
+    assert found.excluded == {"unknown": "the bag of words knows none of its words"}
     assert all(
         np.isfinite(values).all()
         for name, values in found.per_example.items()
@@ -173,7 +173,7 @@ def test_what_is_left_out(subject):
     assert overwritten.n == 1
     assert overwritten.by["undefined"] == 2
     assert found.per_example["jsd:log_odds"][2] == 0, "one token has all the weight"
-    with pytest.raises(BadInput, match="no text has a word that the bag of words knows"):
+    with pytest.raises(BadInput, match="log_odds can use none of the texts"):
         measure(Case(subject, examples[2:3], labels=LABELS), QUICK)
 
 

@@ -252,10 +252,10 @@ def test_where_some_resample_has_no_room_nothing_is_known():
 
 def test_refusals():
     unlabelled = Case(SUBJECTS["lstm"][0], [Example("a", "not so bad")], labels=("no", "yes"))
-    with pytest.raises(NotSupported, match="example a has not one label"):
+    with pytest.raises(NotSupported, match="example a does not have exactly one label"):
         measure(unlabelled, SEEDS)
     several = [Example(f"e{n}", "not so bad", label=n) for n in range(2)]
-    with pytest.raises(NotSupported, match="several things"):
+    with pytest.raises(NotSupported, match="several decisions"):
         measure(Case(SUBJECTS["label-wise"][0], several, labels=("a", "b", "c")), SEEDS)
     with pytest.raises(BadInput, match=r"necessity\.seeds must be at least 1, not 0"):
         NecessitySettings(seeds=0)
@@ -271,7 +271,7 @@ def test_without_refits_it_says_what_it_can():
     assert plan(case, SEEDS) == []
     assert {m.by["fit"] for m in result.measurements if m.name == "accuracy"} == {"swapped"}
     assert {m.by["against"] for m in result.measurements if m.name in ("N", "headroom")} == {"swap"}
-    assert "nothing was fitted" in result.facts["family"]
+    assert "nothing was retrained" in result.facts["family"]
 
 
 # Fits of a planted task ------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_known_answers():
 def test_one_word_is_left_out_by_name_and_counts_add_up():
     case = case_of("lstm")
     result = measure(case, PermutationSettings(repeats=10))
-    assert result.excluded == {"e2": "one word only: its weight cannot move"}
+    assert result.excluded == {"e2": "it has only one word, whose weight cannot move"}
     assert len(result.examples) + len(result.excluded) == len(case.examples)
     assert {len(values) for values in result.per_example.values()} == {4}
     by_class = [m.n for m in result.measurements if m.name == "delta" and set(m.by) == {"class"}]

@@ -167,7 +167,7 @@ def test_what_is_left_out_has_a_name():
     assert len(found.examples) + len(found.excluded) == len(case.examples)
     assert any("perturbation.texts" in reason for reason in found.excluded.values())
     assert any("one word" in reason or "two words" in reason for reason in found.excluded.values())
-    with pytest.raises(BadInput, match="no example can be used"):
+    with pytest.raises(BadInput, match="can use none of the examples"):
         measure(Case(SUBJECTS["lstm"][0], [Example("a", "dull", label=0)], labels=("no", "yes")), QUICK)
 
 
@@ -188,7 +188,7 @@ def test_settings():
         ({"shares": (1.0,)}, "between 0 and 1"),
         ({"shares": (0.1, 0.1)}, "twice"),
         ({"texts": 0}, "at least 1"),
-        ({"operators": ()}, "names none"),
+        ({"operators": ()}, "is empty"),
     ]:
         with pytest.raises(BadInput, match=sentence):
             PerturbationSettings(**wrong)

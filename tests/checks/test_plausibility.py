@@ -169,9 +169,9 @@ def test_texts_without_two_kinds_of_words_are_left_out_by_name():
     found = check.measure(case, replace(QUICK, share="0.4"))
     assert found.examples == ("e0",)
     assert found.excluded == {
-        "e1": "no word is marked",
-        "e2": "every word is marked",
-        "e3": "nobody marked a rationale in it",
+        "e1": "none of its words is marked",
+        "e2": "all of its words are marked",
+        "e3": "it has no human rationale",
         "e4": "fewer than two words to rank",
     }
     assert np.isfinite([m.value for m in found.measurements]).all()
@@ -201,7 +201,7 @@ def test_neither_order_nor_company_matters():
 def test_nobody_marked_anything():
     subject, examples = SUBJECTS["lstm"]
     case = Case(subject, examples, labels=("no", "yes"))
-    with pytest.raises(NotSupported, match="nobody marked a rationale in these texts"):
+    with pytest.raises(NotSupported, match="these texts have no human rationales"):
         check.measure(case, QUICK)
     assert check.cost(case, PlausibilitySettings()) == 0
     assert check.cost(case_of("reader@planted_contrast", n=5), PlausibilitySettings()) > 0
@@ -213,7 +213,7 @@ def test_where_the_share_comes_from():
     case = scored(rows, marks, tested=tested)
     assert check.measure(case, QUICK).facts["share_of_words"] == pytest.approx(3 / 4)
     assert check.measure(case, replace(QUICK, share="0.25")).facts["share_of_words"] == 0.25
-    with pytest.raises(BadInput, match="share=train needs the texts"):
+    with pytest.raises(BadInput, match="share=train needs the training texts"):
         check.measure(case, replace(QUICK, share="train"))
     train = Split("train", tuple(replace(e, marks={"rationale": marked("1100")}) for e in tested))
     case.trained_on = Corpus("some", ("no", "yes"), {"train": train})
@@ -223,13 +223,13 @@ def test_where_the_share_comes_from():
         (2 / 3 + 1) / 2
     )
     case.trained_on = Corpus("some", ("no", "yes"), {"train": Split("train", (Example("x", "a b", label=0),))})
-    with pytest.raises(BadInput, match="no word of train is marked"):
+    with pytest.raises(BadInput, match="no word of the train texts is marked"):
         check.measure(case, replace(QUICK, share="train"))
 
 
 @pytest.mark.parametrize("share", ["0", "1", "1.5", "nan", "dev", ""])
 def test_a_share_that_is_none(share):
-    with pytest.raises(BadInput, match=r"plausibility.share is .*audited, train or a number between 0 and 1"):
+    with pytest.raises(BadInput, match=r"plausibility.share must be audited, train or a number between 0 and 1"):
         PlausibilitySettings(share=share)
 
 

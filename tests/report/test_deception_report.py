@@ -48,11 +48,11 @@ def made(kinds=KINDS, **changes):
 
 def test_tables_have_a_row_each_kind_of_model_and_what_it_is_read_against():
     scored, paired, near, traces = tables_of(made())
-    assert [row[0] for row in scored.rows] == [*KINDS, "commonest label", "uniform weights"]
+    assert [row[0] for row in scored.rows] == [*KINDS, "majority class", "uniform weights"]
     assert scored.caption == "Accuracy, and the weight on the words marked impermissible"
     assert scored.rows[2][:3] == ("λ = 1", "0.600 [0.590, 0.610]", "0.00021 [−0.0098, 0.010]")
     assert scored.rows[0][-1] == "5\N{NO-BREAK SPACE}seeds"
-    assert scored.rows[4] == ("commonest label", "0.520 [0.510, 0.530]", "–", "–", "–", "200")
+    assert scored.rows[4] == ("majority class", "0.520 [0.510, 0.530]", "–", "–", "–", "200")
     assert scored.rows[5][2] == "0.200 [0.190, 0.210]"
     assert [row[0] for row in paired.rows] == ["λ = 0.1", "λ = 1", "gauge twin"]
     assert paired.rows[2][3] == "1.000", "an interval without width is not shown"
@@ -70,9 +70,12 @@ def test_tables_have_a_row_each_kind_of_model_and_what_it_is_read_against():
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (made(), "λ = 0.1 deceives: the least weight there, at most 0.02 less right"),
+        (made(), "λ = 0.1 deceives (least weight on these words, at most 0.02 less accuracy)"),
         (made(deceives=None), "no λ deceives"),
-        (made({name: KINDS[name] for name in ("honest", "gauge twin")}, deceives=None), "none was trained to deceive"),
+        (
+            made({name: KINDS[name] for name in ("honest", "gauge twin")}, deceives=None),
+            "no model was trained to deceive",
+        ),
     ],
 )
 def test_it_is_said_who_deceives(result, words):
@@ -83,7 +86,7 @@ def test_every_number_says_how_many_of_what():
     counts = {(row[0], row[1]): row[4] for row in every_number(made()).rows}
     assert counts["weight on the marked words", "trained to deceive, λ = 1.0"] == "5\N{NO-BREAK SPACE}seeds"
     assert counts["weight on the marked words, one model", "honest models, seed 1"] == "200"
-    assert counts["accuracy of always saying the commonest label", "all"] == "200"
+    assert counts["accuracy of the majority-class baseline", "all"] == "200"
     assert all("_" not in row[0] for row in every_number(made()).rows), "each quantity has a name in words"
 
 
@@ -97,22 +100,22 @@ def test_the_figure_has_a_mark_a_model():
     assert len(marks) == 8
     (axis,) = {str(layer["encoding"]["x"].get("axis")) for layer in figure.spec["layer"] if "x" in layer["encoding"]}
     assert axis == "{'tickCount': 5}", "panels of a study are narrow"
-    assert "commonest label is right 0.520" in figure.caption
-    assert "Uniform weights put 0.200" in figure.caption
+    assert "majority class has an accuracy of 0.520" in figure.caption
+    assert "Uniform weights give the marked words 0.200" in figure.caption
     assert accuracy_by_mass(replace(made(), measurements=()), {}) is None
 
 
 def test_its_legend_and_axis():
     points = [{"kind": kind, "accuracy": 0.6} for kind in ("gauge twin", "paper", "λ = 1", "honest", "λ = 0.1")]
     assert kinds_in(points) == ["honest", "λ = 1", "λ = 0.1", "gauge twin", "paper"]
-    low, high = span_of(points, {"commonest label": 0.31})
+    low, high = span_of(points, {"majority class": 0.31})
     assert low < 0.31 < 0.6 < high <= 1
 
 
 def test_the_page(tmp_path):
     audit = replace(audits.full(4), results={"deception": made()})
     page = write_report(audit, tmp_path / "report.html").read_text()
-    for words in ("Models trained to keep weight off words they use", "gauge twin", "nobody was deceived"):
+    for words in ("Models trained to hide the words they use", "gauge twin", "it deceives nobody"):
         assert words in page
     (figure,) = write_figures(audit, tmp_path, suffix="csv")
     assert figure.name == "deception-accuracy-by-weight.csv"

@@ -104,9 +104,9 @@ def test_the_jsd_stands_between_its_lines():
         here = np.array([predicted[text] == label for text in found.examples])
         names = {
             "mean": f"jsd:{logits}:0.05",
-            "floor: any model reaches it": "floor",
-            "null: relevances shuffled": f"null:{logits}:0.05",
-            "most: any answer allowed": "most",
+            "floor: every model reaches it": "floor",
+            "null: shuffled relevances": f"null:{logits}:0.05",
+            "largest for any answer": "most",
         }
         wanted = {line: found.per_example[name][here].mean() for line, name in names.items()}
         assert lines_of(panel) == pytest.approx(wanted, abs=1e-4)
@@ -121,7 +121,7 @@ def test_the_jsd_by_largest_weight_has_a_panel_a_class_and_the_same_lines():
     for label in ("positive", "negative"):
         count = sum(e.predicted == label for e in audit.examples if e.id in found.examples)
         assert f"predicted {label}, n = {count}" in drawn
-    for line in ("floor: any model reaches it", "null: relevances shuffled", "most: any answer allowed"):
+    for line in ("floor: every model reaches it", "null: shuffled relevances", "largest for any answer"):
         assert line in drawn
     bracket = replace(audit, results={"counterfactual": audits.bounded(found, "bracket")})
     assert "upper bound" not in str(figure(bracket, "counterfactual-by-largest-weight").spec), "of what was found"
@@ -140,7 +140,7 @@ def test_a_bracket_shows_its_upper_end_and_no_floor():
 
     drawn = lines(found)
     assert drawn["upper bound of the mean"] > drawn["mean"]
-    assert "floor: any model reaches it" not in drawn
+    assert "floor: every model reaches it" not in drawn
     found.per_example["upper:published:0.05"][0] = np.nan
     assert "upper bound of the mean" not in lines(found), "a mean over other texts would not bound this one"
 

@@ -46,7 +46,7 @@ def made(start=10.0, **changes):
 def test_a_row_a_pair_with_its_floor_and_its_start():
     at_the_end, foretold = tables_of(made())
     assert [row[0] for row in at_the_end.rows] == [
-        "attention and uniform twin’s last relevance",
+        "attention and final relevance under uniform weights",
         "attention and relevance",
     ]
     assert at_the_end.rows[0][1:] == (
@@ -81,7 +81,7 @@ def test_a_panel_a_pair_each_with_its_floor():
     figure = agreement_over_training(made(), {})
     panels = figure.spec["concat"]
     assert [panel["title"] for panel in panels] == [
-        "attention and uniform twin’s last relevance",
+        ["attention and", "final relevance under uniform weights"],
         "attention and relevance",
         "evenness of the weights",
         "accuracy",
@@ -91,7 +91,10 @@ def test_a_panel_a_pair_each_with_its_floor():
         for line, values in (("agreement A", (0.06, 0.5, 0.4)), ("the second shuffled", (0.06,) * 3))
         for step, y in zip(STEPS, values, strict=True)
     ]
-    assert "agree in 0.400 of the texts (0.060 by chance); this starts between steps 0 and 10" in figure.caption
+    assert (
+        "agree in 0.400 of the texts (0.060 by chance). Agreement above chance starts between steps 0 and 10"
+        in figure.caption
+    )
     assert agreement_over_training(replace(made(), measurements=()), {}) is None
 
 
@@ -112,5 +115,5 @@ def test_a_slider_over_the_checkpoints():
 def test_the_page(tmp_path):
     audit = replace(audits.full(4), results={"dynamics": made()})
     page = write_report(audit, tmp_path / "report.html").read_text()
-    for words in ("Attention and relevance over training", "where the weights come from", "dynamics-texts"):
+    for words in ("Attention and relevance during training", "how the weights arise", "dynamics-texts"):
         assert words in page

@@ -49,7 +49,7 @@ def test_tables(result):
         "sufficiency_difference", pair=["attention", "random"], operator="deletion", logits="standardised"
     )
     assert differences.rows[2][5].split()[0] == number(standardised.value)
-    assert [row[0] for row in rationales.rows] == [*RANKINGS, "the words people marked"] * 2
+    assert [row[0] for row in rationales.rows] == [*RANKINGS, "the words that people marked"] * 2
     assert "% of the words" in rationales.caption
     assert all("nan" not in cell for table in (means, differences, rationales) for row in table.rows for cell in row)
 
@@ -91,11 +91,11 @@ def test_the_page_says_it_in_words(result, tmp_path):
     write_report(replace(audits.full(12), results={"eraser": result}), path)
     page = path.read_text(encoding="utf-8")
     for words in (
-        "Removing the highlighted words, and keeping nothing else",
+        "Removing or keeping only the highlighted words (ERASER)",
         "A rationale is the top share of a text&#39;s words",
-        "12 texts in = 12 measured + 0 left out",
+        "12 measured, 0 left out, 12 in all",
     ):
         assert words in page, words
     said = {row[1] for row in every_number(result).rows}
-    assert "the words people marked, deletion, logits as they are, as many words as people mark" in said
-    assert "attention, masking, logits as they are, as in the paper's Eq. 3" in said
+    assert "the words that people marked, deletion, unscaled logits, as many words as people mark" in said
+    assert "attention, masking, unscaled logits, as in the paper's Eq. 3" in said

@@ -28,7 +28,7 @@ def nothing_flips():
 
 def test_the_sign_comes_first(result):
     first, rankings, single, changes, pairs = tables_of(result)
-    assert first.caption.startswith("How much of what signed gradients gain on attention is the sign")
+    assert first.caption.startswith("Share removed until the decision flips")
     share = result.find("sign_share", over="all")
     assert f"{share.value:.3f}" in first.rows[0][5]
     assert [row[0] for row in first.rows] == ["all texts", "texts that flip under every ranking"]
@@ -36,11 +36,11 @@ def test_the_sign_comes_first(result):
     assert "gradient × attention (signed)" in [row[0] for row in rankings.rows]
     assert [row[0] for row in single.rows] == ["any other token", "the published sampler"]
     assert single.columns == (
-        "the random one",
-        "both flip it",
-        "only the heaviest",
-        "only the random one",
-        "neither flips it",
+        "random weight drawn from",
+        "both flip the decision",
+        "only the heaviest does",
+        "only the random one does",
+        "neither does",
         "it is the heaviest itself",
     )
     assert changes.rows[0][0] == "all"
@@ -84,4 +84,4 @@ def test_figures_have_a_line_a_ranking(result):
     names = {row["ranking"] for row in curves.spec["data"]["values"]}
     assert names == set(looks(result.facts["rankings"]))
     assert len(set(looks(result.facts["rankings"]).values())) == len(names), "no two look alike"
-    assert "the sign alone makes" in boxes.caption
+    assert "The sign alone explains" in boxes.caption

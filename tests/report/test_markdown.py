@@ -37,20 +37,22 @@ def test_the_card_is_said_in_full(audit, text):
     headline = headline_of(card)
     for words in (headline.answer, *headline.may_say, *headline.do_not_say, *advised(card)):
         assert escaped(words) in text
-    assert text.index("## The card") < text.index("## What this means") < text.index("## Agreement with")
+    assert text.index("## What this means") < text.index("## The card") < text.index("## Agreement with")
 
 
 def test_every_check_has_its_section(audit, text):
     for check in (*audits.CHECKS, *audits.REFITTED):
-        assert f"\n## {title(check)}\n" in text
-    assert "held fixed: " in text
+        assert f"\n## {title(check)} ({check})\n" in text
+    assert "what stays the same: " in text
     short = [e.id for e in audit.examples if len(e.words) == 1]
     left, out = 40 - len(short), len(short)
-    assert text.count(f"texts: 40 texts in = {left} measured + {out} left out") == len(audits.CHECKS)
-    assert f"**{out}**: one word only: its weight cannot move ({', '.join(short)})" in text
+    assert text.count(f"examples: {left} measured, {out} left out, 40 in all") == len(audits.CHECKS)
+    assert f"**{out}**: it has only one word, whose weight cannot move ({', '.join(short)})" in text
     assert "paper: Jain &amp; Wallace 2019" in text
-    assert "*Does attention rank words as gradients and leave-one-out do, and how much of that is mechanical?*" in text
-    assert "Could not be run:** seed 3, uniform weights (no memory left)" in text
+    assert (
+        "*Does attention rank words like gradients and leave-one-out do, and how much of this is mechanical?*" in text
+    )
+    assert "Not run:** seed 3, uniform weights (no memory left)" in text
     assert f"not run: identifiability: {audit.not_run['identifiability']}" in text
 
 

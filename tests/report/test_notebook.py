@@ -71,7 +71,7 @@ def test_a_check_shows_each_measurement_with_interval_n_and_baseline():
     assert '</td><td class="number">'.join(cells) + f"</td><td>{first.baseline}" in rows[0]
     measured = len(result.examples)
     assert f"40 examples: {measured} measured, {40 - measured} left out" in said(html)
-    assert "the trained model; every changed text is read afresh" in said(html)
+    assert "the trained model; it reads every changed text from scratch" in said(html)
 
 
 def test_a_long_table_says_what_it_leaves_out(monkeypatch):

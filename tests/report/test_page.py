@@ -42,7 +42,7 @@ def test_every_line_of_the_card_is_said_in_full(audit, page):
             for words in (number(found.value), interval(found), f"n = {found.n}"):
                 assert words in page.text
     titles = [page.source.index(f">{words}</h2>") for words in
-              ("What this means for your heatmaps", "The card", "Agreement with rival explanations",
+              ("What this means for your heatmaps", "The card", "Agreement with other methods",
                "Removing the highlighted words", "The heatmaps", "Glossary", "About this report")]  # fmt: skip
     assert titles == sorted(titles)
 
@@ -60,13 +60,13 @@ def section(page, check):
 
 
 def test_a_section_says_what_its_numbers_need(audit, page):
-    """Question, baseline, what was held fixed, how many texts, and the paper: in the section itself."""
+    """Question, baseline, what stays the same, how many texts, and the paper: in the section itself."""
     shown = re.sub(r"<.*?>", "", section(page, "agreement"))
-    for words in ("Does attention rank words", "random scores; relevances shuffled", f"{audit.n} texts in",
-                  "every changed text is read afresh", "Jain &amp; Wallace 2019"):  # fmt: skip
+    for words in ("Does attention rank words", "random scores; shuffled relevances", f"{audit.n} in all",
+                  "it reads every changed text from scratch", "Jain &amp; Wallace 2019"):  # fmt: skip
         assert words in shown
     assert "Serrano &amp; Smith 2019" in section(page, "erasure")
-    assert "what the model computed" in re.sub(r"<.*?>", "", section(page, "permutation"))
+    assert "everything but the attention weights" in re.sub(r"<.*?>", "", section(page, "permutation"))
 
 
 def test_every_link_leads_somewhere_and_every_term_is_explained(page):
@@ -78,8 +78,8 @@ def test_every_link_leads_somewhere_and_every_term_is_explained(page):
     terms = [attributes for tag, attributes in page.tags if attributes.get("class") == "term"]
     assert {term["title"] for term in terms} <= {term.meaning for term in TERMS}
     linked = {term["href"] for term in terms}
-    assert linked >= {f"#term-{key}" for key in ("τ", "JSD", "ε", "K", "q", "U", "deletion", "held-fixed")}
-    for name in ("τ", "JSD", "ε", "K", "q", "U", "N", "G", "deletion", "masking", "held fixed"):
+    assert linked >= {f"#term-{key}" for key in ("τ", "JSD", "ε", "K", "q", "U", "deletion")}
+    for name in ("τ", "JSD", "ε", "K", "q", "U", "N", "G", "deletion", "masking", "what stays the same"):
         assert any(term.name.startswith(name) for term in TERMS)
     for term in TERMS:
         assert f"{term.name} {term.meaning}" in page.text
@@ -101,7 +101,7 @@ def test_accuracies_of_other_texts_say_so(tmp_path):
 def test_a_statistic_says_what_its_ends_mean(tmp_path):
     audit = audits.full(3, checks=())
     k = audit.card["points"].evidence[0]
-    assert k.baseline == "0: random removal; 1: the best unsigned rival"
+    assert k.baseline == "0: random words; 1: the best other method that ranks words without a sign"
     page = page_of(audit, tmp_path)
     assert page.text.count(k.baseline) == 1, "and not again with each number that it is read against"
 
@@ -122,17 +122,17 @@ def test_what_was_audited(audit, page):
     assert "not run: identifiability" in page.text
     assert audit.not_run["identifiability"] in page.text
     assert "Jain & Wallace 2019" in page.text
-    assert "Does attention rank words as gradients and leave-one-out do" in page.text
+    assert "Does attention rank words like gradients and leave-one-out do" in page.text
 
 
 def test_count_in_is_count_out_and_exclusions(page, tmp_path):
     short = [e.id for e in audits.full().examples if len(e.words) == 1]
     left, out = 40 - len(short), len(short)
     assert out > 1
-    assert page.text.count(f"40 texts in = {left} measured + {out} left out") == len(audits.CHECKS)
-    assert f"{out} : one word only: its weight cannot move ({', '.join(short)})" in page.text
+    assert page.text.count(f"{left} measured, {out} left out, 40 in all") == len(audits.CHECKS)
+    assert f"{out} : it has only one word, whose weight cannot move ({', '.join(short)})" in page.text
     whole = page_of(audits.full(checks=["gauge"]), tmp_path)
-    assert "46 texts in = 46 measured + 0 left out" in whole.text
+    assert "46 measured, 0 left out, 46 in all" in whole.text
 
 
 def test_nothing_is_loaded_from_anywhere(page):
@@ -169,7 +169,7 @@ def rows_of(page, caption):
 def test_a_jsd_never_stands_alone(audit, page):
     """Its floor, its null, the most there is and what the published search misses are in its row."""
     columns, *rows = rows_of(page, "The largest JSD (nats)")
-    assert columns[4:] == ["floor", "relevances shuffled", "most, any answer", "missed by the published search", "n"]
+    assert columns[4:] == ["floor", "shuffled relevances", "largest, any answer", "missed by the published search", "n"]
     assert [row[1] for row in rows] == ["0.05", "0.01", "0.001", "0.05"]
     found = audit.results["counterfactual"]
     places = [("published", 0.05), ("published", 0.01), ("published", 0.001), ("standardised", 0.05)]
@@ -181,7 +181,7 @@ def test_a_jsd_never_stands_alone(audit, page):
         assert [row[2], *row[4:7]] == [number(m.value) for m in wanted[:4]]
         assert row[7] == (number(wanted[4].value) if logits == "published" else "–"), "searched as published only"
     u, null = (found.find(name, epsilon=0.05, logits="standardised") for name in ("U", "U_null"))
-    shown = rows_of(page, "The same as a share")[1][2:5]
+    shown = rows_of(page, "U: the same JSD as a share")[1][2:5]
     assert shown == [
         f"{u.value:.3f}",
         f"[{u.low:.3f}, {u.high:.3f}]",
@@ -192,7 +192,7 @@ def test_a_jsd_never_stands_alone(audit, page):
 
 
 @pytest.mark.parametrize(
-    ("method", "said"), [("bracket", "none can pass the upper bound"), ("search", "proves nothing")]
+    ("method", "said"), [("bracket", "no weights can pass the upper bound"), ("search", "proves nothing")]
 )
 def test_what_is_not_exact_says_so(tmp_path, method, said):
     """An upper bound where there is one; no floor, which only two words of a two-label model have."""

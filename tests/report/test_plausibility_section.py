@@ -74,8 +74,8 @@ def in_full(m):
 
 
 def test_areas_stand_beside_both_kinds_of_chance(audit, found, page):
-    columns, *rows = rows_of(page, "How high people&#39;s words are ranked")
-    assert columns == ["explanation", "AUPRC", "95% interval", "random scores", "its runs elsewhere", "P", "n"]
+    columns, *rows = rows_of(page, "How high each method ranks the marked words")
+    assert columns == ["method", "AUPRC", "95% interval", "random scores", "random spans", "P", "n"]
     assert [row[0] for row in rows] == ["attention", "gradient x input"]
     for row, explainer in zip(rows, ("attention", "gradient_x_input"), strict=True):
         area, *chance = found("auprc", explainer)
@@ -86,7 +86,7 @@ def test_areas_stand_beside_both_kinds_of_chance(audit, found, page):
 
 def test_hard_choices_stand_beside_both_kinds_of_chance(audit, found, page):
     share = audit.results["plausibility"].facts["share_of_words"]
-    columns, *rows = rows_of(page, f"A choice of {share:.0%} of its words a text (audited)")
+    columns, *rows = rows_of(page, f"Choosing {share:.0%} of the words of each text (audited)")
     wanted = []
     for name, average in (("token_f1", "macro"), ("iou_f1", "macro")):
         own, *chance = found(name, rationale="top k", average=average)
@@ -97,7 +97,7 @@ def test_hard_choices_stand_beside_both_kinds_of_chance(audit, found, page):
 
 
 def test_the_published_numbers_stand_beside_the_others(found, page):
-    columns, *rows = rows_of(page, "What the published code makes of the same marks")
+    columns, *rows = rows_of(page, "The same agreement by the published definitions")
     assert sum("(published)" in column for column in columns) == 2
     assert [row[0] for row in rows] == ["attention", "gradient x input", "random"]
     areas = [found(name)[0] for name in ("auprc", "average_precision")]
@@ -112,10 +112,10 @@ def test_the_figure_draws_each_explanation_and_its_chances(audit, found, tmp_pat
     drawn = figure.spec["data"]["values"]
     assert len(drawn) == 2 * 3 * 3  # explanations, marks, panels
     mine = {row["kind"]: row["value"] for row in drawn if (row["explanation"], row["panel"]) == ("attention", "AUPRC")}
-    kinds = ("attention", "random scores", "its runs elsewhere")
+    kinds = ("attention", "random scores", "random spans")
     assert mine == {kind: pytest.approx(m.value, abs=1e-4) for kind, m in zip(kinds, found("auprc"), strict=True)}
     (path,) = write_figures(audit, tmp_path, suffix="svg")
     assert path.stem == "plausibility-agreement"
-    assert "its runs elsewhere" in path.read_text()
+    assert "random spans" in path.read_text()
     empty = replace(audit.results["plausibility"], measurements=())
     assert draw(replace(audit, results={"plausibility": empty})) == []

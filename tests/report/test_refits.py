@@ -83,7 +83,7 @@ def test_figures_are_pictures(audit, tmp_path):
         "guide-accuracies",
     ]
     assert all(picture.startswith("<svg") for picture in drawn.values())
-    assert "always the commonest label" in drawn["necessity-accuracies"]
+    assert "majority class" in drawn["necessity-accuracies"]
     assert "λ = 0.001" in drawn["adversarial-model-frontier"]
 
 
@@ -145,9 +145,9 @@ def test_what_a_number_is_about_in_words(audit):
     of_needs, of_models = (audit.results[check] for check in ("necessity", "adversarial_model"))
     n = of_needs.find("N", against="retrained", free="uniform")
     last = n._replace(by={**n.by, "free": "last"})
-    assert grouping(last) == "models trained again, on the last state only"
+    assert grouping(last) == "retrained models, with all weight on the last state"
     shuffled = of_needs.find("accuracy", fit="swapped", weights="permuted")
-    assert grouping(shuffled) == "put into this model, its weights shuffled"
+    assert grouping(shuffled) == "imposed on this model, shuffled weights"
     assert grouping(of_models.find("jsd", **ADVERSARY)) == "adversary, λ = 0.1, from the audited model"
     assert grouping(of_models.find("jsd", model="instance", epsilon=0.05)) == "one text at a time: ε = 0.05"
     assert grouping(n._replace(by={"model": "gauge_twin"})) == "another model: gauge twin"
@@ -160,8 +160,8 @@ def test_accuracies_stand_at_their_values_beside_the_prior(audit, figures):
     found = audit.results["necessity"]
     panels = figures["necessity-accuracies"].spec["vconcat"]
     assert [panel["title"] for panel in panels] == [
-        "this model, other weights put in: does it use them? (46 texts)",
-        "trained again: does the task need them? (3 seeds)",
+        "this model with replaced weights: does it use its own? (46 texts)",
+        "retrained models: does the task need learned weights? (3 seeds)",
     ]
     for panel, fit in zip(panels, ("swapped", "retrained"), strict=True):
         wanted = [m for m in found.measurements if m.name == "accuracy" and m.by["fit"] == fit]
@@ -171,7 +171,7 @@ def test_accuracies_stand_at_their_values_beside_the_prior(audit, figures):
             pytest.approx((m.value, m.low, m.high), abs=1e-4) for m in wanted
         ]
         prior = found.find("prior").value
-        assert [{"at": pytest.approx(prior, abs=1e-4), "line": "always the commonest label"}] in drawn["rule"]
+        assert [{"at": pytest.approx(prior, abs=1e-4), "line": "majority class"}] in drawn["rule"]
         span = panel["layer"][1]["encoding"]["x"]["scale"]["domain"]
         assert span[0] <= prior
         assert all(span[0] <= row["low"] <= row["high"] <= span[1] for row in rows)
@@ -195,33 +195,33 @@ def test_one_seed_has_a_place_and_no_interval(audit):
 
 def test_what_is_lost_stands_beside_what_there_is_to_lose(audit, page):
     found = audit.results["necessity"]
-    columns, *rows = rows_of(page, "N: the share of the accuracy")
-    assert columns == ["compared with", "N", "95% interval", "accuracy above the commonest label", "n"]
+    columns, *rows = rows_of(page, "N: the share of the gain")
+    assert columns == ["without attention", "N", "95% interval", "accuracy above the majority class", "n"]
     assert [row[0] for row in rows] == [
-        "this model under uniform weights",
-        "models trained again, with uniform weights",
+        "this model with uniform weights",
+        "retrained models, with uniform weights",
     ]
     for row, against in zip(rows, ("swap", "retrained"), strict=True):
         n, room = found.find("N", against=against), found.find("headroom", against=against)
         assert row[1:4] == [number(n.value), interval(n), f"{number(room.value)} {interval(room)}"]
     assert [row[-1] for row in rows] == ["46", "3\N{NO-BREAK SPACE}seeds"]
-    accuracies = rows_of(page, "Accuracy under each kind of weights")
+    accuracies = rows_of(page, "Accuracy with each kind of weights")
     own = found.find("accuracy", fit="swapped", weights="own")
-    assert ["its own weights", "put into this model", *with_interval(own).split(" ", 1), "–", "46"] in accuracies
-    assert accuracies[-1][:3] == ["always the commonest label", "–", f"{found.find('prior').value:.3f}"]
+    assert ["its own weights", "imposed on this model", *with_interval(own).split(" ", 1), "–", "46"] in accuracies
+    assert accuracies[-1][:3] == ["majority class", "–", f"{found.find('prior').value:.3f}"]
     last, first = (found.find("accuracy", **by).value for by in
                    ({"fit": "retrained", "weights": "last"}, {"fit": "swapped", "weights": "first"}))  # fmt: skip
-    assert ["the last state only", "trained again", f"{last:.3f}"] in [row[:3] for row in accuracies]
-    assert ["the first state only", "put into this model", f"{first:.3f}"] in [row[:3] for row in accuracies]
+    assert ["the last state only", "retrained models", f"{last:.3f}"] in [row[:3] for row in accuracies]
+    assert ["the first state only", "imposed on this model", f"{first:.3f}"] in [row[:3] for row in accuracies]
 
 
 def test_the_index_and_the_evenness_stand_beside(audit, page):
     found = audit.results["necessity"]
-    columns, *rows = rows_of(page, "The accuracy lost without learned attention")
+    columns, *rows = rows_of(page, "Accuracy lost without learned attention")
     assert columns[3] == "as a share of all accuracy"
     assert [(row[0], row[3]) for row in rows] == [
         ("with uniform weights", with_interval(found.find("index"))),
-        ("on the last state only", "–"),
+        ("with all weight on the last state", "–"),
     ]
     _, row = rows_of(page, "How evenly this model spreads its weights")
     evenness = found.find("evenness")
@@ -334,7 +334,7 @@ def test_a_model_without_a_number_has_no_place(audit):
 
 
 def test_the_table_has_every_model_and_marks_the_farthest(audit, page):
-    columns, *rows = rows_of(page, "Every model beside the audited one")
+    columns, *rows = rows_of(page, "Every other model compared with the audited one")
     assert columns == ["model", "JSD", "TVD", "TVD, one temperature", "same decision", "accuracy", "n"]
     assert len(rows) == len(places(audit))
     assert [row[0] for row in rows if "J*" in row[0]] == ["gauge twin: reversed (J*)"]
@@ -361,7 +361,7 @@ def test_bars_of_the_guides_begin_at_nothing(audit, figures):
         assert bar["encoding"]["x"]["scale"]["domain"] == [0.0, 1.0]
         lines = {row["line"]: row["at"] for rows in layers(panel)["rule"] for row in rows if "line" in row}
         prior, own = (pytest.approx(found.find(name).value, abs=1e-4) for name in ("prior", "base_accuracy"))
-        assert lines == {"always the commonest label": prior, "the audited model itself": own}
+        assert lines == {"majority class": prior, "audited model": own}
 
 
 def test_a_gain_without_room_is_a_dash(audit, tmp_path):
@@ -371,7 +371,7 @@ def test_a_gain_without_room_is_a_dash(audit, tmp_path):
 
     def gains(result):
         page = Page(write_report(only(audit, result), tmp_path / "report.html"))
-        return [row[:4] for row in rows_of(page, "G: what the weights gain")[1:]]
+        return [row[:4] for row in rows_of(page, "G: the share of the gap")[1:]]
 
     assert gains(found) == [
         ["log-odds guide", "–", "–", with_interval(of_words)],
@@ -394,7 +394,7 @@ def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
     assert own == [round(10 * weight / max(witness["own"])) for weight in witness["own"]]
     assert twin == [round(10 * weight / max(witness["twin"])) for weight in witness["twin"]]
     assert "witness" not in [text.strip() for text in page.texts], "it is not repeated among the settings"
-    row = rows_of(page, "Each twin beside the audited model")[2]
+    row = rows_of(page, "Each twin compared with the audited model")[2]
     jsd = audit.results["gauge"].find("jsd", twin="reversed")
     assert row[:4] == ["reversed", "1.000", f"{jsd.value:.3f} [{jsd.low:.3f}, {jsd.high:.3f}]", "0.000"]
 

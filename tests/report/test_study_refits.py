@@ -61,7 +61,7 @@ def test_it_has_the_sections_it_has_numbers_for(page):
     links = {attributes["href"].removeprefix("#") for tag, attributes in page.tags if tag == "a"}
     assert links >= set(ids)
     assert links <= {attributes["id"] for _, attributes in page.tags if "id" in attributes}
-    assert "Models trained to answer alike with other weights (tables and figures)" in page.text
+    assert "Models trained to give the same answers with other weights (tables and figures)" in page.text
     for words in ("leave-one-out", "floor", "rerun", "no search can find more", "not linear"):
         assert words not in page.text
     assert not {"nan", "inf"} & set(re.findall(r"\w+", page.text.lower()))

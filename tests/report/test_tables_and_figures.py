@@ -96,7 +96,7 @@ def test_figures_are_pictures(tmp_path):
     assert "τ(gradient, leave one out) minus τ(attention, gradient)" in drawn["agreement-differences"]
     assert "deletion" in drawn["erasure-effects"]
     assert "largest weight in the text" in drawn["permutation-by-largest-weight"]
-    assert "null: relevances shuffled" in drawn["counterfactual-histogram"]
+    assert "null: shuffled relevances" in drawn["counterfactual-histogram"]
     pictures = write_figures(audit, tmp_path, suffix="png")
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
     assert write_figures(audits.no_numbers(), tmp_path, suffix="svg") == []
@@ -117,8 +117,8 @@ def test_where_there_is_no_mechanical_floor_table_and_figure_say_so():
     measurements = tuple(m for m in with_floor.measurements if m.name != "tau_mechanical_floor")
     without = replace(with_floor, measurements=measurements, facts={"without_floor": {"gradient": "it has context"}})
     said = [tables_of(result)[0].caption for result in (with_floor, without)]
-    assert said[0].endswith("a mean τ no higher than its mechanical floor says nothing about the words")
-    assert said[1].startswith("Attention and each rival; no mechanical floor for gradient")
+    assert said[0].endswith("A mean τ at or below its mechanical floor says nothing about the words")
+    assert said[1].startswith("Attention and each other method. There is no mechanical floor for gradient")
     captions = [tau_histogram(result, {}).caption for result in (with_floor, without)]
     assert ["There is no mechanical floor" in caption for caption in captions] == [False, True]
 

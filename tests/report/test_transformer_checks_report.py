@@ -73,15 +73,15 @@ def test_figures(removed):
     assert {row["operator"] for row in rows} == {"masking", "deletion", "both"}
     assert {row["ranking"] for row in rows} == {"attention", "leave one out", "gradient", "random order"}
     lines = removal_curves(removed, {})
-    assert "2 best of the other explanations" in lines.caption
+    assert "2 best other methods" in lines.caption
     assert areas(replace(removed, measurements=()), {}) is None
     assert removal_curves(replace(removed, measurements=()), {}) is None
 
 
 def test_what_is_said_of_weights_and_tokens(free):
     weights, tokens = tables_of(free)
-    assert "8 numbers wide" in weights.caption
-    assert weights.rows[0][0].startswith("share of texts with more tokens")
+    assert "head width 8" in weights.caption
+    assert weights.rows[0][0].startswith("share of texts long enough")
     assert len(weights.rows) == 8
     assert [row[0] for row in tokens.rows] == ["1", "2", "3"]
     assert "guessing: 0.1" in tokens.caption
@@ -92,7 +92,7 @@ def test_on_the_page_and_as_files(removed, free, tmp_path):
     audit = replace(audit, results={**audit.results, "perturbation": removed, "identifiability": free})
     write_report(audit, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    for words in ("Explanations ranked by faithfulness", "perturbation-areas", "Other weights, the very same output"):
+    for words in ("Ranking of methods by word removal", "perturbation-areas", "Different weights, same head output"):
         assert words in page
     names = {path.name for path in write_figures(audit, tmp_path, suffix="csv")}
     assert {"perturbation-areas.csv", "perturbation-curves.csv"} <= names

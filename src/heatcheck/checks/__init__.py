@@ -1,4 +1,4 @@
-"""The questions, one a file."""
+"""All checks, one file each."""
 
 from heatcheck.checks.adversarial_model import adversarial_model
 from heatcheck.checks.agreement import agreement

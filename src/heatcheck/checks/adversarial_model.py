@@ -1,12 +1,11 @@
 """Can another model give the same answers with other weights?
 
-Adversaries are trained to match the subject's answers and to move away from its weights; the strength λ says how much
-the second is worth. Each is a point: how far its weights are (mean JSD), how far its answers (mean TVD). Other seeds of
-the subject stand on the same axes, for they differ too. So does an imitator, trained as the adversaries are but at
-λ = 0: it learned the subject's answers and nothing else, and how close it comes is how close such a training can come.
-Beside them are the subject fitted under uniform weights, the closed-form twins where there are some, and for each text
-alone the farthest weights that keep the answer. That an adversary was found proves something; that none was found does
-not.
+heatcheck trains adversaries to match the model's answers and to move away from its weights; the strength λ sets how
+much the second goal counts. Each adversary is a point: how far its weights are (mean JSD) and how far its answers are
+(mean TVD). Other seeds of the model are on the same axes, because they differ too. So is an imitator, trained like an
+adversary but at λ = 0. It learns only the answers, and shows how close such a training can come. The axes also show the
+model trained with uniform weights, closed-form twins if there are any, and, per text, the farthest weights that keep
+the answer. Finding an adversary proves something; finding none proves nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,51 +39,55 @@ from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import Recorded, record
 
 STARTS = ("fresh", "parent")
-BRACKETED = 50  # texts with more than two labels: each ε costs several linear programs for each
+BRACKETED = 50  # texts at most, with more than two labels: each ε costs several linear programs per text
 IMITATOR = "imitator"
-SEEDS = "the same of other seeds (model=seed)"
+SEEDS = "the same number for other seeds (model=seed)"
 Values = Float[np.ndarray, " example"]
 Logs = Float[np.ndarray, "example label"]  # log-probabilities
 
 
 @dataclass(frozen=True)
 class AdversarialModelSettings:
-    """Which adversaries are trained, and how close to the subject one must stay to count."""
+    """The adversaries to train, and how close their answers must stay to count."""
 
-    # λ, in units of the true total variation; a published value is worth half as much, for that code halves it.
-    # On SST the first hardly moves the weights, and from the third on they are as far off as weights get.
+    # λ, in units of the true total variation. The published code halves it, so a published value counts half.
+    # On SST the first hardly moves the weights; from the third on, the weights are as far off as they get.
     strengths: tuple[float, ...] = (1e-4, 1e-3, 3e-3, 1e-2, 1e-1)
     epochs: int = 20
     restarts: int = 1  # adversaries of each kind, from other seeds
     seeds: int = 5  # honest ones, the audited one included
-    starts: tuple[str, ...] = ("fresh",)  # fresh: as published; parent: from the subject's own parameters
+    starts: tuple[str, ...] = ("fresh",)  # fresh: as published; parent: from the audited model's parameters
     scorer_only: bool = False  # also adversaries that share everything but the attention with the subject
     as_published: bool = False  # half the total variation, and batches weighed by their gold labels, as was released
     epsilons: tuple[float, ...] = (0.05, 0.01, 0.001)  # of the instance-level adversaries
-    slack: float = 0.05  # as close as honest seeds are, or as this mean total variation, counts as the same answers
+    slack: float = 0.05  # answers count as the same up to the distance of honest seeds, or this mean total variation
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
         at_least_one(self, "adversarial_model", "epochs", "restarts", "draws")
         if self.seeds < 2:
-            raise BadInput(f"adversarial_model.seeds counts the audited model too, so at least 2, not {self.seeds}.")
+            raise BadInput(
+                f"adversarial_model.seeds must be at least 2 (it includes the audited model), not {self.seeds}."
+            )
         if not self.strengths or not all(0 < strength < np.inf for strength in self.strengths):
             raise BadInput(
-                f"adversarial_model.strengths must be numbers above 0, not {self.strengths}; the imitator, which has "
-                "strength 0, is always trained."
+                f"adversarial_model.strengths must be numbers above 0, not {self.strengths}. "
+                "heatcheck always trains the imitator, which has strength 0."
             )
         if not all(0 <= value < 1 for value in (*self.epsilons, self.slack)):
-            raise BadInput("adversarial_model.epsilons and slack are changes of probability, from 0 to 1.")
+            raise BadInput(
+                "adversarial_model.epsilons and slack must be changes of probability, at least 0 and below 1."
+            )
         for start in self.starts:
             if start not in STARTS:
                 raise UnknownName("value for adversarial_model.starts", start, STARTS)
         for name in ("strengths", "starts", "epsilons"):
             if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise BadInput(f"adversarial_model.{name} names one twice: {getattr(self, name)}.")
+                raise BadInput(f"adversarial_model.{name} names a value twice: {getattr(self, name)}.")
 
     @property
     def fits(self) -> int:
-        """How many models are fitted beside the audited one."""
+        """The number of models to train, besides the audited one."""
         kinds = len(self.starts) + self.scorer_only
         uniform_and_imitator = 2
         return self.seeds - 1 + uniform_and_imitator + len(self.strengths) * self.restarts * kinds
@@ -92,13 +95,13 @@ class AdversarialModelSettings:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Another model beside the subject, on the same texts."""
+    """Another model, compared with the audited one on the same texts."""
 
     by: Facts
-    jsd: Values  # between its weights and the subject's
+    jsd: Values  # between its weights and the audited model's
     said: Logs
-    base: Logs  # what the subject said
-    scale: float = 1.0  # that standardises the subject's logits
+    base: Logs  # the audited model's answers
+    scale: float = 1.0  # that standardises the audited model's logits
 
     @property
     def name(self) -> str:
@@ -108,9 +111,9 @@ class Point:
 
     @cached_property
     def values(self) -> dict[str, Values]:
-        """Each example's number behind each measurement."""
+        """Each quantity per example."""
         theirs, own = np.exp(self.said), np.exp(self.base)
-        # What decides does not depend on how confident the subject is; the plain one is as published.
+        # The standardised distance decides, because it does not depend on confidence; the plain one is as published.
         standard, said = (log_softmax(self.scale * logs, axis=-1) for logs in (self.base, self.said))
         same = self.said.argmax(-1) == self.base.argmax(-1)
         return {
@@ -125,12 +128,12 @@ class Point:
 
 
 def plan(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
-    """The other fits: honest seeds, one under uniform weights, the imitator, and the adversaries."""
+    """Recipes of the models to train: honest seeds, one with uniform weights, the imitator, and the adversaries."""
     return [recipe for _, recipe in _planned(case, settings)]
 
 
 def _planned(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Facts, Recipe]]:
-    """Each other fit, and what its point is called."""
+    """Yield each model to train, as its facts and its recipe."""
     own, *others = seed_recipes(case, settings.seeds)
     for recipe in others:
         yield {"model": "seed", "seed": recipe.seed}, recipe
@@ -138,7 +141,7 @@ def _planned(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[F
     how: dict[str, Any] = {"epochs": settings.epochs, "as_published": settings.as_published}
     yield {"model": IMITATOR}, adversary_recipe(case, 0.0, **how)
     kinds = [(start, "all", restart) for start in settings.starts for restart in range(settings.restarts)]
-    # Everything but the attention is the subject's own, so these start from it.
+    # Everything but the attention is the audited model's own, so these start from it.
     kinds += [("parent", "attention", restart) for restart in range(settings.restarts) if settings.scorer_only]
     for start, trains, restart in kinds:
         for strength in settings.strengths:
@@ -150,14 +153,14 @@ def _planned(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[F
 
 
 def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
-    """Every model on the frontier, the farthest that is as close as honest seeds are, and what it costs."""
+    """Measure every model, the most different one with answers as close as honest seeds', and its cost."""
     points, not_run = _points(case, settings)
     seeds = [point for point in points if point.by["model"] == "seed"]
     if not seeds:
         why = next(iter(not_run.values()), "none was asked for.")
-        raise NotSupported(f"no other seed of the model is there to set its adversaries against: {why}")
-    # The fit under uniform weights shows where no heatmap at all would be: necessity is about that one. The imitator
-    # counts: it was not asked for another heatmap, but may have one.
+        raise NotSupported(f"there is no other seed of the model to compare its adversaries with: {why}")
+    # The model with uniform weights only marks a place on the axes; the check necessity is about it. The imitator
+    # counts: it was not trained for another heatmap, but may have one.
     candidates = [point for point in points if point.by["model"] not in ("seed", "uniform")]
     qualified = _as_close_as_seeds(candidates, seeds, settings)
     instances: list[Measurement] = []
@@ -187,13 +190,16 @@ def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
 
 
 def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point], dict[str, str]]:
-    """Every other model that is there, and why others are not."""
+    """Every other model, and the reasons why some are missing."""
     own = case.own
     base = own.log_probabilities[:, 0]
 
     def point(by: Facts, fit: Recorded) -> Point:
         if not np.array_equal(fit.allowed, own.allowed):
-            raise BadInput(f"{by['model']} cuts words otherwise than {case.subject.id}: their weights do not compare.")
+            raise BadInput(
+                f"{by['model']} splits texts into other tokens than {case.subject.id}, so their weights cannot be "
+                "compared. Use the same tokenizer."
+            )
         return Point(by, jensen_shannon(own.weights, fit.weights), fit.log_probabilities[:, 0], base, case.logit_scale)
 
     found: list[Point] = []
@@ -212,7 +218,7 @@ def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point]
     try:
         gauged = find_twins(case)
     except NotSupported:
-        return found, not_run  # it has none: the check named gauge says why
+        return found, not_run  # there are none; the check gauge says why
     for name, twin in gauged.twins.items():
         jsd = jensen_shannon(gauged.own.weights, twin.weights)
         found.append(Point({"model": "gauge", "twin": name}, jsd, twin.log_probabilities, base, case.logit_scale))
@@ -222,7 +228,7 @@ def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point]
 def _as_close_as_seeds(
     candidates: Sequence[Point], seeds: Sequence[Point], settings: AdversarialModelSettings
 ) -> list[Point]:
-    """Those whose answers differ from the subject's no more than honest seeds' do; the farthest weights first."""
+    """Models whose answers differ no more than those of honest seeds, sorted by JSD from the largest."""
     near = max(float(np.mean([seed.mean("tvd_tempered") for seed in seeds])), settings.slack)
     same = float(np.mean([seed.mean("agreement") for seed in seeds]))
     rounding = 1e-9
@@ -234,7 +240,7 @@ def _as_close_as_seeds(
 
 def _of_point(case: Case, settings: AdversarialModelSettings, point: Point) -> Iterator[Measurement]:
     values = dict(point.values)
-    with suppress(NotSupported):  # texts without labels have answers, but no right ones
+    with suppress(NotSupported):  # without gold labels there is no accuracy
         values["accuracy"] = (point.said.argmax(-1) == case.gold).astype(float)
     yield from _measured(case, settings, values, point.by)
 
@@ -243,12 +249,12 @@ def _measured(
     case: Case, settings: AdversarialModelSettings, values: Mapping[str, Values], by: Facts
 ) -> Iterator[Measurement]:
     for name, each in values.items():
-        baseline = SEEDS if by["model"] != "seed" else "none: seeds are what others are set against"
+        baseline = SEEDS if by["model"] != "seed" else "none: seeds are the baseline"
         yield from measured(case, name, each, np.isfinite(each), baseline, by, settings.draws)
 
 
 def _instances(case: Case, settings: AdversarialModelSettings) -> Iterator[Measurement]:
-    """For each text of the sample alone, the farthest weights that keep the answer within ε: no one model has them."""
+    """Yield, for each sampled text alone, the farthest weights that keep the answer within ε; no one model has them."""
     require_short_cut(case.subject)
     readout, examples = case.readout, case.examples
     if readout is not None and readout.bias.shape[-1] > 2:
@@ -270,32 +276,32 @@ def _instances(case: Case, settings: AdversarialModelSettings) -> Iterator[Measu
 def _excess(
     case: Case, settings: AdversarialModelSettings, qualified: Sequence[Point], seeds: Sequence[Point]
 ) -> Iterator[Measurement]:
-    """J* − J_seed. Its variance is that over examples plus that over seeds, and the subject itself is given."""
+    """J* − J_seed, with its variance over examples and seeds; the audited model itself is given."""
     of_seeds = np.stack([seed.jsd for seed in seeds])  # [seed example]
-    yield Measurement("J_seed", *stats.two_way_interval(of_seeds), "none: seeds are what others are set against", {})
+    yield Measurement("J_seed", *stats.two_way_interval(of_seeds), "none: seeds are the baseline", {})
     if qualified:
         star = qualified[0]
         yield from measured(case, "J_star", star.jsd, np.isfinite(star.jsd), "J_seed", star.by, settings.draws)
         excess = stats.two_way_interval(star.jsd - of_seeds)
-        yield Measurement("J_excess", *excess, "0: no farther than another seed", star.by)
+        yield Measurement("J_excess", *excess, "0: no more different than another seed", star.by)
 
 
 def _cost_of_divergence(
     case: Case, settings: AdversarialModelSettings, qualified: Sequence[Point], points: Sequence[Point]
 ) -> Iterator[Measurement]:
-    """What the farthest model's answers differ more than an imitator's do, which had nothing but answers to learn."""
+    """How much more the most different model's answers differ than those of an imitator, which learned only them."""
     imitators = [point for point in points if point.by["model"] == IMITATOR]
     if qualified and imitators and qualified[0] is not imitators[0]:
         star, imitator = qualified[0], imitators[0]
         more = star.values["tvd_tempered"] - imitator.values["tvd_tempered"]
-        baseline = "0: as close as a model that was trained on the answers alone"
+        baseline = "0: as close as a model trained on the answers alone"
         yield from measured(case, "cost", more, np.isfinite(more), baseline, star.by, settings.draws)
 
 
 def _curve(
     case: Case, settings: AdversarialModelSettings, points: Sequence[Point], seeds: Sequence[Point]
 ) -> Iterator[Measurement]:
-    """How far mixtures of trained adversaries get at the total variation of seeds, both after tempering."""
+    """The JSD that mixtures of trained adversaries reach at the total variation of seeds, both after tempering."""
     trained = [p for p in points if p.by["model"] == "adversary" and p.by["trains"] == "all"]
     if not trained:
         return
@@ -313,7 +319,7 @@ def _curve(
 def _reach(means: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
     """The largest JSD on the lower convex envelope of points and origin where the TVD is at most the last column.
 
-    Whoever asks one model for some texts and another for the rest is on the line between the two.
+    Using one model for some texts and another for the rest gives a point on the line between the two.
     """
     limit = means[:, -1:]
     jsd, tvd = (np.pad(part, ((0, 0), (1, 0))) for part in np.split(means[:, :-1], 2, axis=1))
@@ -330,7 +336,7 @@ adversarial_model = Check(
     question="Can another model give the same answers with other weights?",
     paper="Wiegreffe & Pinter 2019, Section 4",
     holds="retrained",
-    baseline="honest seeds: their weights and answers differ too",
+    baseline="honest seeds, whose weights and answers differ too",
     settings=AdversarialModelSettings,
     measure=measure,
     cost=lambda case, settings: len(case.tested) * (1 + settings.fits),

@@ -1,10 +1,10 @@
-"""Does attention rank words as gradients and leave-one-out do, and how much of that is mechanical?
+"""Does attention rank words like gradients and leave-one-out do, and how much of this is mechanical?
 
-τ decides nothing: in a context-free model the gradient (attention held fixed) and leave-one-out contain α_t as a
-factor, so agreement can be bought with temperature. The mechanical floor is the τ that remains when the other factor is
-shuffled among the words. In a model with context there is no such factor to divide by, and no floor: dividing by α all
-the same would put α into a gradient that may have nothing to do with it. There, what is left without the factor is τ
-with the gradient under uniform weights. The ceiling is how well the rivals agree with each other.
+τ decides no line of the card. In a context-free model the gradient (with constant attention) and leave-one-out contain
+α_t as a factor, so a temperature alone can raise the agreement. The mechanical floor is the τ that remains when the
+other factor is shuffled among the words. A model with context has no such factor and no floor: dividing by α would only
+bring α into a gradient that may have nothing to do with it. For such models, compare τ with the gradient under uniform
+weights. The ceiling is how well the other methods agree with each other.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class AgreementSettings:
-    """Which explainers are compared, and how."""
+    """The explainers to compare, and how."""
 
     explainers: tuple[str, ...] = ("attention", "gradient", "gradient_uniform", "leave_one_out", "relevance", "random")
     top_k: int = 3
@@ -45,11 +45,13 @@ class AgreementSettings:
 
 
 def measure(case: Case, settings: AgreementSettings) -> CheckResult:
-    """Every explainer against every other, τ-b and p an example; sizes only, as a heatmap shows."""
+    """Compare every pair of explainers: τ-b and p per example, by the size of scores, as a heatmap shows them."""
     scores, not_run = case.available(settings.explainers, settings.logits)
     names = list(scores)
     if len(names) < 2:
-        raise BadInput(f"agreement compares explainers, and only {names} could be run.")
+        raise BadInput(
+            f"agreement needs at least two explainers, and only these could be run: {', '.join(names) or 'none'}."
+        )
     valid = np.logical_and.reduce([found.valid for found in scores.values()])
     excluded = case.exclusions(scores)
     kept = np.array([example.id not in excluded for example in case.examples])
@@ -72,12 +74,12 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
             measurements += measured(case, name, values, kept, against, by, settings.draws)
     for key, compared, difference in _differences(taus):
         per_example[key] = difference[kept]
-        baseline = "0: attention agrees with a rival as well as the rivals with each other"
+        baseline = "0: attention agrees with another method as well as the other methods agree with each other"
         measurements += measured(case, "tau_difference", difference, kept, baseline, compared, settings.draws)
     without_floor = _without_floor(case, settings, scores)
     for rival, floor in _mechanical_floors(case, settings, scores, valid, without_floor):
         per_example[f"floor:attention|{rival}"] = floor[kept]
-        baseline = "tau of the same pair: what it adds to this is not mechanical"
+        baseline = "tau of the same pair: only its part above this floor is not mechanical"
         by = {"pair": ["attention", rival], "kind": "relevances shuffled"}
         measurements += measured(case, "tau_mechanical_floor", floor, kept, baseline, by, settings.draws)
     return CheckResult(
@@ -142,7 +144,7 @@ def _without_the_tail(
 def _differences(
     taus: dict[Pair, Float[np.ndarray, " example"]],
 ) -> Iterator[tuple[str, dict[str, list[str]], Float[np.ndarray, " example"]]]:
-    """Jain & Wallace's Figures 3 and 4: how much better the rivals agree with each other than with attention."""
+    """Jain & Wallace's Figures 3 and 4: how much more the other methods agree with each other than with attention."""
     of = ("gradient", "leave_one_out")
     for minus in (("attention", "leave_one_out"), ("attention", "gradient")):
         if of in taus and minus in taus:
@@ -151,12 +153,14 @@ def _differences(
 
 
 def _without_floor(case: Case, settings: AgreementSettings, scores: dict[str, Scores]) -> dict[str, str]:
-    """Rivals that do not contain the weight as a factor on these texts, each with what was seen there."""
+    """Other methods whose scores do not contain the weight as a factor on these texts, each with the evidence."""
     found = {}
     if "gradient" in scores and not gradient_contains_weight(case.subject, case.examples, seed=case.seed):
-        found["gradient"] = "words keep a gradient when their weight is taken away, so it is no multiple of the weight"
+        found["gradient"] = (
+            "words keep a gradient when their weight is removed, so the gradient is no multiple of the weight"
+        )
     if "leave_one_out" in scores and not _is_context_free(case, settings, scores["leave_one_out"]):
-        found["leave_one_out"] = "deleting a word does more than take its term out of the weighted sum"
+        found["leave_one_out"] = "deleting a word does more than remove its term from the weighted sum"
     return found
 
 
@@ -167,13 +171,13 @@ def _mechanical_floors(
     valid: Bool[np.ndarray, "example word"],
     without_floor: Mapping[str, str],
 ) -> Iterator[tuple[str, Float[np.ndarray, " example"]]]:
-    """What τ remains between attention and a rival once the rival's own part is shuffled among the words."""
+    """Yield the τ that remains between attention and another method after shuffling that method's own factor."""
     if "attention" not in scores:
         return
     weights = np.where(valid, scores["attention"].values, 0.0)
     shuffled = [_shuffled(case, valid, number) for number in range(settings.shuffles)]
     if "gradient" in scores and "gradient" not in without_floor:
-        # g_t = α_t u_t with the attention held fixed: u goes to another word, α stays.
+        # g_t = α_t u_t with constant attention: u goes to another word, α stays.
         factor = np.divide(scores["gradient"].values, weights, out=np.zeros_like(weights), where=weights > 0)
         rivals = [weights * np.take_along_axis(factor, order, 1) for order in shuffled]
         yield "gradient", _mean_tau(weights, rivals, valid)
@@ -192,7 +196,7 @@ def _mechanical_floors(
 
 
 def _is_context_free(case: Case, settings: AgreementSettings, found: Scores) -> bool:
-    """Whether deleting a word only takes its term out of the weighted sum: if not, that sum has no floor to give."""
+    """Whether deleting a word only removes its term from the weighted sum; otherwise there is no floor."""
     readout = case.readout
     if readout is None or readout.of_word is None:
         return False
@@ -210,7 +214,7 @@ def _is_context_free(case: Case, settings: AgreementSettings, found: Scores) -> 
         )
         for each in (loss, np.ones_like(loss))
     )
-    told = np.isfinite(expected) & (tokens == 1)  # of a word of several tokens the terms do not add up
+    told = np.isfinite(expected) & (tokens == 1)  # the terms of a word with several tokens do not add up
     seen = found.values[found.valid]
     return bool(told.any() and np.isclose(expected[told], seen[told], rtol=0, atol=1e-4).mean() > 0.99)
 
@@ -236,17 +240,17 @@ def _mean_tau(
 
 
 def _cost(case: Case, settings: AgreementSettings) -> int:
-    # The gradient once more, to see whether it contains the weights.
+    # The gradient twice: the second time to see whether it contains the weights.
     again = 2 * len(case.examples) if "gradient" in settings.explainers else 0
     return to_explain(case, settings.explainers) + again
 
 
 agreement = Check(
     name="agreement",
-    question="Does attention rank words as gradients and leave-one-out do, and how much of that is mechanical?",
+    question="Does attention rank words like gradients and leave-one-out do, and how much of this is mechanical?",
     paper="Jain & Wallace 2019, Algorithm 1; Neely et al. 2021",
     holds="re-encoded",
-    baseline="random scores; relevances shuffled; gradients under uniform attention; rival against rival",
+    baseline="random scores; shuffled relevances; gradients under uniform weights; agreement among the other methods",
     settings=AgreementSettings,
     measure=measure,
     cost=_cost,

@@ -1,4 +1,4 @@
-"""What checks look at: one subject on some examples, with everything that several of them need computed once."""
+"""The input of a check: a model and some examples, with shared results computed once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,12 +27,12 @@ from heatcheck.models import Subject
 from heatcheck.training import Fits, Recorded, predict, record
 
 STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold on probabilities
-PUBLISHED, STANDARDISED = "published", "standardised"  # logits as the model gives them, as papers have it, or scaled
-TIE_ORDERS = 5  # in which words of equal score are taken: what is measured is the mean over them
+PUBLISHED, STANDARDISED = "published", "standardised"  # logits as the model gives them (as in papers), or scaled
+TIE_ORDERS = 5  # random orders of words with equal scores; results are means over them
 
 
 class Case:
-    """A subject, the examples to look at, and a seed. Scores and predictions are made when first asked for."""
+    """A model, the examples to audit, and a seed. Scores and predictions are computed on first use."""
 
     def __init__(
         self,
@@ -48,13 +48,13 @@ class Case:
     ) -> None:
         """
         Args:
-            tested: all the examples that `examples` were sampled from, for what is cheap to ask of every one.
-            trained_on: what the subject was trained on, where it is known.
-            fits: other fits of the subject, where they were asked for.
-            witnesses: models by name that may answer as the subject does with other weights.
+            tested: all the examples that `examples` were sampled from, for checks that can afford every one.
+            trained_on: the corpus that the model was trained on, if known.
+            fits: retrained models, if they were asked for.
+            witnesses: models by name that may give the same answers with other weights.
         """
         if not examples:
-            raise BadInput("there is no example to look at.")
+            raise BadInput("there is no example to audit: give at least one.")
         self.tested = tuple(examples if tested is None else tested)
         self.trained_on = trained_on
         self.fits = fits
@@ -67,7 +67,7 @@ class Case:
 
     @cached_property
     def log_probabilities(self) -> Float[np.ndarray, "example label"]:
-        """Of the first decision; the checks of this release are about subjects that decide once."""
+        """Log-probabilities of the first decision: the checks support models with one decision per text."""
         found: Float[np.ndarray, "example label"] = predict(self.subject, self.examples)[:, 0]
         return found
 
@@ -78,51 +78,53 @@ class Case:
 
     @cached_property
     def gold(self) -> Int[np.ndarray, " example"]:
-        """The labels of `tested`; raises NotSupported where one has none, or several."""
+        """The labels of `tested`; raises NotSupported if an example has no label, or several."""
         for example in self.tested:
             if not isinstance(example.label, int):
-                raise NotSupported(f"example {example.id} has not one label, and this is about right answers.")
+                raise NotSupported(
+                    f"example {example.id} does not have exactly one label; this check needs gold labels."
+                )
         return np.array([example.label for example in self.tested])
 
     @cached_property
     def own(self) -> Recorded:
-        """What the subject says of `tested`: weights and log-probabilities."""
+        """The model's weights and log-probabilities on `tested`."""
         if self.fits is not None:
             return self.fits.of_base(self.tested, "tested")
         return record(self.subject, self.tested)
 
     @cached_property
     def logit_scale(self) -> float:
-        """What logits are multiplied by, so that a model and its temperature-scaled twin are judged alike."""
+        """The factor that standardises the logits, so that confidence alone does not change a result."""
         ordered = np.sort(self.log_probabilities, axis=-1)
         margins = ordered[:, -1] - ordered[:, -2]
         if not margins.any():
             return 1.0
-        # A model that is undecided about most texts has no median margin: then of those that it decides.
+        # If most margins are 0, take the median of the others.
         return STANDARD / float(np.median(margins) or np.median(margins[margins > 0]))
 
     def standardised(self, log_probabilities: Float[np.ndarray, "example label"]) -> Float[np.ndarray, "example label"]:
-        """Probabilities after scaling the logits."""
+        """Probabilities from standardised logits."""
         found: Float[np.ndarray, "example label"] = np.exp(log_softmax(self.logit_scale * log_probabilities, axis=-1))
         return found
 
     @cached_property
     def readout(self) -> Readout | None:
-        """Weights and relevances, where the logits are linear in the weights: then nothing is ever encoded again."""
+        """Weights and relevances, if the logits are linear in the weights; None otherwise."""
         return read_out(self.subject, self.examples)
 
     @cached_property
     def weights(self) -> tuple[Float[np.ndarray, "example token"], Bool[np.ndarray, "example token"]]:
-        """The read-out's weights behind the first decision, mean over heads, and the tokens that may carry some.
+        """The read-out's weights for the first decision, mean over heads, and a mask of tokens that may have weight.
 
-        Where the read-out attends to sentences, these are in the place of tokens.
+        If the read-out attends to sentences, these take the place of tokens.
         """
         attention, allowed = self.head_weights
         return np.asarray(attention.mean(1)), allowed
 
     @cached_property
     def head_weights(self) -> tuple[Float[np.ndarray, "example head token"], Bool[np.ndarray, "example token"]]:
-        """The same of each head."""
+        """The same weights for each head."""
         if self.readout is not None:
             return self.readout.attention[:, :1], self.readout.allowed
         rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -136,7 +138,7 @@ class Case:
 
     @property
     def tokens(self) -> Int[np.ndarray, " example"]:
-        """How many tokens (or sentences, where the read-out attends to those) of each example may carry weight."""
+        """The number of tokens (or sentences, if the read-out attends to those) that may have weight, per example."""
         return np.asarray(self.weights[1].sum(1))
 
     @property
@@ -145,14 +147,14 @@ class Case:
 
     @property
     def own_logits(self) -> Float[np.ndarray, "example label"]:
-        """Of the first decision; where the read-out is not linear, up to a constant an example."""
+        """Logits of the first decision; up to a constant per example if the read-out is not linear."""
         return self.log_probabilities if self.readout is None else self.readout.logits[:, 0]
 
     def scores(self, explainer: str, logits: str = STANDARDISED) -> Scores:
-        """One importance a word, by name (or `file:PATH` for scores computed elsewhere), to rank words by.
+        """One score per word, by an explainer's name (or `file:PATH` for scores computed elsewhere).
 
-        Explainers of a probability read standardised logits, unless the published definition is asked for; scores that
-        differ by rounding only are equal.
+        Explainers of a probability read standardised logits, unless the published definition is asked for. Scores that
+        differ only by rounding become equal.
         """
         if (explainer, logits) not in self._scores:
             found = self._explain(explainer, self.scale_of(logits))
@@ -160,14 +162,14 @@ class Case:
         return self._scores[explainer, logits]
 
     def _explain(self, explainer: str, scale: float) -> Scores:
-        """What a read-out already holds is not computed again: the weights, and the words they belong to."""
+        """Compute the scores; attention comes from the read-out if that is known already."""
         if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)
         return explain_one(self.subject, self.examples, explainer, seed=self.seed, scale=scale)
 
     def scale_of(self, logits: str) -> float:
-        """What logits are multiplied by: standardised ones, or those of the model itself."""
+        """The factor for these logits: that of standardised ones, or 1."""
         return self.logit_scale if logits == STANDARDISED else 1.0
 
     def tie_orders(
@@ -176,10 +178,10 @@ class Case:
         valid: Bool[np.ndarray, "example item"],
         rows: Sequence[int] | None = None,
     ) -> list[Float[np.ndarray, "example item"] | None]:
-        """Random keys by which equal items go, once for each order of them; one None where no items are equal.
+        """Random keys that break ties, one array per random order; a single None if there are no ties.
 
-        Drawn by an example's id, so that they are the same alone as in any sample. `rows` says which examples these
-        are, where they are not all.
+        The draws depend on an example's id only, so they are the same in every sample. `rows` names the examples, if
+        these are not all.
         """
         tied = np.flatnonzero(stats.has_ties(values, valid))
         if not len(tied):
@@ -195,7 +197,7 @@ class Case:
         return drawn
 
     def exclusions(self, scores: Mapping[str, Scores]) -> dict[str, str]:
-        """Examples that these scores cannot rank, each with its reason: never counted, never silently dropped."""
+        """Examples that these scores cannot rank, each with the reason for leaving it out."""
         reasons: dict[str, str] = {}
         for row, example in enumerate(self.examples):
             missing = [f"{name}: {s.missing[example.id]}" for name, s in scores.items() if example.id in s.missing]
@@ -207,13 +209,13 @@ class Case:
 
     @property
     def explained(self) -> dict[str, str]:
-        """The explainers that have been run so far, each with the logits it read, standardised ones if it read both."""
+        """The explainers run so far, each with the logits it read (standardised ones if it read both)."""
         return dict(sorted(self._scores, key=lambda of: of[1] == STANDARDISED))
 
     def available(
         self, explainers: Iterable[str], logits: str = STANDARDISED
     ) -> tuple[dict[str, Scores], dict[str, str]]:
-        """Scores of those that can be run here, and why the others cannot."""
+        """Scores of the explainers that can run here, and the reasons why others cannot."""
         found: dict[str, Scores] = {}
         not_run: dict[str, str] = {}
         for name in explainers:

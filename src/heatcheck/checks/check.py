@@ -1,4 +1,4 @@
-"""What a check is, and the mean over examples that most of them measure."""
+"""The type of a check, and the mean over examples that most checks measure."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +14,13 @@ from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe, Subject
 from heatcheck.results import CheckResult, Holds, Measurement
+from heatcheck.results.check_names import check_name
 
 MOST = 1_000_000  # draws, orders, …: more would never end
 
 
 def explainers_of(settings: Any) -> list[str]:
-    """The explainers that a check's settings name, however they call them."""
+    """The explainers that a check's settings name."""
     found: list[str] = []
     for name in ("explainers", "rivals", "explainer"):
         value = getattr(settings, name, ())
@@ -28,31 +29,36 @@ def explainers_of(settings: Any) -> list[str]:
 
 
 class Check(NamedTuple):
-    """One question about a subject, in one file."""
+    """A question about a model, and how heatcheck measures the answer."""
 
-    name: str
+    name: str  # its key, as `--checks` takes it
     question: str
     paper: str
-    holds: Holds
+    holds: Holds  # what stays the same
     baseline: str
-    settings: type  # a frozen dataclass; its defaults are the check's
+    settings: type  # a frozen dataclass with the defaults
     measure: Callable[[Case, Any], CheckResult]
-    cost: Callable[[Case, Any], int]  # forward passes of one text, for --plan (checks/passes.py)
+    cost: Callable[[Case, Any], int]  # forward passes of single texts, for --plan (checks/passes.py)
     default: bool = True  # False: run only when named
-    default_on: Callable[[Subject], bool] | None = None  # of a subject: whether it need not be named there
-    plan: Callable[[Case, Any], Sequence[Recipe]] = lambda _case, _settings: ()  # other fits it compares with
-    explains: Callable[[Any], Sequence[str]] = explainers_of  # by its settings: whose scores are in its cost
-    beside: Callable[[Case, Any], float] = lambda _case, _settings: 0.0  # seconds that are no passes, for --plan
-    refits: bool = False  # True: without other fits it has nothing to say
+    default_on: Callable[[Subject], bool] | None = None  # models on which it runs without being named
+    plan: Callable[[Case, Any], Sequence[Recipe]] = lambda _case, _settings: ()  # models to train for comparison
+    explains: Callable[[Any], Sequence[str]] = explainers_of  # explainers whose scores its cost includes
+    beside: Callable[[Case, Any], float] = lambda _case, _settings: 0.0  # further seconds, for --plan
+    refits: bool = False  # True: it needs retrained models
+
+    @property
+    def title(self) -> str:
+        """Its plain name, as reports, `heatcheck checks` and the docs show it."""
+        return check_name(self.name)
 
     def ask(self, case: Case, settings: Any) -> CheckResult:
-        """What it measures, with what a reader must know of the check itself."""
+        """Run the check; the result carries its question, paper and baseline."""
         found = self.measure(case, settings)
         return replace(found, question=self.question, paper=self.paper, baseline=self.baseline)
 
 
 def at_least_one(settings: object, check: str, *names: str) -> None:
-    """Refuses settings that count something and say none, or more than could ever be done."""
+    """Refuse counts below 1 or above MOST."""
     for name in names:
         if getattr(settings, name) > MOST:
             raise BadInput(f"{check}.{name} must be at most {MOST:,}, not {getattr(settings, name):,}.")
@@ -61,9 +67,9 @@ def at_least_one(settings: object, check: str, *names: str) -> None:
 
 
 def known_logits(settings: Any, check: str) -> None:
-    """Refuses logits of which there are none."""
+    """Refuse an unknown scale of the logits."""
     if settings.logits not in (STANDARDISED, PUBLISHED):
-        raise BadInput(f"{check}.logits is {STANDARDISED} or {PUBLISHED}, not {settings.logits!r}.")
+        raise BadInput(f"{check}.logits must be {STANDARDISED} or {PUBLISHED}, not {settings.logits!r}.")
 
 
 def measured(
@@ -75,9 +81,9 @@ def measured(
     by: Facts,
     draws: int,
 ) -> Iterator[Measurement]:
-    """The mean over these examples with its bootstrap interval; nothing where no value is defined.
+    """Yield the mean over these examples with its bootstrap interval; nothing if no value is defined.
 
-    Where some are undefined (a τ of constant scores), `n` counts the defined ones and `undefined` the others.
+    Some values may be undefined (a τ of constant scores): `n` counts the defined ones and `undefined` the others.
     """
     defined = among & np.isfinite(values)
     if not defined.any():

@@ -1,9 +1,9 @@
-"""How different can the weights be with the same answer?
+"""How different can the weights be while the answer stays the same?
 
-A large divergence alone says nothing: in every model with a linear read-out some pair of words, mixed rightly, gives
-exactly the same output, and how far such a pair is from the heatmap at least depends on the heatmap alone. So it stands
-beside that floor, beside the same with the relevances shuffled among the words, and beside the most that any weights
-could differ.
+A large divergence alone says nothing. In every model with a linear read-out, weights on a suitable pair of words give
+exactly the same output. How far such a pair is at least from the heatmap depends on the heatmap alone. So the check
+reports the divergence beside this floor, beside the same number with shuffled relevances, and beside the largest
+divergence of any weights.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Values = dict[str, Float[np.ndarray, " example"]]
 
 @dataclass(frozen=True)
 class CounterfactualSettings:
-    """What counts as the same answer. The first ε is the one the card is judged by, on standardised logits."""
+    """The ε up to which an answer counts as the same. The card uses the first ε, on standardised logits."""
 
     epsilons: tuple[float, ...] = (0.05, 0.01, 0.001)  # the code's, the paper's, and the authors' later talk's
     search: str = "no"  # "jain2019": also the published search, to see how far short of the optimum it stops
@@ -37,27 +37,29 @@ class CounterfactualSettings:
     def __post_init__(self) -> None:
         at_least_one(self, "counterfactual", "shuffles", "draws")
         if self.search not in ("no", "jain2019"):
-            raise BadInput(f"counterfactual.search is no or jain2019, not {self.search!r}.")
+            raise BadInput(f"counterfactual.search must be no or jain2019, not {self.search!r}.")
         if not self.epsilons or not all(0 <= epsilon < 1 for epsilon in self.epsilons):
-            raise BadInput(f"counterfactual.epsilons are changes of probability, from 0 to 1, not {self.epsilons}.")
+            raise BadInput(
+                f"counterfactual.epsilons must be changes of probability, at least 0 and below 1, not {self.epsilons}."
+            )
         if len({f"{epsilon:g}" for epsilon in self.epsilons}) < len(self.epsilons):
-            raise BadInput(f"counterfactual.epsilons names one twice: {self.epsilons}.")
+            raise BadInput(f"counterfactual.epsilons names a value twice: {self.epsilons}.")
 
 
 def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
-    """ε-max JSD for every ε on the model's own probabilities, and for the first on standardised ones too."""
+    """Measure the ε-max JSD for every ε on the model's own probabilities, and for the first on standardised ones."""
     require_short_cut(case.subject)
     excluded = {
-        example.id: f"one {name_of_keys(case.subject)} only: there are no other weights"
+        example.id: f"it has only one {name_of_keys(case.subject)}, so there are no other weights"
         for example, n in zip(case.examples, case.tokens, strict=True)
         if n < 2
     }
     kept = np.array([example.id not in excluded for example in case.examples])
     if not kept.any():
-        raise BadInput("no example has two words between which weight could move.")
+        raise BadInput("no example has two words between which weight could move: choose longer texts.")
     weights, allowed = case.weights
     of_heads, _ = case.head_weights
-    # A divergence is the mean of the heads' own, so the most of it is too.
+    # A divergence is the mean over heads, so the largest one is the mean of the heads' largest ones.
     most = [stats.most_different(of_head, allowed) for of_head in of_heads.swapaxes(0, 1)]
     values: Values = {"max_attention": case.max_attention, "most": np.asarray(np.mean(most, axis=0))}
     asked = [(PUBLISHED, epsilon) for epsilon in settings.epsilons] + [(STANDARDISED, settings.epsilons[0])]
@@ -72,7 +74,7 @@ def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
         values.setdefault("support", (found.weights[:, 0] > 1e-6).sum(-1).astype(float))
         if found.method == "exact":  # the floor of two words is a theorem about two labels and a linear read-out
             values["floor"] = stats.two_item_floor(weights, allowed)
-        # With more labels a bracket costs several linear programs an example: the card's ε only.
+        # With more labels a bracket costs several linear programs per example: only for the card's ε.
         if isinstance(case.readout, Readout) and (found.method == "exact" or logits == STANDARDISED):
             values[f"null:{at}"] = _null(case, settings, case.readout, epsilon, scale)
     if settings.search == "jain2019":
@@ -107,7 +109,7 @@ def _stand_ins(case: Case, epsilon: float, scale: float) -> StandIns:
 def _null(
     case: Case, settings: CounterfactualSettings, readout: Readout, epsilon: float, scale: float
 ) -> Float[np.ndarray, " example"]:
-    """The same weights over relevances that stand at other words: what the shape of the heatmap alone allows."""
+    """The JSD with the same weights and shuffled relevances: what the shape of the heatmap alone allows."""
     ids = [example.id for example in case.examples]
     labels = readout.bias.shape[-1]
     each = []
@@ -131,12 +133,12 @@ def _measurements(
     yield from measured(case, "most", values["most"], kept, "none: the most that any weights could differ", {}, draws)
     for logits, epsilon in asked:
         at, by = f"{logits}:{epsilon:g}", {"epsilon": epsilon, "logits": logits}
-        beside = "floor; null: relevances shuffled; most: any weights at all"
+        beside = "floor; null: shuffled relevances; most: any weights at all"
         yield from measured(case, "jsd", values[f"jsd:{at}"], kept, beside, by, draws)
         for number, label in enumerate(case.labels):
             members = kept & (case.predicted == number)
             yield from measured(case, "jsd", values[f"jsd:{at}"], members, beside, {**by, "class": label}, draws)
-        yield from measured(case, "upper", values[f"upper:{at}"], kept, "jsd: what was attained", by, draws)
+        yield from measured(case, "upper", values[f"upper:{at}"], kept, "jsd: the value attained", by, draws)
         if f"null:{at}" in values:
             yield from measured(case, "null", values[f"null:{at}"], kept, "none: this is the null", by, draws)
         if f"searched:{at}" in values:
@@ -144,8 +146,8 @@ def _measurements(
             yield from measured(case, "gap", gap, kept, "0: the published search finds the optimum", by, draws)
     at, by = f"{STANDARDISED}:{settings.epsilons[0]:g}", {"epsilon": settings.epsilons[0], "logits": STANDARDISED}
     for name, of, baseline in (
-        ("U", "jsd", "U_null: relevances shuffled; 1: any heatmap at all would do"),
-        ("U_upper", "upper", "U: what was attained"),
+        ("U", "jsd", "U_null: shuffled relevances; 1: any heatmap at all would do"),
+        ("U_upper", "upper", "U: the value attained"),
         ("U_null", "null", "none: this is the null"),
     ):
         column = values.get(f"{of}:{at}")
@@ -154,7 +156,7 @@ def _measurements(
 
 
 def _share(case: Case, name: str, found: np.ndarray, most: np.ndarray, draws: int) -> stats.Interval:
-    """A ratio of means. Most texts are at the bound and a few far below: what was not seen among so few counts too."""
+    """A ratio of means. Most texts are at the bound and a few far below, so the interval allows for unseen ones."""
     return stats.bounded_share_interval(
         np.clip(found, 0, most),  # but for the last digits no JSD is larger than the largest
         most,
@@ -165,10 +167,10 @@ def _share(case: Case, name: str, found: np.ndarray, most: np.ndarray, draws: in
 
 counterfactual = Check(
     name="counterfactual",
-    question="How different can the weights be with the same answer?",
+    question="How different can the weights be while the answer stays the same?",
     paper="Jain & Wallace 2019, Algorithm 3",
     holds="states",
-    baseline="a floor that depends on the heatmap alone, and the relevances shuffled among the words",
+    baseline="a floor that depends on the heatmap alone, and relevances shuffled among the words",
     settings=CounterfactualSettings,
     measure=measure,
     cost=lambda case, settings: len(case.examples) + searches(case, len(settings.epsilons) + 1),

@@ -1,9 +1,9 @@
-"""Can attention be trained off the words the model uses?
+"""Can training remove attention from the words that the model uses?
 
-Honest models and models whose training punishes weight on marked words, −λ ln(1 − mass), from the same seeds. If the
-second are as right and show next to no weight on the marked words, while deleting those words still ruins them, their
-heatmaps hide what the answers rest on. A model without context has a twin that does so, whatever training finds:
-whether it *can* deceive and whether it *learns* to are two questions.
+heatcheck trains honest models, and models with a penalty for weight on marked words, −λ ln(1 − mass), from the same
+seeds. The penalised models deceive if they are as accurate, show almost no weight on the marked words, and still fail
+when those words are deleted: then their heatmaps hide words that the answers depend on. A model without context has a
+twin that deceives, whatever training finds. Whether it *can* deceive and whether it *learns* to are two questions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,13 +48,13 @@ BASELINES = {
 
 @dataclass(frozen=True)
 class DeceptionSettings:
-    """Which words are to be kept off, how hard models are trained to, and what counts as unharmed."""
+    """The words to hide, the penalties, and the accuracy that a deceiving model may lose."""
 
-    mark: str = ""  # of those words; "": impermissible where the texts have it, else rationale
+    mark: str = ""  # of the words to hide; "": impermissible if the texts have it, else rationale
     strengths: tuple[float, ...] = (0.1, 1.0)  # λ, as published
-    seeds: int = 5  # of each kind; the audited one is among the honest
+    seeds: int = 5  # of each kind; the honest ones include the audited model
     slack: float = 0.02  # accuracy that a model may lose and still deceive, as published
-    bound: float = BOUND  # of the gauge twin: how much louder a word may become, as |ln m|
+    bound: float = BOUND  # of the gauge twin: how much larger a word's relevance may become, as |ln m|
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
@@ -62,9 +62,9 @@ class DeceptionSettings:
         if not all(0 < strength < np.inf for strength in self.strengths):
             raise BadInput(f"deception.strengths must be numbers above 0, not {self.strengths}.")
         if len(set(self.strengths)) < len(self.strengths):
-            raise BadInput(f"deception.strengths names one twice: {self.strengths}.")
+            raise BadInput(f"deception.strengths names a value twice: {self.strengths}.")
         if not 0 <= self.slack < 1:
-            raise BadInput(f"deception.slack is a share of accuracy, from 0 to 1, not {self.slack}.")
+            raise BadInput(f"deception.slack must be a loss of accuracy, at least 0 and below 1, not {self.slack}.")
         if not 0 < self.bound < np.inf:
             raise BadInput(f"deception.bound must be above 0, not {self.bound}.")
 
@@ -81,7 +81,7 @@ class Group(NamedTuple):
 
 @dataclass
 class Found:
-    """What models are looked at on, and what has been seen so far."""
+    """The texts that models are measured on, and the results so far."""
 
     texts: Marked
     gold: Int[np.ndarray, " example"]
@@ -103,7 +103,7 @@ class Found:
 
 
 def plan(case: Case, settings: DeceptionSettings) -> list[Recipe]:
-    """Honest models and models trained to deceive, from the same seeds; none where the check cannot be run."""
+    """Recipes of honest and deceptive models from the same seeds; none if the check cannot run."""
     if case.fits is None:
         return []
     try:
@@ -117,11 +117,11 @@ def _mark(case: Case, settings: DeceptionSettings) -> str:
     require_words(case.subject, "deception")
     if isinstance(case.subject, HasLayers):
         raise NotSupported(
-            f"deception is about models with one attention, and {case.subject.id} has one in each layer."
+            f"deception supports models with a single attention layer, and {case.subject.id} has several layers."
         )
     mark = find_mark(case.tested, settings.mark)
     if case.fits is not None and not any(mark in example.marks for example in case.fits.corpus["train"]):
-        raise NotSupported(f"the texts that {case.subject.id} was trained on mark no words as {mark}.")
+        raise NotSupported(f"no word is marked {mark} in the training texts of {case.subject.id}.")
     return mark
 
 
@@ -141,12 +141,12 @@ def _recipes(case: Case, settings: DeceptionSettings, mark: str) -> list[tuple[F
 
 
 def measure(case: Case, settings: DeceptionSettings) -> CheckResult:
-    """Accuracy and weight on the marked words of every kind of model, paired with the honest ones; and the traces."""
+    """Measure accuracy and weight on the marked words for every kind of model, paired with honest ones."""
     if case.fits is None and not isinstance(case.subject, KnowsItsTwins):
-        fits_of(case)  # says how to get some
+        fits_of(case)  # raises, and says what to do
     mark = _mark(case, settings)
     if case.own.log_probabilities.shape[1] != 1:
-        raise NotSupported(f"{case.subject.id} decides several things about a text, and this is about one answer.")
+        raise NotSupported(f"{case.subject.id} makes several decisions per text; this check supports one.")
     texts = Marked.of(case.subject, case.tested, mark)
     right = {example.id: label for example, label in zip(case.tested, case.gold.tolist(), strict=True)}
     found = Found(texts, np.array([right[example.id] for example in texts.examples]), _train_texts(case))
@@ -155,7 +155,7 @@ def measure(case: Case, settings: DeceptionSettings) -> CheckResult:
     else:
         _look_at_fitted(case, settings, found)
     if not found.groups or found.groups[0].by != HONEST:
-        raise NotSupported(f"no honest model is there to compare with: {next(iter(found.not_run.values()))}")
+        raise NotSupported(f"there is no honest model to compare with: {next(iter(found.not_run.values()))}")
     deceives = _deceives(found.groups, settings.slack)
     return CheckResult(
         check="deception",
@@ -190,7 +190,7 @@ def measure(case: Case, settings: DeceptionSettings) -> CheckResult:
 
 
 def _look_at_written(case: Case, subject: KnowsItsTwins, settings: DeceptionSettings, found: Found) -> None:
-    """Models that are written down: other seeds, and those with the same decisions and another heatmap."""
+    """Measure hand-written models: other seeds, and those with the same decisions and another heatmap."""
     again = [subject.again(case.seed + number) for number in range(1, settings.seeds)]
     kinds: dict[str, dict[int, Looked]] = {"honest": {}}
     for seed, model in enumerate([case.subject, *again], start=case.seed):
@@ -201,11 +201,11 @@ def _look_at_written(case: Case, subject: KnowsItsTwins, settings: DeceptionSett
     for name, fits in kinds.items():
         found.add({"fit": name}, fits)
     if settings.strengths:
-        found.not_run["deceptive models"] = f"{case.subject.id} is written down, so none can be trained to deceive."
+        found.not_run["deceptive models"] = f"{case.subject.id} is written by hand, so none can be trained to deceive."
 
 
 def _look_at_fitted(case: Case, settings: DeceptionSettings, found: Found) -> None:
-    """Models that are trained, and the twins of honest ones where there are some."""
+    """Measure trained models, and the twins of honest ones if there are any."""
     twins: dict[int, Looked] = {}
     for by, recipes in _recipes(case, settings, found.texts.mark):
         looked: dict[int, Looked] = {}
@@ -224,7 +224,7 @@ def _look_at_fitted(case: Case, settings: DeceptionSettings, found: Found) -> No
 
 
 def _look_at_twin(case: Case, model: Classifier, settings: DeceptionSettings, found: Found) -> Looked | None:
-    """The gauge twin of an honest model, kept in the store: it can be audited like any other."""
+    """Measure the gauge twin of an honest model, and keep it in the store, where it can be audited."""
     try:
         twin = gauge_twin(model, Tokens.of(model.vocabulary, found.train, found.texts.mark), bound=settings.bound)
     except NotSupported as error:
@@ -238,7 +238,7 @@ def _look_at_twin(case: Case, model: Classifier, settings: DeceptionSettings, fo
 
 
 def _train_texts(case: Case) -> tuple[Example, ...]:
-    """What the subject was trained on, where it is known."""
+    """The training texts, if they are known."""
     corpus = case.fits.corpus if case.fits is not None else case.trained_on
     return () if corpus is None else corpus["train"].examples
 
@@ -247,13 +247,13 @@ def _train_texts(case: Case) -> tuple[Example, ...]:
 
 
 def _of_texts(case: Case, settings: DeceptionSettings, found: Found) -> Iterator[Measurement]:
-    """What numbers are read against: the commonest label, and the shares that uniform weights would give."""
+    """Yield the baselines: the majority class, and the shares that uniform weights would give."""
     everyone = np.ones(len(found.gold), dtype=bool)
     common = (found.gold == np.bincount(found.gold).argmax()).astype(float)
     yield from measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
     for name, values in shares(case.subject, found.texts).items():
         plain, by = AT_DISTANCE.get(name, (name, {}))
-        yield from measured(case, plain, values, everyone, "none: of uniform weights", by, settings.draws)
+        yield from measured(case, plain, values, everyone, "none: the share under uniform weights", by, settings.draws)
 
 
 def _of_group(case: Case, settings: DeceptionSettings, group: Group, honest: Group) -> Iterator[Measurement]:
@@ -263,7 +263,7 @@ def _of_group(case: Case, settings: DeceptionSettings, group: Group, honest: Gro
         each = np.stack([fit.values[name] for fit in group.fits.values()])
         yield Measurement(plain, *stats.two_way_interval(each), BASELINES[name], {**group.by, **of})
     lost = np.stack([fit.values["accuracy"] - fit.values["after_deletion"] for fit in group.fits.values()])
-    baseline = "0: it does not use the marked words"
+    baseline = "0: deleting the marked words costs no accuracy"
     yield Measurement("deletion_loss", *stats.two_way_interval(lost), baseline, group.by)
     everyone = np.ones(len(lost[0]), dtype=bool)
     for seed, fit in group.fits.items():
@@ -276,13 +276,13 @@ def _of_group(case: Case, settings: DeceptionSettings, group: Group, honest: Gro
 
 
 def _paired(group: Group, honest: Group) -> Iterator[Measurement]:
-    """Each model beside the honest one of its seed."""
+    """Compare each model with the honest one of its seed."""
     both = _both(group, honest)
     if not both:
         return
     for name, called, baseline in (
-        ("accuracy", "accuracy_lost", "0: as right as the honest model"),
-        ("mass", "mass_removed", "0: as much weight there as in the honest model"),
+        ("accuracy", "accuracy_lost", "0: as accurate as the honest model"),
+        ("mass", "mass_removed", "0: as much weight on these words as in the honest model"),
     ):
         apart = np.stack([honest.fits[seed].values[name] - group.fits[seed].values[name] for seed in both])
         yield Measurement(called, *stats.two_way_interval(apart), baseline, group.by)
@@ -292,7 +292,7 @@ def _paired(group: Group, honest: Group) -> Iterator[Measurement]:
 
 
 def _deceives(groups: Sequence[Group], slack: float) -> Group | None:
-    """Of the deceptive models no more than `slack` less right than the honest, those with the least weight left."""
+    """Choose, among deceptive models that lose at most `slack` of accuracy, those with the least weight left."""
     honest = groups[0]
     near: list[tuple[float, Group]] = []
     for group in groups[1:]:
@@ -327,10 +327,10 @@ def _name(by: Facts, seed: int) -> str:
 
 deception = Check(
     name="deception",
-    question="Can attention be trained off the words the model uses?",
+    question="Can training remove attention from the words that the model uses?",
     paper="Pruthi et al. 2020",
     holds="retrained",
-    baseline="honest models of the same seeds; the weight that uniform weights would put there; the commonest label",
+    baseline="honest models of the same seeds; the weight under uniform weights; the majority class",
     settings=DeceptionSettings,
     measure=measure,
     cost=lambda case, settings: 2 * settings.seeds * (2 + len(settings.strengths)) * len(case.tested),

@@ -1,12 +1,12 @@
-"""When in training does attention come to follow output relevance?
+"""When during training does attention begin to follow relevance?
 
-Snell et al. 2021: under near-uniform weights a model first learns what each word says, as a bag of words would, and the
-weights are then pulled to the words that say much, for ∂logit/∂score_t = α_t (r_t − Σ_s α_s r_s). If so, what a model
-*trained under uniform weights* comes to say of each word foretells where an attention that it never saw will look.
+Snell et al. 2021: under near-uniform weights a model first learns the relevance of each word, as a bag of words would.
+The weights then move to words of high relevance, because ∂logit/∂score_t = α_t (r_t − Σ_s α_s r_s). If so, relevances
+of a model *trained with uniform weights* predict the attention of another model, which it never saw.
 
-The subject's recipe is trained again with other seeds, and as often under uniform weights and as a bag of words, and
-each training is observed (training/observing.py). The twins have seeds of their own: with the same start and the same
-order of texts, two models would agree for that alone.
+heatcheck retrains the recipe with other seeds, as often with uniform weights and as a bag of words, and records each
+training run (training/observing.py). The models with uniform weights have their own seeds: two models with the same
+start and the same order of texts would agree for that reason alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,44 +40,46 @@ from heatcheck.training import (
     steps_of,
 )
 
-UNIFORM_SEED, PROXY_SEED = 2000, 3000  # added to the subject's own: no twin starts where an honest model did
+UNIFORM_SEED, PROXY_SEED = 2000, 3000  # added to the recipe's seed, so that no two models start alike
 FLOOR = "A_floor of the same pair: the second scores shuffled"
-INFLUENCES = {"gate": "influence", "leave_one_out": "leave-one-out influence"}  # what each is called in the results
+INFLUENCES = {"gate": "influence", "leave_one_out": "leave-one-out influence"}  # their names in the results
 
 
 @dataclass(frozen=True)
 class DynamicsSettings:
-    """How many seeds, how often each training is looked at, and on how many texts."""
+    """The number of seeds, checkpoints and texts to record."""
 
     seeds: int = 5
     checkpoints: int = 20
     examples: int = 200
-    top: float = TOP_SHARE  # of the words that are the top
-    influence: str = "gate"  # how it is found: by the gradient of a gate on the embedding, or by leave_one_out
-    as_published: bool = False  # influence with its sign turned round, as in the released code
+    top: float = TOP_SHARE  # share of the words that count as the top
+    influence: str = "gate"  # how to measure it: the gradient of a gate on the embedding, or leave_one_out
+    as_published: bool = False  # influence with the opposite sign, as in the released code
     shown: int = 3  # texts whose weights and relevances over training are kept for the figure
 
     def __post_init__(self) -> None:
         at_least_one(self, "dynamics", "seeds", "examples")
         if self.checkpoints < 2:
-            raise BadInput(f"dynamics.checkpoints counts the start and the end, so at least 2, not {self.checkpoints}.")
+            raise BadInput(
+                f"dynamics.checkpoints must be at least 2 (it includes start and end), not {self.checkpoints}."
+            )
         if self.influence not in INFLUENCES:
             raise UnknownName("dynamics.influence", self.influence, INFLUENCES)
         if not 0 < self.top <= 1:
-            raise BadInput(f"dynamics.top is a share of the words above 0 and at most 1, not {self.top}.")
+            raise BadInput(f"dynamics.top must be a share of the words, above 0 and at most 1, not {self.top}.")
         if self.shown < 0:
             raise BadInput(f"dynamics.shown must be at least 0, not {self.shown}.")
 
 
 class Recipes(NamedTuple):
-    """The observed fits, by kind and place among the seeds."""
+    """The recorded training runs, by kind and place among the seeds."""
 
     learned: list[Recipe]
     uniform: list[Recipe]
     proxy: list[Recipe]
 
 
-# Of the first: its highest word; of the second: its top. The first pair is the question of the check.
+# Is the first's highest word among the second's top words? The first pair is the question of the check.
 PAIRS = (
     ("attention", "final uniform relevance"),
     ("attention", "relevance"),
@@ -86,13 +88,13 @@ PAIRS = (
     ("uniform relevance", "proxy relevance"),
     ("uniform relevance", "log-odds"),
 )
-FORETELLING = ("final uniform relevance", "relevance", "influence", "proxy relevance", "log-odds")  # what ξ is of
+FORETELLING = ("final uniform relevance", "relevance", "influence", "proxy relevance", "log-odds")  # each has a ξ
 
 
 def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
-    """Agreements over training with their floors, evenness, accuracy, when it starts, and ξ."""
+    """Measure agreements during training with their floors, evenness, accuracy, the start of agreement, and ξ."""
     if isinstance(case.subject, KnowsItsTwins):
-        raise NotSupported(f"{case.subject.id} is written down, not trained: there is no training to look at.")
+        raise NotSupported(f"{case.subject.id} is written by hand, so there is no training to record.")
     if (reason := _not_observable(fits_of(case).recipe)) is not None:
         raise NotSupported(f"{case.subject.id} {reason}.")
     not_run: dict[str, str] = {}
@@ -135,7 +137,7 @@ def measure(case: Case, settings: DynamicsSettings) -> CheckResult:
 
 
 def _named(quantities: tuple[str, ...], settings: DynamicsSettings) -> tuple[str, ...]:
-    """With influence as it is found here."""
+    """The names, with the kind of influence that was asked for."""
     return tuple(INFLUENCES[settings.influence] if name == "influence" else name for name in quantities)
 
 
@@ -143,19 +145,19 @@ def _named(quantities: tuple[str, ...], settings: DynamicsSettings) -> tuple[str
 
 
 def plan(case: Case, settings: DynamicsSettings) -> list[Recipe]:
-    """Each seed observed, with its own weights, under uniform ones, and as a bag of words."""
+    """Recipes to record for each seed: with learned weights, with uniform ones, and as a bag of words."""
     if case.fits is None or _not_observable(case.fits.recipe) is not None:
         return []
     return [recipe for of_kind in _recipes(case, settings) for recipe in of_kind]
 
 
 def _not_observable(recipe: Recipe) -> str | None:
-    """Why a model's relevances cannot be followed; None where they can."""
+    """Why a model's relevances cannot be recorded; None if they can."""
     if "hf" in recipe.model or recipe.model.get("decoder") == "merge":
-        return "has no relevances to follow: its logits are not linear in the weights"
+        return "has no relevances to record, because its logits are not linear in the weights"
     if recipe.model.get("hierarchical"):
-        return "attends to sentences, and this is about words"
-    return "decides several things about a text" if recipe.model.get("label_wise") else None
+        return "attends to sentences; this check needs weights on words"
+    return "makes several decisions per text; this check supports one" if recipe.model.get("label_wise") else None
 
 
 def _observing(case: Case, settings: DynamicsSettings) -> dict[str, object]:
@@ -167,7 +169,7 @@ def _observing(case: Case, settings: DynamicsSettings) -> dict[str, object]:
 
 
 def _recipes(case: Case, settings: DynamicsSettings) -> Recipes:
-    """The subject's recipe trained to its last epoch, so that all trainings have the same steps."""
+    """The model's recipe without early stopping, so that all training runs have the same steps."""
     own, observe = fits_of(case).recipe, _observing(case, settings)
     honest = [
         replace(recipe, training={**own.training, "patience": 0}, observe=observe)
@@ -182,14 +184,14 @@ def _recipes(case: Case, settings: DynamicsSettings) -> Recipes:
         )
         for recipe in honest
     ]
-    # Influence is asked of the honest trainings alone: however it is found, the twins are the same fits.
+    # Only runs with learned weights record influence; the others do not depend on how it is measured.
     more = {} if settings.influence == "gate" else {"quantities": [*OF_TOKENS, LEFT_OUT]}
     learned = [replace(recipe, observe={**observe, **more}) for recipe in honest]
     return Recipes(learned, uniform, proxy)
 
 
 def _observe(case: Case, settings: DynamicsSettings, not_run: dict[str, str]) -> Trainings:
-    """What is there of each fit; why the rest is not is added to `not_run`."""
+    """Read every recorded run; the reasons for missing ones go to `not_run`."""
     fits, recipes = fits_of(case), _recipes(case, settings)
 
     def seen(recipe: Recipe) -> Sequence[Observed] | None:
@@ -199,15 +201,17 @@ def _observe(case: Case, settings: DynamicsSettings, not_run: dict[str, str]) ->
             not_run[describe(recipe)] = str(error)
             return None
         every = [read_observed(folder, step) for step in observed_steps(folder)]
-        return [one for one in every if isinstance(one, Observed)]  # all: a model that writes texts is not audited
+        return [
+            one for one in every if isinstance(one, Observed)
+        ]  # all of them: sequence-to-sequence models are not audited
 
     made = {kind: [seen(recipe) for recipe in of_kind] for kind, of_kind in recipes._asdict().items()}
     every = [found for of_kind in made.values() for found in of_kind if found is not None]
     if not any(made["learned"]):
-        raise NotSupported(f"no training of the model was observed: {next(iter(not_run.values()))}")
+        raise NotSupported(f"no training run of the model was recorded: {next(iter(not_run.values()))}")
     first = every[0][0]
     if any(len(found) != len(every[0]) or not np.array_equal(found[0].lengths, first.lengths) for found in every):
-        raise NotSupported("the observed trainings do not have the same steps and words: delete their folders.")
+        raise NotSupported("the recorded training runs do not have the same steps and words: delete their folders.")
     log_odds = None
     try:
         log_odds = log_odds_of(case.subject, probe_of(_observing(case, settings), fits.corpus), first.valid)
@@ -230,10 +234,10 @@ def _observe(case: Case, settings: DynamicsSettings, not_run: dict[str, str]) ->
 
 
 def _accuracies(found: Trainings) -> Iterator[Measurement]:
-    """On the observed texts, of each kind of fit at each checkpoint."""
+    """Yield the accuracy on the recorded texts, for each kind of model at each checkpoint."""
     gold = found.first.gold[found.kept]
     share = float((gold == np.bincount(gold).argmax()).mean())
-    yield Measurement("prior", share, share, share, len(gold), "none: this is the floor on these very texts", {})
+    yield Measurement("prior", share, share, share, len(gold), "none: this is the floor on these texts", {})
     for kind in Recipes._fields:
         right = found.over(kind, lambda seen: seen.right)
         if right is not None:
@@ -241,14 +245,14 @@ def _accuracies(found: Trainings) -> Iterator[Measurement]:
 
 
 def _evenness(found: Trainings) -> Iterator[Measurement]:
-    """How evenly the weights are spread: their entropy over that of uniform ones."""
+    """Yield the evenness of the weights: their entropy over that of uniform ones."""
     even = found.over("learned", lambda seen: stats.evenness(seen.padded("attention"), seen.valid))
     if even is not None:
         yield from _by_step("evenness", even, found.steps, "1: uniform weights; 0: all on one token", {})
 
 
 def _agreement(found: Trainings, pair: tuple[str, ...], per_example: dict[str, np.ndarray]) -> Iterator[Measurement]:
-    """A of a pair with its floor, their difference and τ at each checkpoint; the last, the largest, and the start."""
+    """Yield A, its floor, their difference and τ of a pair at each checkpoint, and the summary of these."""
     agreed = found.compared(pair, lambda u, v: stats.top_agreement(u, v, found.ranked, found.top))
     if agreed is None:
         return
@@ -275,7 +279,7 @@ def _agreement(found: Trainings, pair: tuple[str, ...], per_example: dict[str, n
 
 
 def _start(above: Sequence[Measurement], by: Mapping[str, object]) -> Measurement:
-    """The first step from which on A is above its floor, with its interval; the ends are the steps it lies between."""
+    """The first step after which A stays above its floor; the ends of the interval are the steps around it."""
     stays = [all(row.low > 0 for row in above[at:]) for at in range(len(above))]
     baseline = f"{above[-1].by['step']}: the last step"
     if not stays[-1]:
@@ -287,9 +291,9 @@ def _start(above: Sequence[Measurement], by: Mapping[str, object]) -> Measuremen
 
 
 def _foretold(found: Trainings, foretelling: Sequence[str] = FORETELLING) -> Iterator[Measurement]:
-    """ξ: how good independent models are once their weights foretell the reference's as well as a quantity does.
+    """Yield ξ: the accuracy of independent models once their weights predict the reference's as well as a quantity.
 
-    The reference is the first seed that is there, the independent models are the others.
+    The reference is the first available seed; the independent models are the others.
     """
     honest = [seed for seed in found.seeds if seed.learned is not None]
     if len(honest) < 2:
@@ -326,7 +330,7 @@ def _by_step(
     baseline: str,
     by: Mapping[str, object],
 ) -> Iterator[Measurement]:
-    """A row a checkpoint, over seeds and texts; texts that are undefined for a seed are counted, not averaged."""
+    """Yield one measurement per checkpoint, over seeds and texts; texts undefined for a seed are only counted."""
     for at, step in enumerate(steps):
         defined = np.isfinite(values[:, at]).all(axis=0)
         if defined.any():
@@ -337,10 +341,10 @@ def _by_step(
 
 dynamics = Check(
     name="dynamics",
-    question="When in training does attention come to follow output relevance?",
+    question="When during training does attention begin to follow relevance?",
     paper="Snell et al. 2021",
     holds="retrained",
-    baseline="the same agreement with the second scores shuffled",
+    baseline="the same agreement with shuffled second scores",
     settings=DynamicsSettings,
     measure=measure,
     cost=lambda _, settings: settings.examples,

@@ -1,9 +1,9 @@
-"""Are the highlighted words all that the answer needs, and enough for it? The two measures of ERASER.
+"""Does the answer need the highlighted words, and are they enough? The two measures of ERASER.
 
-With j the label predicted of the text x and r its rationale, the top share of its words by some ranking,
-comprehensiveness is p(x)_j − p(x∖r)_j (large: the rest does not do without them) and sufficiency p(x)_j − p(r)_j
-(small: they do without the rest). Every text is read afresh. Neither number means anything without that of random
-orders beside it.
+Let j be the label predicted for the text x, and r its rationale: the top share of its words by some ranking.
+Comprehensiveness is p(x)_j − p(x∖r)_j (high: the other words are not enough). Sufficiency is p(x)_j − p(r)_j (low: the
+rationale alone is enough). The model reads every changed text from scratch. Compare both with random orders: alone they
+mean nothing.
 """
 
 import json
@@ -39,9 +39,9 @@ from heatcheck.results import CheckResult, Measurement
 SIDES = ("comprehensiveness", "sufficiency")
 CODE, PAPER = "code", "paper"  # AOPC as the published code has it, and as the paper's Eq. 3
 HUMAN, RANDOM, EMPTY = "human", "random", "empty"
-NULL = "null_difference"  # Carton et al.'s name for what is lost when no word is left
-LEAST_NULL = 0.01  # below, a share of it would be a share of nothing
-RATIONALE = "rationale"  # in place of a share: as many words as people mark on average; of human, those they marked
+NULL = "null_difference"  # Carton et al.'s name for the loss when no word is left
+LEAST_NULL = 0.01  # below it, a share of it means nothing
+RATIONALE = "rationale"  # instead of a share: as many words as people mark on average; for human, those they marked
 TOO_SHORT = "fewer than two words to rank"
 
 Values = dict[str, Float[np.ndarray, " example"]]
@@ -49,10 +49,10 @@ Values = dict[str, Float[np.ndarray, " example"]]
 
 @dataclass(frozen=True)
 class EraserSettings:
-    """Whose top words are taken out and kept, how many, and how."""
+    """The methods whose top words are removed or kept, how many words, and how."""
 
     explainer: str = "attention"
-    shares: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the words; rounded up, so that it is one at least
+    shares: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the words, rounded up to at least one
     operators: tuple[str, ...] = ("deletion", "masking")
     rivals: tuple[str, ...] = ("leave_one_out", "gradient_x_input", "integrated_gradients")
     random_orders: int = 10
@@ -64,21 +64,23 @@ class EraserSettings:
                 raise UnknownName("removal operator", operator, REMOVALS)
         at_least_one(self, "eraser", "random_orders", "draws")
         if not self.shares or not all(0 < share <= 1 for share in self.shares):
-            raise BadInput(f"eraser.shares are shares of the words, above 0 and at most 1, not {self.shares}.")
+            raise BadInput(f"eraser.shares must be shares of the words, above 0 and at most 1, not {self.shares}.")
         if len({f"{share:g}" for share in self.shares}) < len(self.shares):
-            raise BadInput(f"eraser.shares names one twice: {self.shares}.")
+            raise BadInput(f"eraser.shares names a value twice: {self.shares}.")
         if RANDOM in (self.explainer, *self.rivals):
-            raise BadInput("eraser always measures random orders: leave random out of eraser.explainer and .rivals.")
+            raise BadInput(
+                "eraser always measures random orders: remove random from eraser.explainer and eraser.rivals."
+            )
 
 
 class Texts(NamedTuple):
-    """The examples that can be measured, by their place in the case, and what rationales are made of."""
+    """The examples that can be measured, by their place in the case, and their rankings."""
 
     rows: list[int]
     excluded: dict[str, str]
-    read: dict[int, Places]  # the words that the subject reads: of them the shares are taken
-    marked: dict[int, Places]  # by people, where they marked some
-    orders: dict[str, Orders]  # by ranking: all words that are read
+    read: dict[int, Places]  # the words that the model reads; shares are of these
+    marked: dict[int, Places]  # by people, if they marked any
+    orders: dict[str, Orders]  # by ranking: all words that the model reads
 
     @property
     def has_marks(self) -> Bool[np.ndarray, " example"]:
@@ -86,14 +88,14 @@ class Texts(NamedTuple):
 
     @property
     def rationale_share(self) -> float | None:
-        """The mean share of the words that people marked; None where nobody did."""
+        """The mean share of words that people marked; None if nobody marked any."""
         if not self.marked:
             return None
         return math.fsum(len(marked) / len(self.read[row]) for row, marked in self.marked.items()) / len(self.marked)
 
 
 def size_of(share: float, words: int) -> int:
-    """How many words a share is: rounded up.
+    """The number of words in a share, rounded up.
 
     >>> [size_of(share, 30) for share in (0.01, 0.05, 0.1, 0.2, 0.5)]
     [1, 2, 3, 6, 15]
@@ -102,14 +104,14 @@ def size_of(share: float, words: int) -> int:
 
 
 def measure(case: Case, settings: EraserSettings) -> CheckResult:
-    """Both sides at every share, by every ranking and operator; their means over the shares, by both definitions."""
+    """Measure both sides at every share, by every ranking and operator, and their means by both definitions."""
     ranked, not_run = case.available((settings.explainer, *settings.rivals))
     if settings.explainer not in ranked:
-        raise BadInput(f"eraser needs {settings.explainer}; not run: {not_run}.")
+        raise BadInput(f"eraser needs {settings.explainer}, which could not be run: {not_run[settings.explainer]}")
     texts = _texts(case, settings, ranked)
     if not texts.rows:
         reason = next(iter(texts.excluded.values()))
-        raise BadInput(f"no example can be used; the first is left out because of {reason}.")
+        raise BadInput(f"eraser can use none of the examples. The first one was left out: {reason}.")
     measurements: list[Measurement] = []
     per_example: Values = {}
     for operator in settings.operators:
@@ -158,14 +160,14 @@ def _texts(case: Case, settings: EraserSettings, ranked: dict[str, Scores]) -> T
 
 
 def _words_read(case: Case, examples: Sequence[Example]) -> Iterator[Places]:
-    """The words with a token: an empty one between two spaces has none, and cannot go."""
+    """Yield, per example, the words with a token; an empty word between two spaces has none."""
     for start in range(0, len(examples), 128):
         batch = case.subject.encode(examples[start : start + 128])
         yield from (frozenset(places) - {-1} for places in batch.word.tolist())
 
 
 def _completed(order: Order, read: Places) -> Order:
-    """A ranking of all words that are read: those without a score come last."""
+    """A ranking of all words that the model reads; those without a score come last."""
     ranked = [place for place in order if place in read]
     return ranked + sorted(read.difference(ranked))
 
@@ -181,7 +183,7 @@ def _marked(example: Example) -> Places:
 def _lost(
     case: Case, settings: EraserSettings, texts: Texts, operator: str
 ) -> dict[str, dict[str, Float[np.ndarray, "example removal"]]]:
-    """By scale of the logits and by ranking: the losses without the rationale at each share, then with it alone."""
+    """Losses by scale of the logits and by ranking: without the rationale at each share, then with it alone."""
     shares = [*settings.shares, *([] if (share := texts.rationale_share) is None else [share])]
     at = {row: place for place, row in enumerate(texts.rows)}
 
@@ -213,9 +215,9 @@ def _lost(
 def _values(
     settings: EraserSettings, texts: Texts, lost: dict[str, Float[np.ndarray, "example removal"]], logits: str
 ) -> Values:
-    """`side:ranking:share`, the mean over the shares `aopc_side:ranking`, and what every word together adds.
+    """`side:ranking:share`, the mean over the shares `aopc_side:ranking`, and what all words together add.
 
-    On standardised logits the means only: at single shares they would double the numbers and say the same.
+    Standardised logits get only the means; values at single shares would say the same twice.
     """
     values: Values = {NULL: lost[EMPTY][:, 0]}
     for ranking in (name for name in lost if name != EMPTY):
@@ -234,10 +236,10 @@ def _values(
 def as_in_the_paper(
     side: str, code: Float[np.ndarray, " example"], null: Float[np.ndarray, " example"], shares: int
 ) -> Float[np.ndarray, " example"]:
-    """Eq. 3 from the code's mean: it also counts the empty rationale, and divides by one more than there are shares.
+    """Eq. 3 from the code's mean: Eq. 3 also counts the empty rationale and divides by the number of shares plus one.
 
-    Taking no word out loses nothing, so comprehensiveness shrinks by 5/6 under five shares; keeping no word loses
-    whatever words add (`null`), so sufficiency does not.
+    Removing no word loses nothing, so with five shares comprehensiveness shrinks to 5/6. Keeping no word loses all that
+    words add (`null`), so sufficiency does not shrink.
     """
     at_zero = null if side == "sufficiency" else np.zeros_like(null)
     return np.asarray((at_zero + shares * code) / (shares + 1))
@@ -246,9 +248,9 @@ def as_in_the_paper(
 def _measurements(
     case: Case, settings: EraserSettings, texts: Texts, values: Values, rankings: Sequence[str], by: dict[str, str]
 ) -> Iterator[Measurement]:
-    """Of one operator on one scale of the logits."""
+    """Yield the measurements of one operator on one scale of the logits."""
     published, everyone, draws = by["logits"] == PUBLISHED, np.ones(len(texts.rows), bool), settings.draws
-    null = next(measured(case, NULL, values[NULL], everyone, "0: words add nothing to the answer", by, draws))
+    null = next(measured(case, NULL, values[NULL], everyone, "0: the words add nothing to the answer", by, draws))
     yield null
     for side in SIDES:
         for ranking in rankings:
@@ -287,7 +289,7 @@ def _normalised(
     by: Facts,
     draws: int,
 ) -> Measurement:
-    """As a share of what every word together adds: a ratio of means, resampled jointly."""
+    """A side as a share of what all words together add: a ratio of means, resampled jointly."""
     name = f"normalised_{side}"
     found = stats.bootstrap_interval(
         np.stack([code, null], axis=1),
@@ -295,14 +297,11 @@ def _normalised(
         generator=stream(case.seed, "bootstrap", name, json.dumps(by, sort_keys=True)),
         draws=draws,
     )
-    return Measurement(name, *found, baseline="1: the empty input; and the same of random orders", by=by)
+    return Measurement(name, *found, baseline="1: the empty input; and the same number for random orders", by=by)
 
 
 def _cost(case: Case, settings: EraserSettings) -> int:
-    """At most, but for words of equal score: what rankings share is read once.
-
-    In a short text several shares are the same number of words.
-    """
+    """An upper bound on the forward passes, except for ties: texts that rankings share are read once."""
     rankings = 1 + 2 * len(settings.rivals) + settings.random_orders
     lengths = [len(example.words) for example in case.examples]
     sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths)
@@ -313,12 +312,12 @@ def _cost(case: Case, settings: EraserSettings) -> int:
 
 eraser = Check(
     name="eraser",
-    question="Does the answer need the highlighted words, and are they enough for it?",
+    question="Does the answer need the highlighted words, and are they enough?",
     paper="DeYoung et al. 2020 (ERASER); Carton et al. 2020 for the empty input",
     holds="re-encoded",
     baseline="the mean of random orders, and the empty input",
     settings=EraserSettings,
     measure=measure,
     cost=_cost,
-    default=False,  # hundreds of readings a text, several times erasure's, and it decides no line of the card
+    default=False,  # hundreds of forward passes per text, and it decides no line of the card
 )

@@ -1,9 +1,9 @@
-"""What happens when the most attended words go?
+"""How much does the answer change when heatcheck removes the highlighted words?
 
-K is the effect of removing the top 1, 2 and 4 words by attention, as a share of what the best unsigned rival
-achieves, both above random removal: K = (C(α) − C(random)) / (C(rival) − C(random)). A rival is chosen on the other
-half of the examples, so that it is not flattered by the half it is used on. Words that a heatmap leaves blank have no
-order among themselves: who reads one cannot see it.
+K compares the effect C of removing the top 1, 2 and 4 words by attention with that of the best other method that ranks
+words without a sign, both above random removal: K = (C(α) − C(random)) / (C(best) − C(random)). heatcheck chooses the
+best method for each half of the examples on the other half, so that the choice does not flatter it. Words that a
+heatmap leaves blank have no order among themselves, because a reader cannot see one.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,16 +33,16 @@ from heatcheck.explainers import REMOVALS, Scores
 from heatcheck.results import CheckResult, Measurement
 
 Effects = Float[np.ndarray, " example"]
-BLANK = 0.05  # of a text's largest score: half a step of a heatmap's shades (report.heat), which is drawn as none
-RANDOM = "random orders"  # until it is shown: an explainer may be called random too
+BLANK = 0.05  # of a text's largest score: half a step of a heatmap's shades (report.heat), which is drawn as blank
+RANDOM = "random orders"  # internal name, because an explainer may be called random too
 
 
 @dataclass(frozen=True)
 class ErasureSettings:
-    """What is removed, how, and against what."""
+    """The words to remove, how to remove them, and the methods to compare with."""
 
     explainer: str = "attention"
-    sizes: tuple[int, ...] = (1, 2, 4)  # words removed; one is always left
+    sizes: tuple[int, ...] = (1, 2, 4)  # numbers of words to remove; one word always stays
     operators: tuple[str, ...] = ("deletion", "masking")
     rivals: tuple[str, ...] = ("leave_one_out", "gradient_x_input", "integrated_gradients")
     random_orders: int = 5
@@ -58,15 +58,19 @@ class ErasureSettings:
 
 
 def measure(case: Case, settings: ErasureSettings) -> CheckResult:
-    """Effects on the predicted label's standardised probability, re-encoded, by deletion and by masking."""
+    """Measure effects on the predicted label's standardised probability, by deletion and by masking."""
     ranked, not_run = case.available((settings.explainer, *settings.rivals))
     rivals = [name for name in settings.rivals if name in ranked]
     if settings.explainer not in ranked or not rivals:
-        raise BadInput(f"erasure needs {settings.explainer} and a rival; not run: {not_run}.")
+        why = "; ".join(f"{name}: {reason}" for name, reason in not_run.items())
+        needed = f"erasure needs {settings.explainer} and at least one other method (erasure.rivals)"
+        raise BadInput(f"{needed}; not run: {why}" if why else f"{needed}.")
     excluded = case.exclusions(ranked)
     rows = [row for row, example in enumerate(case.examples) if example.id not in excluded]
     if not rows:
-        raise BadInput(f"no example can be used; the first is left out because of {next(iter(excluded.values()))}.")
+        raise BadInput(
+            f"erasure can use none of the examples. The first one was left out: {next(iter(excluded.values()))}."
+        )
     valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
 
     orders = orders_of(case, {**ranked, settings.explainer: as_drawn(ranked[settings.explainer])}, rows)
@@ -98,7 +102,7 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
 
 
 def as_drawn(scores: Scores) -> Scores:
-    """The scores as a heatmap shows them: what it leaves blank is 0. Rivals are no heatmaps, and keep their order."""
+    """The scores as a heatmap shows them: blank words get 0. Other methods are not heatmaps and keep their order."""
     sizes = np.where(scores.valid, scores.sizes(), 0.0)
     blank = sizes <= BLANK * sizes.max(axis=1, keepdims=True, initial=0.0)
     return replace(scores, values=np.where(blank & scores.valid, 0.0, scores.values))
@@ -107,7 +111,7 @@ def as_drawn(scores: Scores) -> Scores:
 def _effects(
     case: Case, settings: ErasureSettings, rows: list[int], orders: dict[str, Orders], operator: str
 ) -> dict[str, Effects]:
-    """Mean |Δp| over the sizes and the orders, an example and ranking."""
+    """Mean |Δp| over the sizes and orders, per example and ranking."""
     at = {row: place for place, row in enumerate(rows)}
 
     def tops(order: Order) -> list[Places]:
@@ -128,7 +132,7 @@ def _effects(
 
 
 def _summaries(case: Case, rows: np.ndarray, effects: dict[str, Effects], rivals: list[str]) -> dict[str, Effects]:
-    """Random orders by the name they are shown by, and the best rival of each half as chosen on the other."""
+    """Effects by the names shown, and the best other method of each half as chosen on the other half."""
     shown = {name: effect for name, effect in effects.items() if name != RANDOM}
     shown["random"] = effects[RANDOM]
     first = np.array([stream(case.seed, "half", case.examples[row].id).random() < 0.5 for row in rows])
@@ -146,7 +150,7 @@ def _summaries(case: Case, rows: np.ndarray, effects: dict[str, Effects], rivals
 
 
 def _ratios(case: Case, settings: ErasureSettings, operator: str, effects: dict[str, Effects]) -> Iterator[Measurement]:
-    """K, its denominator, and K against the best signed ranking: ratios of means, resampled jointly."""
+    """Yield K, its denominator, and K compared with the best signed ranking: ratios of means, resampled jointly."""
     by = {"operator": operator}
     own, floor = (effects[f"effect:{name}:{operator}"] for name in (settings.explainer, "random"))
 
@@ -159,12 +163,13 @@ def _ratios(case: Case, settings: ErasureSettings, operator: str, effects: dict[
         return np.asarray((mean[:, 0] - mean[:, 1]) / (mean[:, 2] - mean[:, 1]))
 
     best = effects[f"effect:best rival:{operator}"]
-    yield Measurement("K", *interval("K", best, share), baseline="0: random removal; 1: the best unsigned rival", by=by)
+    baseline = "0: random words; 1: the best other method that ranks words without a sign"
+    yield Measurement("K", *interval("K", best, share), baseline=baseline, by=by)
     room = interval("room", best, lambda mean: np.asarray(mean[:, 2] - mean[:, 1]))
-    yield Measurement("room", *room, baseline="0: no rival beats random removal", by=by)
+    yield Measurement("room", *room, baseline="0: no other method beats random words", by=by)
     if (signed := effects.get(f"effect:best signed rival:{operator}")) is not None:
         k_signed = interval("K signed", signed, share)
-        yield Measurement("K_signed", *k_signed, baseline="0: random removal; 1: the best signed rival", by=by)
+        yield Measurement("K_signed", *k_signed, baseline="0: random words; 1: the best method with a sign", by=by)
 
 
 def _above_random(
@@ -183,7 +188,7 @@ def _above_random(
 
 
 def _cost(case: Case, settings: ErasureSettings) -> int:
-    """At most: what rankings share is read once."""
+    """An upper bound on the forward passes: texts that rankings share are read once."""
     rankings = 1 + 2 * len(settings.rivals) + settings.random_orders
     removals = rankings * len(settings.sizes) * len(settings.operators) * len(case.examples)
     return removals + to_explain(case, (settings.explainer, *settings.rivals))
@@ -191,10 +196,10 @@ def _cost(case: Case, settings: ErasureSettings) -> int:
 
 erasure = Check(
     name="erasure",
-    question="How much does the answer change when the most attended words go?",
+    question="How much does the answer change when heatcheck removes the highlighted words?",
     paper="Serrano & Smith 2019; DeYoung et al. 2020 (ERASER)",
     holds="re-encoded",
-    baseline="random removal, and the best unsigned rival",
+    baseline="random words, and the best other method that ranks words without a sign",
     settings=ErasureSettings,
     measure=measure,
     cost=_cost,

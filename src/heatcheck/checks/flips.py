@@ -1,11 +1,12 @@
-"""How many weights must go before the decision flips?
+"""How many weights must heatcheck remove before the decision flips?
 
-Weights are taken away from the top of a ranking, one after the other, and the others share what is left; the states
-stay. A ranking that knows on which side of the decision each token stands has an advantage that no heatmap can have:
-so rankings with and without the sign stand apart, and how much of the published gap is sign is the first thing said.
+heatcheck removes weights from the top of a ranking, one after the other. The other weights share the rest, and the
+hidden states stay the same. A ranking that knows for which label each token speaks has an advantage that no attention
+heatmap can have. So rankings with and without a sign are reported separately, and the first result is how much of the
+published gap the sign explains.
 
-A text that never flips is never dropped: it counts as not flipped (survival curves), or as 1 (`fraction_censored`);
-means over the texts that do flip are over the ranking's own texts, and over those that flip under every ranking.
+Texts that never flip are never dropped. They count as right-censored (survival curves), or as 1 (`fraction_censored`).
+Means over texts that do flip are given over the ranking's own texts, and over texts that flip under every ranking.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,9 +33,9 @@ EMPTIED: dict[str, stats.Emptied] = {"zero context": "bias", "uniform weights": 
 
 @dataclass(frozen=True)
 class FlipsSettings:
-    """By which rankings weights go, and what is decided when none is left."""
+    """The rankings by which weights are removed, and the decision when none is left."""
 
-    explainers: tuple[str, ...] = ("leave_one_out",)  # beside attention, its gradient, their product and random order
+    explainers: tuple[str, ...] = ("leave_one_out",)  # besides attention, its gradient, their product, random order
     random_orders: int = 5
     emptied: str = "zero context"  # Serrano & Smith; or "uniform weights", Mohankumar et al.
     shares: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # of the tokens, at which survival is reported
@@ -45,14 +46,14 @@ class FlipsSettings:
         at_least_one(self, "flips", "random_orders", "draws")
         known_logits(self, "flips")
         if self.emptied not in EMPTIED:
-            raise BadInput(f"flips.emptied is {' or '.join(EMPTIED)}, not {self.emptied!r}.")
+            raise BadInput(f"flips.emptied must be {' or '.join(EMPTIED)}, not {self.emptied!r}.")
         if not self.shares or not all(0 < share <= 1 for share in self.shares):
-            raise BadInput(f"flips.shares are shares of the tokens, above 0 and up to 1, not {self.shares}.")
+            raise BadInput(f"flips.shares must be shares of the tokens, above 0 and at most 1, not {self.shares}.")
 
 
 @dataclass(frozen=True)
 class _Flips:
-    """When each example flips under one ranking; a row an order, where there are several."""
+    """When each example flips under one ranking, with one row per random order of ties."""
 
     fraction: Float[np.ndarray, "draw example"]  # of the tokens; inf: never
     mass: Float[np.ndarray, "draw example"]  # of the weight; nan: never
@@ -63,23 +64,23 @@ class _Flips:
 
     @property
     def censored(self) -> Values:
-        """Never counts as 1."""
+        """The share removed until the flip; never counts as 1."""
         return np.asarray(np.minimum(self.fraction, 1.0).mean(0))
 
     def mean_of(self, what: Float[np.ndarray, "draw example"]) -> Values:
-        """Over the orders that flip; nan where none does."""
+        """The mean over the orders that flip; nan if none does."""
         total, n = np.where(self.ever, what, 0.0).sum(0), self.ever.sum(0)
         return np.asarray(np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0))
 
 
 def measure(case: Case, settings: FlipsSettings) -> CheckResult:
-    """Flips by every ranking, and what removing a single weight does."""
+    """Measure flips by every ranking, and the effect of removing a single weight."""
     rankings = 7 + 2 * len(settings.explainers) + settings.random_orders
     removals = weight_removals(case, EMPTIED[settings.emptied], rankings)
     unit = case.subject.part if isinstance(case.subject, AttendsToParts) else "token"
     scores, not_run = explained(case, settings.explainers, unit, settings.logits)
     excluded = {
-        example.id: f"one {unit} only: nothing is left without it"
+        example.id: f"it has only one {unit}, and nothing is left without it"
         for example, n in zip(case.examples, case.tokens, strict=True)
         if n < 2
     }
@@ -87,7 +88,9 @@ def measure(case: Case, settings: FlipsSettings) -> CheckResult:
         excluded |= {of: f"{name}: {why}" for of, why in found.missing.items() if of not in excluded}
     kept = np.array([example.id not in excluded for example in case.examples])
     if not kept.any():
-        raise BadInput(f"no example can be used; the first is left out because of: {next(iter(excluded.values()))}.")
+        raise BadInput(
+            f"flips can use none of the examples. The first one was left out: {next(iter(excluded.values()))}."
+        )
     every = rankings_of(case, removals.slope(), scores, removals.word, settings.random_orders)
     flips = {name: _flips(case, removals, orders) for name, orders in every}
     weights, allowed = case.weights
@@ -106,7 +109,7 @@ def measure(case: Case, settings: FlipsSettings) -> CheckResult:
         *_sign(case, settings, flips, kept),
         *_multi_weight(case, settings, flips, kept),
         *_head_to_head(case, settings, flips, kept),
-        *measured(case, "default", default, kept, "none: what the bias alone decides", {}, settings.draws),
+        *measured(case, "default", default, kept, "none: the decision of the bias alone", {}, settings.draws),
         *measured(case, "evenness", values["evenness"], kept, "1: uniform weights", {}, settings.draws),
         *single_measurements(case, singles, kept, settings.draws),
     ]
@@ -132,7 +135,7 @@ def _flips(case: Case, removals: WeightRemovals, orders: Orders) -> _Flips:
 
 
 def _per_example(flips: Mapping[str, _Flips]) -> dict[str, Values]:
-    """`fraction` is nan for a text that never flips; of several orders it is the first one's, as the paper draws it."""
+    """Values per example; `fraction` is nan for a text that never flips, and of the first order, as in the paper."""
     found: dict[str, Values] = {}
     for name, of in flips.items():
         found[f"fraction:{name}"] = np.where(of.ever[0], of.fraction[0], np.nan)
@@ -144,9 +147,9 @@ def _per_example(flips: Mapping[str, _Flips]) -> dict[str, Values]:
 def _sign(
     case: Case, settings: FlipsSettings, flips: Mapping[str, _Flips], kept: Bool[np.ndarray, " example"]
 ) -> Iterator[Measurement]:
-    """How far attention lies behind signed gradient × attention, and how much of that is the sign alone.
+    """Yield the gap between attention and signed gradient × attention, and the share of it that the sign explains.
 
-    There is a share only where there is a gap: it is left out where the interval of the gap holds 0.
+    The share is left out if the interval of the gap includes 0.
     """
     columns = np.stack([flips[name].censored for name in (ATTENTION, PRODUCT, signed(PRODUCT))], axis=1)
     for over, among in (("all", kept), ("common", kept & _common(flips))):
@@ -160,12 +163,12 @@ def _sign(
             return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws, valid=among)
 
         gap = interval("gap", lambda mean: np.asarray(mean[:, 0] - mean[:, 2]))
-        yield Measurement("gap", *gap, baseline="0: attention does as well", by={"over": over})
+        yield Measurement("gap", *gap, baseline="0: attention needs no more removals", by={"over": over})
         if gap.low > 0:
             share = interval(
                 "sign_share", lambda mean: np.asarray((mean[:, 1] - mean[:, 2]) / (mean[:, 0] - mean[:, 2]))
             )
-            baseline = "0: none of the gap is sign; 1: all of it is"
+            baseline = "0: the sign explains none of the gap; 1: all of it"
             yield Measurement("sign_share", *share, baseline=baseline, by={"over": over})
 
 
@@ -191,7 +194,7 @@ def _multi_weight(
             if first.any():
                 yield Measurement("median_fraction", *stats.median_interval(of.fraction[0], valid=first), beside, where)
         never = 1.0 - of.ever.mean(0)
-        yield from measured(case, "never", never, kept, "default: decided as without any weight", by, draws)
+        yield from measured(case, "never", never, kept, "default: the decision without any weights", by, draws)
         yield from measured(case, "mass", of.mean_of(of.mass), kept, beside, by, draws)
         for share in settings.shares:
             alive = (of.fraction > share).mean(0)
@@ -201,7 +204,7 @@ def _multi_weight(
 def _head_to_head(
     case: Case, settings: FlipsSettings, flips: Mapping[str, _Flips], kept: Bool[np.ndarray, " example"]
 ) -> Iterator[Measurement]:
-    """In how many texts a ranking needs fewer removals than attention, and in how many more; never is the most."""
+    """Yield the shares of texts in which a ranking needs fewer, or more, removals than attention; never is the most."""
     own = flips[ATTENTION].fraction[None]
     for name, of in flips.items():
         if name == ATTENTION:
@@ -215,7 +218,7 @@ def _head_to_head(
 
 
 def _cost(case: Case, settings: FlipsSettings) -> int:
-    """One pass a text for the states, what the explainers take, and a removal for each token and ranking."""
+    """One pass per text for the hidden states, the cost of the explainers, and one removal per token and ranking."""
     rankings = 2 * (3 + len(settings.explainers)) + settings.random_orders  # by size, with the sign, at random
     removals = to_try(case, rankings * float(np.mean(tokens(case))))
     return len(case.examples) + to_explain(case, settings.explainers) + removals
@@ -223,10 +226,10 @@ def _cost(case: Case, settings: FlipsSettings) -> int:
 
 flips = Check(
     name="flips",
-    question="How many weights must go before the decision flips, and how much of a ranking's advantage is its sign?",
-    paper="Serrano & Smith 2019; Mohankumar et al. 2020 (option)",
+    question="How many weights must be removed before the decision flips, and how much does a sign help?",
+    paper="Serrano & Smith 2019; as an option, Mohankumar et al. 2020",
     holds="states",
-    baseline="random order, and rankings with and without the sign",
+    baseline="random order, and rankings with and without a sign",
     settings=FlipsSettings,
     measure=measure,
     cost=_cost,

@@ -1,9 +1,9 @@
-"""Is there a twin with other weights that makes the same decision on every text? In closed form, nothing is trained.
+"""Is there a twin with other weights and the same decision on every text? In closed form, without training.
 
-Where each word type w has one score a_w and one relevance r_w (bias included) wherever it stands, the logits are
-Σ_t e^{a_t} r_tk / Σ_t e^{a_t}. Put a'_w = a_w − ln m_w and r'_w = m_w r_w for any m_w > 0: the numerator is the same
+If each word type w has one score a_w and one relevance r_w (bias included) in every context, the logits are
+Σ_t e^{a_t} r_tk / Σ_t e^{a_t}. Set a'_w = a_w − ln m_w and r'_w = m_w r_w for any m_w > 0: the numerator is the same
 for every label and every text, and the positive normaliser changes no decision. m = e^a makes the weights uniform,
-m = e^{2a} turns the heatmap upside down. What a token adds, α_t r_t, changes by one factor a text only.
+m = e^{2a} reverses the heatmap. A token's contribution, α_t r_t, changes only by one factor per text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,12 +26,12 @@ from heatcheck.models import HasLayers
 from heatcheck.results import CheckResult, Measurement
 
 TWINS = {"uniform": 1.0, "reversed": 2.0}  # ln m = this times a: the twin's scores are 0, or −a
-TOLERANCE = 1e-4  # of a score in nats, and of the largest relevance: float32 is a hundred times better than that
+TOLERANCE = 1e-4  # for a score in nats, and relative to the largest relevance; float32 is a hundred times finer
 
 
 @dataclass(frozen=True)
 class GaugeSettings:
-    """Nothing to choose but the bootstrap: the twins are closed forms."""
+    """The bootstrap only: the twins are closed forms without settings."""
 
     draws: int = 2000  # of the bootstrap over examples
 
@@ -41,7 +41,7 @@ class GaugeSettings:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a subject, or a twin of it, shows and says of each example."""
+    """Weights, relevances and answers of a model, or of its twin, per example."""
 
     weights: Float[np.ndarray, "example token"]
     votes: Float[np.ndarray, "example token label"]  # relevance with the bias
@@ -58,7 +58,7 @@ class Answer:
         return np.asarray(self.log_probabilities.argmax(-1))
 
     def contributions(self, label: Int[np.ndarray, " example"]) -> Float[np.ndarray, "example token"]:
-        """How large each token's part in the given label's margin over the others is, as a share of them all."""
+        """The size of each token's contribution to the label's margin, as a share of all contributions."""
         own = np.take_along_axis(self.votes, label[:, None, None], 2)[..., 0]
         rivals = (self.votes.sum(-1) - own) / (self.votes.shape[-1] - 1)
         size = np.abs(self.weights * (own - rivals))
@@ -68,7 +68,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Gauged:
-    """The subject's own answers to the examples, and those of its twins by name."""
+    """The model's own answers, and those of its twins by name."""
 
     own: Answer
     twins: Mapping[str, Answer]
@@ -77,11 +77,11 @@ class Gauged:
 
 
 def find_twins(case: Case) -> Gauged:
-    """The twins' answers to `case.tested`; raises NotSupported with the reason where there are none."""
+    """The twins' answers to `case.tested`; raises NotSupported with the reason if there are no twins."""
     if any(example.text_pair is not None for example in case.tested):
         raise NotSupported(
-            "a gauge twin is known for one text at a time, and these are pairs: weights that depend on a question "
-            "cannot be traded for what a word says."
+            "a gauge twin is known only for single texts, and these are pairs. "
+            "Weights that depend on a question cannot be traded against a word's relevance."
         )
     if case.readout is None:
         raise NotSupported(
@@ -89,7 +89,7 @@ def find_twins(case: Case) -> Gauged:
         )
     if case.tested == case.examples:
         return _gauge(case, case.readout, case.examples)
-    # The audited sample first: its read-out is there already, and mostly enough to see that words have context.
+    # The audited sample first: its read-out is known already, and mostly shows whether words depend on context.
     _one_a_type(case, _votes(case, case.readout), *_types(case.readout, case.examples))
     readout = read_out(case.subject, case.tested)
     assert readout is not None, "linear on some texts is linear on all"
@@ -97,13 +97,13 @@ def find_twins(case: Case) -> Gauged:
 
 
 def _gauge(case: Case, readout: Readout, examples: Sequence[Example]) -> Gauged:
-    """Tables of scores and relevances by word type, and from those the twins."""
+    """Make tables of scores and relevances by word type, and from these the twins."""
     votes = _votes(case, readout)
     types, words = _types(readout, examples)
     place = types >= 0
     pairs = np.unique(np.stack([types, np.indices(types.shape)[0]], -1)[place], axis=0)  # of a type and a text
     if np.bincount(pairs[:, 0]).max() < 2:
-        raise NotSupported("no word stands in two of these texts, so nothing shows whether it means the same in both.")
+        raise NotSupported("no word occurs in two of these texts, so heatcheck cannot test whether context matters.")
     said = _one_a_type(case, votes, types, words)
     scores = _scores(case, readout.attention[:, 0], types, words)
     own = Answer.of(readout.attention[:, 0], np.where(place[..., None], votes, 0.0))
@@ -112,9 +112,9 @@ def _gauge(case: Case, readout: Readout, examples: Sequence[Example]) -> Gauged:
 
 
 def _votes(case: Case, readout: Readout) -> Float[np.ndarray, "example token label"]:
-    """Relevances with the bias in them, which the weights' sum of 1 allows."""
+    """Relevances that include the bias, which is possible because the weights sum to 1."""
     if readout.bias.shape[1] > 1:
-        raise NotSupported(f"a gauge twin is known for one decision a text, and {case.subject.id} makes several.")
+        raise NotSupported(f"{case.subject.id} makes several decisions per text; gauge supports one.")
     return np.asarray(readout.relevance[:, 0] + readout.bias[:, 0, None])
 
 
@@ -124,7 +124,7 @@ def _twin(
     said: Float[np.ndarray, "word label"],
     types: Int[np.ndarray, "example token"],
 ) -> Answer:
-    """a' = a − ln m and r' = m r with ln m = times · a, less a constant that leaves the logits about as large."""
+    """a' = a − ln m and r' = m r with ln m = times · a, minus a constant that keeps the size of the logits."""
     at = types >= 0
     before, after = (np.where(at, s[types], -np.inf) for s in (scores, (1 - times) * scores))
     constant = np.median(logsumexp(before, axis=1) - logsumexp(after, axis=1))
@@ -133,9 +133,9 @@ def _twin(
 
 
 def _types(readout: Readout, examples: Sequence[Example]) -> tuple[Int[np.ndarray, "example token"], list[str]]:
-    """Which word type each token is, −1 for none, and the types' words.
+    """The word type of each token, −1 for none, and the types' words.
 
-    The tokens of a word that is cut in several are types of their own.
+    If a word has several tokens, each of them is its own type.
     """
     number: dict[tuple[str, int], int] = {}
     types = np.full(readout.word.shape, -1)
@@ -155,12 +155,12 @@ def _one_a_type(
     types: Int[np.ndarray, "example token"],
     words: Sequence[str],
 ) -> Float[np.ndarray, "word label"]:
-    """What each word type says, if it says the same wherever it stands."""
+    """The relevance of each word type; raises NotSupported if it depends on context."""
     of, said = types[types >= 0], votes[types >= 0]
     mean = np.stack([np.bincount(of, weights=column) for column in said.T], axis=1) / np.bincount(of)[:, None]
     off = np.abs(said - mean[of]).max(1)
     if off.max() > TOLERANCE * np.abs(said).max():
-        raise _depends_on_context(case, f"what {words[of[off.argmax()]]!r} says")
+        raise _depends_on_context(case, f"the relevance of {words[of[off.argmax()]]!r}")
     return np.asarray(mean)
 
 
@@ -170,10 +170,10 @@ def _scores(
     types: Int[np.ndarray, "example token"],
     words: Sequence[str],
 ) -> Float[np.ndarray, " word"]:
-    """A score for each word type, if ln α_t = a_w − c for every token t of type w, with one constant c a text.
+    """A score for each word type, if ln α_t = a_w − c for every token t of type w, with one constant c per text.
 
-    Least squares over all texts at once, because what each text says about its words is said up to its constant. Texts
-    that share no word with the rest have a constant that nothing tells: any is a twin, and the smallest is taken.
+    Solved by least squares over all texts at once, because each text gives scores up to its constant. A text that
+    shares no word with the rest has an arbitrary constant: every choice is a twin, and the smallest is taken.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.linalg import lsqr
@@ -181,7 +181,7 @@ def _scores(
     at = types >= 0
     example, of = np.nonzero(at)[0], types[at]
     if not weights[at].all():
-        raise NotSupported(f"a weight of {case.subject.id} is too small for a float, so its score is not known.")
+        raise NotSupported(f"a weight of {case.subject.id} is 0 in floating point, so its score is unknown.")
     logs = np.log(weights[at])
     n = len(logs)
     columns = np.stack([of, len(words) + example], axis=1).ravel()
@@ -196,13 +196,13 @@ def _scores(
 
 def _depends_on_context(case: Case, what: str) -> NotSupported:
     return NotSupported(
-        "a gauge twin is known where each word has one score and says one thing wherever it stands, and in "
-        f"{case.subject.id} {what} depends on the words around it."
+        f"a gauge twin needs words whose score and relevance do not depend on context. In {case.subject.id}, {what} "
+        "depends on the words around it."
     )
 
 
 def measure(case: Case, settings: GaugeSettings) -> CheckResult:
-    """How far each twin's weights are, how far its probabilities, and how many of its decisions are the same."""
+    """Measure how far each twin's weights and probabilities are, and how many of its decisions are the same."""
     found = find_twins(case)
     base = case.standardised(found.own.log_probabilities)
     decided = found.own.decisions
@@ -237,7 +237,7 @@ def measure(case: Case, settings: GaugeSettings) -> CheckResult:
 def jensen_shannon(
     p: Float[np.ndarray, "example token"], q: Float[np.ndarray, "example token"]
 ) -> Float[np.ndarray, " example"]:
-    """Between weights, in nats."""
+    """The Jensen–Shannon divergence between weights, in nats."""
     one, other = (torch.from_numpy(weights).double() for weights in (p, q))
     return np.asarray(stats.jensen_shannon_nats(one, other).numpy())
 
@@ -264,9 +264,9 @@ def _measurements(case: Case, settings: GaugeSettings, values: Mapping[str, np.n
     baselines = {
         "jsd": "0: the same weights; ln 2 = .693: no word in common",
         "tvd": "0: the same probabilities",
-        "tvd_tempered": "0: the same probabilities but for one temperature",
+        "tvd_tempered": "0: the same probabilities after one temperature",
         "agreement": "1 by theory: every decision is the same",
-        "jsd_contributions": "0 by theory: what each word adds is the same share",
+        "jsd_contributions": "0 by theory: each word contributes the same share",
     }
     for twin in TWINS:
         for name, baseline in baselines.items():

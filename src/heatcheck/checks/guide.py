@@ -1,10 +1,9 @@
-"""Do the weights help a reader who knows nothing but the words?
+"""Do the weights help a reader who knows only the words?
 
-The log-odds guide says what the words say by themselves (counted in the training texts), each as loudly as its weight;
-nothing is fitted, so weights that code the label on words that do not carry it gain nothing. What they gain is counted
-from the best that can be had without weights, so that dropping the noise of counts is no gain. The published guide, a
-context-free model trained under the same weights, is shown beside it where refitting was asked for: that one learns any
-code.
+In the log-odds guide, every word votes for the label it goes with in the training texts, in proportion to its weight.
+Nothing is fitted, so weights that encode the label on uninformative words gain nothing. The gain is measured from the
+best reading without weights, so that less noise from counting is no gain. The published guide, a context-free model
+trained with the same weights, is shown for comparison after --refit: it can learn any code.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,17 +29,17 @@ Right = Bool[np.ndarray, " example"]
 Answers = Int[np.ndarray, " example"]
 MUCH = 0.25  # of the weight, on tokens that belong to no word
 LOG_ODDS, REFITTED = {"guide": "log_odds"}, {"guide": "refitted"}
-MAJORITY = "always the commonest label"  # the reading to which words say nothing
-HALVINGS = 4  # of the counted texts, at random, each into two halves and four quarters
+MAJORITY = "majority class"  # the reading that ignores the words
+HALVINGS = 4  # random splits of the counted texts, each into two halves and four quarters
 
 
 @dataclass(frozen=True)
 class GuideSettings:
-    """How words are counted, and what is fitted beside."""
+    """How to count words, and the guides to train for comparison."""
 
     smoothing: float = 0.5  # texts added to each count
     seeds: int = 5  # of each refitted guide
-    strength: float = 3e-3  # λ of the adversary whose weights guide too; of those that adversarial_model fits anyway
+    strength: float = 3e-3  # λ of the adversary whose weights are tried too; adversarial_model trains it anyway
     epochs: int = 20  # of that adversary
     draws: int = 2000  # of the bootstrap over examples
 
@@ -53,16 +52,16 @@ class GuideSettings:
 
 
 def plan(case: Case, settings: GuideSettings) -> list[Recipe]:
-    """The adversary first: one of the guides is given its weights."""
+    """Recipes of the models to train; the adversary first, because one of the guides uses its weights."""
     if isinstance(case.subject, AttendsToParts | HasLayers):
         return []  # `measure` says why
     return [_adversary(case, settings), *(recipe for of in guides(case, settings).values() for recipe in of)]
 
 
 def guides(case: Case, settings: GuideSettings) -> dict[str, list[Recipe]]:
-    """Context-free models by the weights they read with, one a seed.
+    """Recipes of context-free models by the weights they use, one per seed.
 
-    A question is seen by the weights alone: a decoder that saw it too could do without their help.
+    Only the weights depend on a question: a decoder that saw it too could do without their help.
     """
     fits = fits_of(case)
     own = fits.recipe
@@ -79,16 +78,16 @@ def guides(case: Case, settings: GuideSettings) -> dict[str, list[Recipe]]:
 
 
 def measure(case: Case, settings: GuideSettings) -> CheckResult:
-    """Accuracy of each guide under the subject's and under uniform weights, and the share of the headroom gained."""
+    """Measure the accuracy of each guide with the model's and with uniform weights, and the share of the gap closed."""
     require_words(case.subject, "guide")
     if isinstance(case.subject, HasLayers):
         raise NotSupported(
-            f"the guide reads words with their weights alone. {case.subject.id} is a transformer: the tokens that it "
-            f"weighs have already read the whole text{_beside_words(case)}."
+            f"guide reads words with their weights alone, and {case.subject.id} is a transformer. The tokens it weighs "
+            f"have already read the whole text{_beside_words(case)}."
         )
     gold = case.gold
     if case.own.log_probabilities.shape[1] > 1:
-        raise NotSupported(f"{case.subject.id} decides more than once a text, and the guide once.")
+        raise NotSupported(f"{case.subject.id} makes several decisions per text; guide supports one.")
     counted = count_texts(case)
     odds = counted.odds(settings.smoothing)
     base = case.own.predicted == gold
@@ -117,14 +116,14 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
 
 
 def _beside_words(case: Case) -> str:
-    """How much of the weight lies on [CLS], [SEP] and the like, where that is much."""
+    """The share of weight on [CLS], [SEP] and the like, if it is large."""
     scores = case.scores("attention")
     share = 1 - float(np.where(scores.valid, scores.values, 0.0).sum(1).mean())
-    return f", and {share:.0%} of its weight lies on tokens that belong to no word" if share > MUCH else ""
+    return f", and {share:.0%} of its weight is on tokens that belong to no word" if share > MUCH else ""
 
 
 class Counted(NamedTuple):
-    """The training texts: tokens as the subject cuts them, labels as it numbers them."""
+    """The training texts, with the model's tokens and label numbers."""
 
     tokens: Sequence[Sequence[str]]
     labels: Answers
@@ -138,43 +137,44 @@ class Counted(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A way to read bare words, and the texts it is right on."""
+    """A way to read bare words, and the texts it reads correctly."""
 
     name: str
     right: Right
 
 
 def odds_of(case: Case, smoothing: float) -> WordOdds:
-    """Counted in the training texts, cut into tokens as the subject cuts them."""
+    """Log-odds counted in the training texts, with the model's tokens."""
     return count_texts(case).odds(smoothing)
 
 
 def count_texts(case: Case) -> Counted:
-    """The training texts, or one sentence about why they cannot be counted."""
+    """The training texts; raises NotSupported if they are unknown or not labelled."""
     corpus = case.trained_on
     if corpus is None:
         raise NotSupported(
-            f"what words say by themselves is counted in the texts that {case.subject.id} was trained on, and they are "
-            "not here: name them with --train."
+            f"guide counts words in the training texts of {case.subject.id}, which are unknown: name them with --train."
         )
     train = corpus["train"].examples
     foreign = [name for name in corpus.labels if name not in case.labels]
     if foreign:
         raise BadInput(
-            f"{corpus.name} has the label {foreign[0]!r}, which {case.subject.id} does not know: name the texts it was "
-            "trained on with --train."
+            f"{corpus.name} has the label {foreign[0]!r}, which {case.subject.id} does not know: name its training "
+            "texts with --train."
         )
     number = [case.labels.index(name) for name in corpus.labels]
     labels = [number[example.label] for example in train if isinstance(example.label, int)]
     if len(labels) < len(train):
-        raise NotSupported(f"{len(train) - len(labels)} texts of {corpus.name} have not one label to count words by.")
+        raise NotSupported(
+            f"{len(train) - len(labels)} texts of {corpus.name} do not have exactly one label; guide needs one each."
+        )
     return Counted(tokens_of(case.subject, train), np.array(labels), len(case.labels))
 
 
 def best_readings(case: Case, read: Mapping[str, Mapping[str, Answers]]) -> dict[str, Reading]:
-    """The reading that is right most often under the subject's weights, and the one without any.
+    """The most accurate reading with the model's weights, and the most accurate one without weights.
 
-    Without weights the commonest label is a reading too: what it is right on, no weights are needed for.
+    The majority class counts as a reading without weights.
     """
     right = {kind: [Reading(name, of[kind] == case.gold) for name, of in read.items()] for kind in ("own", "uniform")}
     right["uniform"].append(Reading(MAJORITY, case.gold == np.bincount(case.gold).argmax()))
@@ -192,12 +192,12 @@ class Halved(NamedTuple):
 def at_half_the_counts(
     case: Case, settings: GuideSettings, counted: Counted, tokens: Sequence[Sequence[str]], reading: str
 ) -> Halved | None:
-    """How often a reading without weights is right if its words are counted in half of the texts; None for no word.
+    """The accuracy of a reading without weights if words are counted in half of the texts; None for the majority class.
 
-    What it gains from half to whole it would about gain once more from endless texts: its error is the noise of counts,
-    whose variance halves with every doubling. How far that guess is off depends on which texts were counted. The two
-    halves are counted in different texts, so the same guess made from each half and its quarters shows it: its variance
-    there is twice that of the whole.
+    Its gain from half to all texts estimates its further gain from unlimited texts: its error is the noise of counts,
+    whose variance halves with every doubling. How far this estimate is off depends on which texts were counted. The two
+    halves are different texts, so the same estimate from each half and its quarters shows it: its variance there is
+    twice that of the whole.
     """
     if reading == MAJORITY:
         return None
@@ -228,11 +228,11 @@ def at_half_the_counts(
 
 
 def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
-    """The tokens of each text that may carry weight: of the subject's vocabulary, or the words they belong to."""
+    """The tokens of each text that may have weight: from the model's vocabulary, or the words they belong to."""
     vocabulary = getattr(subject, "vocabulary", None)
     found: dict[int, list[str]] = {}
     for indices in batches_by_length(examples, 512):
-        # Labels and marks are not looked at, and those of other data may not be the subject's.
+        # Labels and marks are not needed, and those of other data may not fit the model.
         bare = [replace(examples[index], label=None, options=None, marks={}) for index in indices]
         batch = subject.encode(bare)
         scored = batch.scored.cpu().numpy()
@@ -245,7 +245,7 @@ def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
 
 
 def guided(case: Case, tokens: Sequence[Sequence[str]], odds: WordOdds) -> dict[str, Answers]:
-    """What the words of `case.tested`, as `tokens`, say under the subject's own weights and under uniform ones."""
+    """The labels that the words of `case.tested` vote for, with the model's own weights and with uniform ones."""
     answers: dict[str, list[int]] = {"own": [], "uniform": []}
     rows = zip(case.tested, tokens, case.own.weights, case.own.allowed, strict=True)
     for example, of_text, weights, allowed in rows:
@@ -262,9 +262,9 @@ def of_log_odds(
     best: Mapping[str, Reading] | None = None,
     half: Halved | None = None,
 ) -> Iterator[Measurement]:
-    """How right the counted words are under each kind of weights, and what share of the headroom the weights gain.
+    """Yield the accuracy of the counted words with each kind of weights, and the share of the gap the weights close.
 
-    `best` are the best readings with and without weights, `half` how right the latter is with half of the counts.
+    `best` has the best readings with and without weights, `half` the accuracy of the latter with half of the counts.
     """
     everyone = np.ones(len(base), bool)
     commonest = case.gold == np.bincount(case.gold).argmax()
@@ -283,14 +283,14 @@ def of_log_odds(
     ):
         yield from measured(case, name, values.astype(float), everyone, baseline, by, settings.draws)
     without = best["unweighted"].right.astype(float)
-    # Endless counts: as much again as was gained by the second half of the texts, if anything was.
+    # Unlimited counts: as much again as the second half of the texts gained, if it gained anything.
     at_the_limit = without if half is None else 2 * without - half.right
     noise = 0.0 if half is None else half.noise
     columns = np.stack([best["weighted"].right, without, base, at_the_limit], axis=1)
 
     def interval(statistic: Any) -> stats.Interval:
-        # The same resamples for all: where the headroom's interval lies above 0, at most the draws beyond its
-        # lower end leave the share of it undefined, and so neither end of the share's interval is.
+        # The same resamples for all: if the headroom's interval is above 0, only draws below its lower end leave the
+        # share undefined, so both ends of the share's interval are defined.
         generator = stream(case.seed, "bootstrap", "guide")
         return stats.bootstrap_interval(columns, statistic, generator=generator, draws=settings.draws)
 
@@ -304,18 +304,18 @@ def of_log_odds(
 
     lasts = interval(left)
     carries = _carried(case, settings, right, commonest)
-    yield Measurement("headroom", *headroom, "0: without weights words are read as well as the model reads", LOG_ODDS)
-    yield Measurement("lasts", *lasts, "0: so they would be, were they counted in endless texts", LOG_ODDS)
-    yield Measurement("carries", *carries, "0: the words by themselves say nothing about the label", LOG_ODDS)
+    yield Measurement("headroom", *headroom, "0: words without weights do as well as the model", LOG_ODDS)
+    yield Measurement("lasts", *lasts, "0: with unlimited texts, words without weights would do as well", LOG_ODDS)
+    yield Measurement("carries", *carries, "0: the words alone are no better than the majority class", LOG_ODDS)
     if headroom.low > 0:
-        yield Measurement("G", *interval(_share), "0: as good without weights; 1: as good as the model", LOG_ODDS)
+        yield Measurement("G", *interval(_share), "0: as good as without weights; 1: as good as the model", LOG_ODDS)
 
 
 def _carried(case: Case, settings: GuideSettings, right: Mapping[str, Right], commonest: Right) -> stats.Interval:
-    """What the words say of the label beyond the commonest, under the weights that show it most surely.
+    """The accuracy of the words above the majority class, with the weights whose interval is highest.
 
-    The error in what a word is counted to say is shared by all texts in which that word is the loudest, so under the
-    subject's own weights these are resampled together. Under uniform weights no word is the loudest.
+    An error in a word's counts affects all texts in which that word is the heaviest. So with the model's own weights,
+    such texts are resampled together. With uniform weights no word is the heaviest.
     """
     loudest = [
         tokens[int(weights[allowed].argmax())]
@@ -337,7 +337,7 @@ def _carried(case: Case, settings: GuideSettings, right: Mapping[str, Right], co
 
 
 def _share(mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
-    """Of the headroom, gained; ±∞ where there is none."""
+    """The share of the headroom gained; ±∞ if there is none."""
     gain, room = mean[:, 0] - mean[:, 1], mean[:, 2] - mean[:, 1]
     endless = np.where(gain > 0, np.inf, -np.inf)
     return np.asarray(np.divide(gain, room, out=endless, where=room > 0))
@@ -348,7 +348,7 @@ def _adversary(case: Case, settings: GuideSettings) -> Recipe:
 
 
 def _refitted(case: Case, settings: GuideSettings) -> tuple[dict[str, dict[int, Answers]], dict[str, str]]:
-    """What each guide answers, by its weights and its seed; and the fits that are not there."""
+    """The answers of each trained guide, by weights and seed, and the missing ones with the reason."""
     answers: dict[str, dict[int, Answers]] = {}
     not_run: dict[str, str] = {}
     for kind, recipes in guides(case, settings).items():
@@ -361,7 +361,7 @@ def _refitted(case: Case, settings: GuideSettings) -> tuple[dict[str, dict[int, 
 
 
 def of_refitted(case: Case, answers: Mapping[str, Mapping[int, Answers]], base: Right) -> Iterator[Measurement]:
-    """How right guides are that were fitted under each kind of weights: answers by weights and seed."""
+    """Yield the accuracy of guides trained with each kind of weights."""
     for kind, by_seed in answers.items():
         each = _stacked(by_seed)
         by = {**REFITTED, "weights": kind}
@@ -369,7 +369,7 @@ def of_refitted(case: Case, answers: Mapping[str, Mapping[int, Answers]], base: 
         yield Measurement("accuracy", *stats.two_way_interval(each == case.gold), baseline, by)
         if len(case.labels) == 2:
             yield from _f1(case, each, by)
-    # A seed counts where both of its guides could be fitted.
+    # A seed counts if both of its guides were trained.
     with_base, with_uniform = (answers.get(kind, {}) for kind in ("base", "uniform"))
     seeds = [seed for seed in with_base if seed in with_uniform]
     if not seeds:
@@ -384,7 +384,7 @@ def of_refitted(case: Case, answers: Mapping[str, Mapping[int, Answers]], base: 
 
 
 def _f1(case: Case, answers: Int[np.ndarray, "draw example"], by: Mapping[str, str]) -> Iterator[Measurement]:
-    """Of the second label, as published, a seed at a time; nothing where no text has it and no guide says it."""
+    """Yield F1 of the second label, as published, over seeds; nothing if no text has it and no guide predicts it."""
     each = np.array([stats.f1(one, case.gold, 1) for one in answers])
     defined = np.isfinite(each)
     if defined.any():
@@ -398,7 +398,7 @@ def _stacked(by_seed: Mapping[int, Answers]) -> Int[np.ndarray, "draw example"]:
 
 guide = Check(
     name="guide",
-    question="Do the weights help a reader who knows nothing but the words?",
+    question="Do the weights help a reader who knows only the words?",
     paper="Wiegreffe & Pinter 2019, §3.3 and Table 3; the log-odds guide is heatcheck's own",
     holds="retrained",
     baseline="uniform weights",

@@ -1,9 +1,9 @@
-"""Are the weights of a transformer's head unique at all, and do its states still tell the tokens apart?
+"""Are a transformer head's weights the only ones that give its output, and can tokens be recovered from their states?
 
-A head's output is a weighted sum of values of d_h coordinates. Of a text with more than d_h + 1 tokens there are other
-weights with the very same output (stats/null_space.py): then the heatmap shown is one of many that the model could not
-tell from it. What is counted here respects that weights are not negative; the dimension of the null space alone does
-not. All of this is about the row of the last layer that the answer is read from, the row a heatmap shows.
+A head's output is a weighted sum of values of d_h coordinates. If a text has more than d_h + 1 tokens, other weights
+give exactly the same output (stats/null_space.py), and the rest of the model cannot tell them from those shown. This
+check respects that weights are not negative; the dimension of the null space alone does not. Everything here is about
+the row of the last layer that the answer is read from, which is the row a heatmap shows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,17 +28,17 @@ from heatcheck.training import batches_by_length
 
 FLOAT32 = float(np.finfo(np.float32).eps)  # the precision in which models compute their values
 METRICS = ("cosine", "euclidean")
-OF_EVERY_TEXT = ("dimension", "effective_distance")  # the others take linear programs, and are of a few
-PROGRAM = 1e-4  # seconds a token of its text, about: 3 ms for 30 tokens
+OF_EVERY_TEXT = ("dimension", "effective_distance")  # the others need linear programs, so they cover a few texts
+PROGRAM = 1e-4  # seconds per token of the text, about: 3 ms for 30 tokens
 
 
 @dataclass(frozen=True)
 class IdentifiabilitySettings:
-    """How many linear programs are solved, and how large a probe is fitted."""
+    """The number of linear programs to solve, and the size of the probe."""
 
-    texts: int = 20  # of those longer than the head, the first in the sample; two programs a token and head
+    texts: int = 20  # the first in the sample that are long enough; two programs per token and head
     heads: int = 12  # of the last layer, evenly chosen where it has more
-    probe_texts: int = 500  # half to fit the probe on, half to try it on
+    probe_texts: int = 500  # half to fit the probe, half to test it
     ridge: float = 0.01  # of the probe, as a share of the states' mean square
     draws: int = 2000  # of the bootstrap over examples
 
@@ -51,7 +51,7 @@ class IdentifiabilitySettings:
 
 
 class Row(NamedTuple):
-    """What the read-out of one text is made of: weights and values of the keys that its query sees."""
+    """The read-out of one text: weights and values of the keys that its query sees."""
 
     weights: Float[np.ndarray, "head token"]
     values: Float[np.ndarray, "head token feature"]
@@ -59,13 +59,13 @@ class Row(NamedTuple):
 
 
 def measure(case: Case, settings: IdentifiabilitySettings) -> CheckResult:
-    """Texts no longer than the head are left out by name; how many they are is a number of its own."""
+    """Measure how free the weights are; texts that are too short are left out and counted."""
     subject = require_layers(case.subject, "identifiability")
     rows = read_rows(subject, case.examples)
     dimension = np.array([[stats.null_space(v, precision=FLOAT32).shape[1] for v in row.values] for row in rows])
     longer = np.asarray(dimension.any(1))
     excluded = {
-        example.id: f"no more than {row.values.shape[2] + 1} tokens: in every head its weights are the only ones"
+        example.id: f"it has at most {row.values.shape[2] + 1} tokens, so no other weights give the same head output"
         for example, row, free in zip(case.examples, rows, longer, strict=True)
         if not free
     }
@@ -115,7 +115,7 @@ def read_rows(subject: HasLayers, examples: Sequence[Example]) -> list[Row]:
 
 
 def _normal(weights: Float[np.ndarray, "head token"]) -> Float[np.ndarray, "head token"]:
-    """A softmax in float32 sums to 1 but for the last digits."""
+    """Weights that sum to exactly 1; a softmax in float32 does so only nearly."""
     return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
@@ -128,7 +128,7 @@ def _effective_distance(row: Row) -> float:
 
 
 def twins(row: Row, heads: int) -> list[stats.Freedom]:
-    """How free the weights of a text are, head by head; at most so many heads, evenly chosen."""
+    """How free the weights of a text are, per head; at most `heads` heads, evenly chosen."""
     chosen = np.unique(np.linspace(0, len(row.weights) - 1, min(heads, len(row.weights))).round().astype(int))
     return [stats.freedom(row.weights[head], row.values[head], precision=FLOAT32) for head in chosen]
 
@@ -136,7 +136,7 @@ def twins(row: Row, heads: int) -> list[stats.Freedom]:
 def _twins(
     rows: Sequence[Row], settings: IdentifiabilitySettings
 ) -> tuple[int, dict[str, Float[np.ndarray, " example"]]]:
-    """Means over heads of each text, nan for texts beyond the budget, and how many programs were solved."""
+    """The number of programs solved, and means over heads per text (nan beyond the budget)."""
     names = ("width", "widest", "jsd_low", "jsd_high", "most")
     values = {name: np.full(len(rows), np.nan) for name in names}
     programs = 0
@@ -151,14 +151,14 @@ def _twins(
     return programs, values
 
 
-LONGER = "none: it depends on the lengths of the texts and on the width of a head"
+LONGER = "none: it depends on text length and head width"
 BASELINES = {
-    "dimension": "tokens minus the width of a head minus 1: values in general position",
-    "effective_distance": "0: the output sees all of the weights",
-    "width": "0: one set of weights only",
-    "widest": "0: one set of weights only",
-    "jsd_low": "0: one set of weights only; most: any weights at all",
-    "jsd_high": "jsd_low: what was attained",
+    "dimension": "tokens minus head width minus 1, for values in general position",
+    "effective_distance": "0: all of the weights affect the output",
+    "width": "0: only one set of weights",
+    "widest": "0: only one set of weights",
+    "jsd_low": "0: only one set of weights; most: any weights at all",
+    "jsd_high": "jsd_low: the value attained",
     "most": "none: the most that any weights could differ",
 }
 
@@ -168,13 +168,13 @@ def _measurements(
 ) -> Iterator[Measurement]:
     for name, baseline in BASELINES.items():
         of_texts = values[name]
-        # What lies beyond the budget was never asked for: it is not counted as undefined.
+        # Texts beyond the budget were not asked for, so they do not count as undefined.
         asked = np.arange(len(of_texts)) < (len(of_texts) if name in OF_EVERY_TEXT else settings.texts)
         yield from measured(case, name, of_texts, asked, baseline, {}, settings.draws)
 
 
 def _tokens(case: Case, settings: IdentifiabilitySettings, subject: HasLayers) -> Iterator[Measurement]:
-    """After each layer: how often a linear map of a token's state lies nearest to that token's own input."""
+    """Yield, per layer, how often a linear map of a token's hidden state is nearest to that token's own input."""
     texts = case.tested[: settings.probe_texts]
     fitted = np.array([stream(case.seed, "probe", example.id).random() < 0.5 for example in texts])
     if not (fitted.any() and (~fitted).any()):
@@ -184,7 +184,7 @@ def _tokens(case: Case, settings: IdentifiabilitySettings, subject: HasLayers) -
     for layer, of_layer in enumerate(rates):
         for metric, rate in of_layer.items():
             by = {"layer": layer + 1, "nearest by": metric}
-            beside = "chance: a token of the text at random"
+            beside = "chance: a random token of the text"
             yield from measured(case, "identified", rate, np.isfinite(rate), beside, by, settings.draws)
     yield from measured(case, "chance", chance, np.isfinite(chance), "none: this is the floor", {}, settings.draws)
 
@@ -192,10 +192,10 @@ def _tokens(case: Case, settings: IdentifiabilitySettings, subject: HasLayers) -
 def identified(
     subject: HasLayers, fit: Sequence[Example], tried: Sequence[Example], ridge: float
 ) -> tuple[list[dict[str, Float[np.ndarray, " example"]]], Float[np.ndarray, " example"]]:
-    """By layer and metric the share of each tried text's tokens that are identified; and that of guessing.
+    """The share of each test text's tokens that are identified, by layer and metric; and the share by guessing.
 
-    A token is identified where no other input of its text is nearer to the probe's guess than its own; an input that
-    is the same (a repeated word, in a model without positions in its inputs) counts as its own.
+    A token is identified if no other input of its text is nearer to the probe's guess than its own. An identical input
+    (a repeated word, in a model without positions in its inputs) counts as its own.
     """
     learned = [_probe(x, y, ridge) for x, y in _stacked(_states(subject, fit))]
     rates: list[dict[str, list[float]]] = [{metric: [] for metric in METRICS} for _ in learned]
@@ -215,7 +215,7 @@ def identified(
 def _states(
     subject: HasLayers, examples: Sequence[Example]
 ) -> Iterator[tuple[Float[np.ndarray, "token feature"], list[Float[np.ndarray, "token size"]]]]:
-    """Of each text, its tokens that belong to words: what goes into the first block, what comes out of each."""
+    """Yield, per text, the input of the first block and the output of each, for tokens that belong to words."""
     first = Site("input", subject.blocks[0].where)
     for start in range(0, len(examples), 64):
         batch: Batch = subject.encode(examples[start : start + 64])
@@ -255,9 +255,9 @@ def _distances(
 
 
 def _programs_take(case: Case, settings: IdentifiabilitySettings) -> float:
-    """Seconds for two linear programs a token and head of the texts that are longer than the head."""
+    """Seconds for two linear programs per token and head, for texts that are long enough."""
     if not isinstance(case.subject, HasLayers):
-        return 0.0  # it will say so
+        return 0.0  # `measure` refuses such models
     value = Site("value", case.subject.sites[-1].where)
     with torch.no_grad():
         run = case.subject.run(case.subject.encode(case.examples[:1]), want=[value])
@@ -270,10 +270,10 @@ def _programs_take(case: Case, settings: IdentifiabilitySettings) -> float:
 
 identifiability = Check(
     name="identifiability",
-    question="Are the weights of a transformer's head the only ones that give its output?",
+    question="Are a transformer head's weights the only ones that give its output?",
     paper="Brunner et al. 2020; Sun & Marasović 2021 for effective attention",
     holds="states",
-    baseline="one set of weights only (a text no longer than the head), and the most that any weights could differ",
+    baseline="no freedom at all (short texts), and the largest difference that any weights could have",
     settings=IdentifiabilitySettings,
     measure=measure,
     cost=lambda case, settings: len(case.examples) + min(settings.probe_texts, len(case.tested)),

@@ -1,8 +1,8 @@
-"""Layer by layer, do weights rank the words as blanking them out does, or as gradients do?
+"""At each layer, do the weights rank words like masking or gradients do?
 
-Abnar & Zuidema's question. At each layer the row of the token that the answer is read from: its raw weights, their
-rollout down to the input, and the flow to it. Each is ranked against what blanking out a word changes and against the
-gradient of the input.
+Abnar & Zuidema's question. For the token that the answer is read from, heatcheck takes its raw weights at each layer,
+their rollout down to the input, and the flow to the input. It compares each ranking with the effect of masking each
+word, and with the gradient of the input.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length, predict
 
 METHODS = ("raw", "rollout", "flow")
-TARGETS = {"blank_out": "what masking the word changes", "gradient": "|embedding · gradient|"}
+TARGETS = {"blank_out": "the effect of masking the word", "gradient": "|embedding · gradient|"}
 GRADIENT = "gradient_through"
 BATCH = 32
 
@@ -38,7 +38,7 @@ Values = dict[tuple[str, str, int], Float[np.ndarray, " example"]]  # by target,
 
 @dataclass(frozen=True)
 class LayersSettings:
-    """Which ways to read a layer are compared."""
+    """The ways to read a layer that are compared."""
 
     methods: tuple[str, ...] = METHODS
     logits: str = STANDARDISED  # whose probabilities change; or "published", the model's own
@@ -49,22 +49,22 @@ class LayersSettings:
         known_logits(self, "layers")
         for method in self.methods:
             if method not in METHODS:
-                raise UnknownName("way to read a layer", method, METHODS)
+                raise UnknownName("value for layers.methods", method, METHODS)
 
 
 def measure(case: Case, settings: LayersSettings) -> CheckResult:
-    """Spearman's ρ over the words of each text, by layer, way to read it, and target."""
+    """Measure Spearman's ρ over the words of each text, by layer, method and target."""
     layers = len(require_layers(case.subject, "layers").sites)
     gradient = case.scores(GRADIENT, settings.logits)
     excluded = case.exclusions({GRADIENT: gradient})
     excluded |= {
-        example.id: "fewer than three words to rank"
+        example.id: "it has fewer than three words to rank"
         for example, known in zip(case.examples, gradient.valid, strict=True)
         if example.id not in excluded and known.sum() < 3
     }
     kept = np.array([example.id not in excluded for example in case.examples])
     if not kept.any():
-        raise BadInput("no example has three words to rank.")
+        raise BadInput("no example has three words to rank: choose longer texts.")
     targets = {"blank_out": blanked_out(case, gradient, settings.logits), "gradient": gradient.values}
     read = read_layers(case, settings.methods, gradient.values.shape[1])
 
@@ -94,7 +94,7 @@ def measure(case: Case, settings: LayersSettings) -> CheckResult:
 
 
 def blanked_out(case: Case, scores: Scores, logits: str = STANDARDISED) -> Float[np.ndarray, "example word"]:
-    """|Δp| of the predicted label when each word is masked."""
+    """|Δp| of the predicted label after masking each word."""
     texts: list[Example] = []
     places: list[tuple[int, int]] = []
     for row, example in enumerate(case.examples):
@@ -146,16 +146,16 @@ def _random(case: Case, words: int) -> Float[np.ndarray, "example word"]:
 def _measurements(case: Case, settings: LayersSettings, values: Values, kept: np.ndarray) -> Iterator[Measurement]:
     for (target, method, layer), of_all in values.items():
         by = {"target": target, "method": method, **({"layer": layer} if layer else {})}
-        baseline = "none: this is the floor" if method == "random" else "random: an order of no meaning"
+        baseline = "none: this is the floor" if method == "random" else "random: a meaningless order"
         yield from measured(case, "spearman", of_all, kept, baseline, by, settings.draws)
 
 
 layers = Check(
     name="layers",
-    question="Layer by layer, do weights rank the words as blanking them out, or as gradients, do?",
+    question="At each layer, do the weights rank words like masking or gradients do?",
     paper="Abnar & Zuidema 2020",
     holds="re-encoded",
-    baseline="random scores; and how far the two targets agree with each other",
+    baseline="random scores, and the agreement of the two targets with each other",
     settings=LayersSettings,
     measure=measure,
     cost=lambda case, _: 3 * len(case.examples) + sum(len(example.words) for example in case.examples),

@@ -1,8 +1,8 @@
-"""What happens when the weights, or the attended words, are replaced by those of a bag-of-words model?
+"""What changes when a bag-of-words model supplies the weights, or the attended words?
 
-Weights: α gives way to softmax(|log-odds|) with the states as they are. Words: the five most attended are overwritten
-with the five that speak most for the other answer, and the text is read again. Chance is asked too: the same weights
-shuffled among the tokens; the same words at random places, random words at the same places.
+Weights: heatcheck replaces α by softmax(|log-odds|) and keeps the hidden states. Words: it overwrites the five most
+attended words with the five that speak most for the other answer, and the model reads the text from scratch. Baselines:
+the same weights shuffled among the tokens; the same words at random places; random words at the same places.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +33,12 @@ from heatcheck.models import (
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length, predict
 
-WEIGHTS = {  # kind -> what it is read against
+WEIGHTS = {  # kind -> baseline
     "log_odds": "the same weights shuffled",
     "uniform": "the log-odds weights shuffled",
     "shuffled": "none: this is the floor",
 }
-WORDS = {  # which words, at which places -> what they are read against
+WORDS = {  # which words, at which places -> baseline
     ("opposite", "attended"): "the same words at random places; random words at attended places",
     ("opposite", "random"): "none: this is the floor of the places",
     ("random", "attended"): "none: this is the floor of the words",
@@ -48,9 +48,9 @@ Values = Float[np.ndarray, " example"]
 
 @dataclass(frozen=True)
 class LogOddsSettings:
-    """How many words are overwritten, and how often chance is asked."""
+    """The number of words to overwrite, and of random draws."""
 
-    words: int = 5  # overwritten, as published; a text must have more
+    words: int = 5  # to overwrite, as published; a text must have more
     shuffles: int = 10  # of the log-odds weights
     random_draws: int = 5  # of words, and of places
     draws: int = 2000  # of the bootstrap over examples
@@ -60,7 +60,7 @@ class LogOddsSettings:
 
 
 class Replaced(NamedTuple):
-    """Something put in place of something, and the log-probabilities of the answers then."""
+    """A replacement, and the log-probabilities of the answers after it."""
 
     by: Mapping[str, str]
     baseline: str
@@ -68,13 +68,13 @@ class Replaced(NamedTuple):
 
 
 def measure(case: Case, settings: LogOddsSettings) -> CheckResult:
-    """JSD to the weights of the bag of words, and how the answer changes under its weights and its words."""
+    """Measure the JSD from the weights of the bag of words, and the changes under its weights and its words."""
     require_words(case.subject, "log_odds")
     strongest = _strongest(case, settings)
     excluded = _excluded(case)
     rows = np.flatnonzero([example.id not in excluded for example in case.examples])
     if not len(rows):
-        raise BadInput("log_odds: no text has a word that the bag of words knows.")
+        raise BadInput("log_odds can use none of the texts: the bag of words knows none of their words.")
 
     apart, weights = _weights_replaced(case, settings, [case.examples[row] for row in rows])
     words = _words_replaced(case, settings, rows, list(strongest.values()))
@@ -106,21 +106,21 @@ def measure(case: Case, settings: LogOddsSettings) -> CheckResult:
 
 
 def _excluded(case: Case) -> dict[str, str]:
-    """Texts of stop words and unknown words alone: the bag of words has no weights for them."""
+    """Texts that have only stop words and unknown words: the bag of words has no weights for them."""
     reasons: dict[str, str] = {}
     for indices in batches_by_length(case.examples, 64):
         batch = case.subject.encode([case.examples[i] for i in indices])
         known = batch.scored & ~token_log_odds(case.subject, batch)[..., 0].isnan()
         for name, some in zip(batch.ids, known.any(1).tolist(), strict=True):
             if not some:
-                reasons[name] = "no word that the bag of words knows"
+                reasons[name] = "the bag of words knows none of its words"
     return reasons
 
 
 def _weights_replaced(
     case: Case, settings: LogOddsSettings, examples: Sequence[Example]
 ) -> tuple[dict[str, Values], list[Replaced]]:
-    """JSD of the subject's own weights to each kind, and the answers under each, with the states fixed."""
+    """The JSD between the model's own weights and each kind, and the answers under each, with the same states."""
     apart = np.zeros((len(examples), 2 + settings.shuffles))
     after: dict[int, np.ndarray] = {}
     for indices in batches_by_length(examples, 64):
@@ -144,7 +144,7 @@ def _weights_replaced(
 
 
 def _kinds_of_weights(case: Case, settings: LogOddsSettings, batch: Batch) -> Float[Tensor, "example draw token"]:
-    """Those of the bag of words, uniform ones, and the first shuffled among each text's tokens."""
+    """The weights of the bag of words, uniform weights, and the first ones shuffled among each text's tokens."""
     bag = log_odds_weights(case.subject, batch)[:, 0, 0].double()
     shuffled = bag[:, None].repeat(1, settings.shuffles, 1)
     for row, name in enumerate(batch.ids):
@@ -157,7 +157,7 @@ def _kinds_of_weights(case: Case, settings: LogOddsSettings, batch: Batch) -> Fl
 
 
 def _strongest(case: Case, settings: LogOddsSettings) -> dict[str, list[str]]:
-    """The words that speak most for each answer, the strongest first; fewer than five where the penalty left fewer."""
+    """The words that speak most for each answer, the strongest first; fewer if the penalty left fewer."""
     vocabulary, table = word_log_odds(case.subject)
     with torch.no_grad():
         run = case.subject.run(case.subject.encode(case.examples[:1]))
@@ -207,7 +207,7 @@ def _plans(
     attended: Sequence[Int[np.ndarray, " item"]],
     words: Sequence[str],
 ) -> Iterator[tuple[tuple[str, str], int, np.ndarray, Sequence[str]]]:
-    """Which words go where: kind, draw, places, words. The attended places are given once for each order of ties."""
+    """Yield which words go where: kind, draw, places, words; the attended places once for each order of ties."""
     vocabulary, table = word_log_odds(case.subject)
     known = table[:, 0].isfinite().nonzero()[:, 0].tolist()
     generator = stream(case.seed, "words replaced", example.id)
@@ -237,7 +237,7 @@ def overwrite(example: Example, put: Mapping[int, str]) -> Example:
 def _change(
     case: Case, rows: Int[np.ndarray, " example"], after: Float[np.ndarray, "example draw label"], logits: str
 ) -> Values:
-    """|Δp| of the predicted label, a mean over the draws."""
+    """|Δp| of the predicted label, mean over the draws."""
     probabilities = case.standardised if logits == "standardised" else np.exp
     chosen = case.predicted[rows][:, None]
     before = np.take_along_axis(probabilities(case.log_probabilities[rows]), chosen, 1)[:, 0]
@@ -254,16 +254,16 @@ def _flips(case: Case, rows: Int[np.ndarray, " example"], after: Float[np.ndarra
 
 
 def _cost(case: Case, settings: LogOddsSettings) -> int:
-    """Once for the weights, once for attention, and once for each overwritten text."""
+    """Passes for the weights, for attention, and for each overwritten text."""
     return (2 + 1 + 2 * settings.random_draws) * len(case.examples)
 
 
 log_odds = Check(
     name="log_odds",
-    question="What happens when the weights, or the attended words, are replaced by those of a bag-of-words model?",
-    paper="Jain & Wallace's released code, 2019 (a follow-up, in neither of its papers)",
+    question="What changes when a bag-of-words model supplies the weights, or the attended words?",
+    paper="Jain & Wallace's released code, 2019 (a follow-up that is not in the paper)",
     holds="re-encoded",
-    baseline="the same weights shuffled; the same words at random places, random words at the same places",
+    baseline="the same weights shuffled; the same words at random places; random words at the same places",
     settings=LogOddsSettings,
     measure=measure,
     cost=_cost,

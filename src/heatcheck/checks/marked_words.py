@@ -1,8 +1,8 @@
-"""What one model does with marked words: how much weight they get, whether it uses them, and where they left traces.
+"""How one model uses marked words: their weight, their effect on accuracy, and their traces in other words.
 
-Weight that is taken off a word need not take the word out of the answer. A recurrent state next to it may hold it; a
-large embedding or state makes up for a small weight; what a word adds, its weight times what its state says, need not
-fall with the weight. These are looked at in honest and in deceptive models alike, for each says little alone.
+A word without weight can still affect the answer. The hidden state of a neighbour may carry it; a large embedding or
+state can make up for a small weight; and the contribution, weight times relevance, need not fall with the weight. The
+check measures these in honest and in deceptive models, because each says little alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ from heatcheck.explainers import REMOVALS
 from heatcheck.models import Run, Site, Subject, response
 from heatcheck.training import batches_by_length, predict
 
-MARKS = ("impermissible", "rationale")  # looked for in this order where none is named
+MARKS = ("impermissible", "rationale")  # tried in this order if none is named
 DISTANCES = (1, 2, 3)  # of a word from the nearest marked one
 EMBEDDING, STATE = Site("embedding"), Site("state")
-PENALTY = 0.01  # of the linear read-out, a text and standardised feature
+PENALTY = 0.01  # of the linear read-out, per text and standardised feature
 Values = Float[np.ndarray, " example"]
 
 
@@ -34,16 +34,16 @@ def find_mark(examples: Sequence[Example], wanted: str) -> str:
     for name in (wanted,) if wanted else MARKS:
         if name in there:
             return name
-    other = f", or name one they have ({', '.join(there)}) with --set deception.mark" if there else ""
+    other = f", or choose one of theirs ({', '.join(there)}) with --set deception.mark" if there else ""
     raise NotSupported(
-        f"it takes weight off marked words, and no text here marks any as {wanted or ' or '.join(MARKS)}: give them "
-        f"such a column{other}."
+        f"deception needs marked words, and no text marks any as {wanted or ' or '.join(MARKS)}. Add such a "
+        f"column{other}."
     )
 
 
 @dataclass(frozen=True)
 class Marked:
-    """Texts with marked words and others, the same without the marked ones, and by id why the rest is not here."""
+    """Texts with marked and other words, the same without the marked ones, and the texts left out with reasons."""
 
     mark: str
     examples: tuple[Example, ...]
@@ -52,7 +52,7 @@ class Marked:
 
     @classmethod
     def of(cls, subject: Subject, examples: Sequence[Example], mark: str) -> "Marked":
-        """Raises NotSupported where no text is left."""
+        """Choose the usable texts; raises NotSupported if there are none."""
         excluded: dict[str, str] = {}
         for start in range(0, len(examples), 512):
             part = examples[start : start + 512]
@@ -61,22 +61,22 @@ class Marked:
             some, rest = marked.any(1).tolist(), (batch.scored & ~marked).any(1).tolist()
             for example, has_marked, has_others in zip(part, some, rest, strict=True):
                 if not has_marked:
-                    excluded[example.id] = f"no word of it is marked {mark}"
+                    excluded[example.id] = f"none of its words is marked {mark}"
                 elif not has_others:
-                    excluded[example.id] = f"every word of it is marked {mark}: without them nothing is left"
+                    excluded[example.id] = f"all of its words are marked {mark}, and nothing is left without them"
         kept = tuple(example for example in examples if example.id not in excluded)
         if not kept:
-            raise NotSupported(f"no text has words marked {mark} and others beside them.")
+            raise NotSupported(f"no text has both words marked {mark} and other words.")
         return cls(mark, kept, tuple(_without(example, mark) for example in kept), excluded)
 
 
 def marked_tokens(batch: Batch, mark: str) -> Bool[Tensor, "example token"]:
-    """Scored tokens that are marked; none where no example of the batch has the mark."""
+    """A mask of scored tokens with this mark; all False if no example of the batch has it."""
     return batch.marks[mark] & batch.scored if mark in batch.marks else torch.zeros_like(batch.scored)
 
 
 def shares(subject: Subject, texts: Marked) -> dict[str, Values]:
-    """What each measure of weight would be if all tokens had the same: the share of tokens there."""
+    """Each measure of weight under uniform weights: the share of tokens there."""
     rows: dict[int, dict[str, float]] = {}
     for indices, batch in _batches(subject, texts.examples):
         marked, tokens = marked_tokens(batch, texts.mark), batch.scored.sum(1)
@@ -108,7 +108,7 @@ def rings(
 
 @dataclass(frozen=True)
 class Looked:
-    """One model on the texts: the label it gives to each, and what each measure is there."""
+    """One model's predicted labels and measures on the texts."""
 
     predicted: Int[np.ndarray, " example"]
     values: Mapping[str, Values]
@@ -118,10 +118,10 @@ class Looked:
 def look(
     subject: Subject, texts: Marked, gold: Int[np.ndarray, " example"], train: Sequence[Example] = ()
 ) -> tuple[Looked, dict[str, str]]:
-    """What a model does with the marked words of the texts, and by name why a measure is missing.
+    """Measure how a model uses the marked words; also return the missing measures with reasons.
 
     Args:
-        train: texts on which a linear read-out of the states of other words is fitted.
+        train: texts on which to fit a linear read-out of the other words' states.
     """
     rows: dict[int, dict[str, float]] = {}
     predicted: dict[int, int] = {}
@@ -148,7 +148,7 @@ def look(
 
 
 def _weights(subject: Subject, run: Run, batch: Batch, marked: Tensor) -> dict[str, Tensor]:
-    """The weight on marked tokens and near them, behind the first decision, mean over heads."""
+    """The weight on marked tokens and near them, for the first decision, mean over heads."""
     weights = run.behind(run.parts[subject.sites[-1]].double()).mean(1)
     near = rings(marked, batch.scored)
     return {
@@ -158,7 +158,7 @@ def _weights(subject: Subject, run: Run, batch: Batch, marked: Tensor) -> dict[s
 
 
 def _norms(run: Run, batch: Batch, marked: Tensor) -> dict[str, Tensor]:
-    """The marked tokens' share of the lengths of all embeddings, and of all states."""
+    """The marked tokens' share of the norms of all embeddings, and of all hidden states."""
     found = {}
     for name, site in (("norm_embedding", EMBEDDING), ("norm_state", STATE)):
         lengths = run.parts[site].double().norm(dim=-1) * batch.scored
@@ -167,7 +167,7 @@ def _norms(run: Run, batch: Batch, marked: Tensor) -> dict[str, Tensor]:
 
 
 def _contribution(subject: Subject, batch: Batch, marked: Tensor, labels: Tensor) -> dict[str, Tensor]:
-    """The marked tokens' share of what all tokens add for or against the answer; nothing where that is not linear."""
+    """The marked tokens' share of all contributions to the answer; empty if the read-out is not linear."""
     found = response(subject, batch)
     if found.relevance is None or found.bias is None:
         return {}
@@ -194,7 +194,7 @@ def _read_from_rest(
     gold: Int[np.ndarray, " example"],
     train: Sequence[Example],
 ) -> dict[str, Values]:
-    """Where a linear read-out of the words that are not marked is right: of their states, and of their embeddings."""
+    """Whether a linear read-out of the unmarked words is right, per text: from their states and from embeddings."""
     learned: dict[str, dict[int, np.ndarray]] = {}
     for indices, batch in _batches(subject, train):
         run = subject.run(batch, want=[EMBEDDING, STATE])

@@ -1,7 +1,7 @@
-"""How much of a token comes from other tokens, and do large weights write much?
+"""How much does each token take from other tokens, and do large weights also add large vectors?
 
-Kobayashi et al.: a weight is multiplied by a value, and what is written is added to what the token was. Weights say how
-much is looked at; norms say how much arrives. The mixing ratio of a token is ‖others' part‖ / (‖others'‖ + ‖own‖).
+Kobayashi et al.: a weight multiplies a value vector, and the sum is added to the token's own vector. So the norm of
+what is added says more than the weight. The mixing ratio of a token is ‖others' part‖ / (‖others'‖ + ‖own‖).
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ Values = dict[tuple[str, int | str], Float[np.ndarray, " example"]]  # by quanti
 
 @dataclass(frozen=True)
 class MixingSettings:
-    """Nothing but how intervals are made."""
+    """The bootstrap only."""
 
     draws: int = 2000  # of the bootstrap over examples
 
@@ -45,7 +45,7 @@ class MixingSettings:
 
 
 def measure(case: Case, settings: MixingSettings) -> CheckResult:
-    """Mixing ratios by layer; and the shares of weight and of norm that special tokens get."""
+    """Measure mixing ratios by layer, and the shares of weight and of norm that special tokens get."""
     layers_of(case.subject, "mixing")
     values = _values(case)
     return CheckResult(
@@ -74,10 +74,10 @@ def _values(case: Case) -> Values:
 
 
 def _of_batch(each: Callable[..., list[Tensor]], batch: Batch) -> dict[str, Float[Tensor, "layer example"]]:
-    """Each quantity, a mean over the tokens of a text."""
+    """Each quantity, as a mean over the tokens of a text."""
 
     def parts(layer: Layer) -> Float[Tensor, "example row token"]:
-        """A row a mixing ratio, then the weights' rows, then those of the shares of what is written."""
+        """One row per mixing ratio, then the rows of the weights, then those of the shares of what is added."""
         ratios = [
             mixing_by_weight(layer, followed) if by_weight else mixing_by_norm(layer, followed)
             for followed, by_weight in VARIANTS.values()
@@ -98,18 +98,16 @@ def _measurements(case: Case, settings: MixingSettings, values: Values) -> Itera
     for (kind, layer), of_all in values.items():
         by = {"variant": kind, "layer": layer}
         of_special = kind in SPECIAL
-        baseline = (
-            "the other of the two: weight and norm" if of_special else "1: nothing of itself; 0: nothing of others"
-        )
+        baseline = "weight compared with norm" if of_special else "0: nothing from other tokens; 1: nothing from itself"
         yield from measured(case, "special" if of_special else "mixing", of_all, everyone, baseline, by, settings.draws)
 
 
 mixing = Check(
     name="mixing",
-    question="How much of each token comes from the others, and do large weights write much?",
+    question="How much does each token take from others, and do large weights also add large vectors?",
     paper="Kobayashi et al. 2020, 2021",
     holds="states",
-    baseline="weights, which say nothing of what is written",
+    baseline="the weights alone, without the vectors that they multiply",
     settings=MixingSettings,
     measure=measure,
     cost=lambda case, _: len(case.examples),

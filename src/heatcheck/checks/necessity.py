@@ -1,9 +1,10 @@
 """Is the model worse without learned attention?
 
-Two questions that are easily mixed up. Other weights put into this very model say whether it *uses* its own. The same
-kind of model trained without learned attention says whether the task *needs* it, for this family and budget. A model
-under uniform weights is itself free of attention, so the first bounds the second from above: if *every* attention site
-has them. Of a model with several sites the heatmap's own is also swapped alone, which says nothing about need.
+There are two questions. Replacing the weights in this model shows whether it *uses* its own. Retraining the same kind
+of model without learned attention shows whether the task *needs* it, for this family and budget. A model with uniform
+weights at *every* attention site is itself free of attention, so its loss is an upper bound on the loss after
+retraining. In a model with several sites, heatcheck also replaces the weights of the heatmap's site alone; that says
+nothing about need.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,22 +25,23 @@ from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import UNIFORM_EVERYWHERE, Recorded, kind_of_model, record
 
-FREE = ("uniform", "last")  # what a model without learned attention may do instead; N is against the better of them
+FREE = ("uniform", "last")  # the weights of models without learned attention; N compares with the better kind
 PRIOR = "prior"
 EVERYWHERE = "uniform everywhere"  # at every attention site of a model that has several
-UNUSED = "0: weights that are not used"
+UNUSED = "0: the replaced weights change nothing"
+LOST = "0: as accurate without learned attention; 1: no better than the majority class"
 Values = Float[np.ndarray, " example"]
 BySeed = Mapping[int, Values]  # place among the seeds -> right or wrong on each example
 
 
 @dataclass(frozen=True)
 class NecessitySettings:
-    """How many seeds, the audited one included, and how often chance is asked."""
+    """The number of seeds, including the audited model, and of random draws."""
 
     seeds: int = 5
-    shuffles: int = 10  # of the weights, and as many random ones
+    shuffles: int = 10  # of the weights, and as many draws of random ones
     draws: int = 2000  # of the bootstrap over examples
-    retrained: tuple[str, ...] = FREE  # the kinds of weights that models are trained with; any of SWAPS
+    retrained: tuple[str, ...] = FREE  # the kinds of weights to retrain models with; any of SWAPS
 
     def __post_init__(self) -> None:
         at_least_one(self, "necessity", "seeds", "shuffles", "draws")
@@ -52,7 +54,7 @@ class NecessitySettings:
 
 @dataclass
 class Findings:
-    """What has been measured so far."""
+    """The results so far."""
 
     measurements: list[Measurement]
     per_example: dict[str, Values]
@@ -61,18 +63,16 @@ class Findings:
 
 
 def measure(case: Case, settings: NecessitySettings) -> CheckResult:
-    """Accuracy under other weights in this model; and of models trained with other weights, where there are any."""
+    """Measure the accuracy of this model with other weights, and of retrained models if there are any."""
     if case.own.log_probabilities.shape[1] != 1:
-        raise NotSupported(
-            f"{case.subject.id} decides several things about a text, and this is about one right answer."
-        )
+        raise NotSupported(f"{case.subject.id} makes several decisions per text; this check supports one.")
     common = (case.gold == np.bincount(case.gold).argmax()).astype(float)
-    found = Findings([], {}, "this very model with other weights; nothing was fitted", {})
+    found = Findings([], {}, "this model with other weights; nothing was retrained", {})
     everyone = np.ones(len(case.tested), dtype=bool)
     found.measurements += measured(case, PRIOR, common, everyone, "none: this is the floor", {}, settings.draws)
     own = _swapped(case, settings, common, found)
     evenness = found.per_example["evenness"] = evenness_of(case.own)
-    baseline = "1: uniform weights; 0: all on one token"
+    baseline = "1: uniform weights; 0: all weight on one token"
     found.measurements += measured(case, "evenness", evenness, everyone, baseline, {}, settings.draws)
     if isinstance(case.subject, KnowsItsTwins):
         _closed_form(case, settings, own, common, found)
@@ -98,7 +98,7 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
 
 
 def evenness_of(own: Recorded) -> Values:
-    """How evenly the weights of each text are spread; nan where there is one token, and nothing to spread over."""
+    """How evenly the weights of each text are spread; nan for a text with one token."""
     several = own.allowed.sum(1) > 1
     return np.where(several, stats.evenness(own.weights, own.allowed), np.nan)
 
@@ -107,7 +107,7 @@ def evenness_of(own: Recorded) -> Values:
 
 
 def _swapped(case: Case, settings: NecessitySettings, common: Values, found: Findings) -> Values:
-    """Adds what other weights do to this model; returns where it is right with its own."""
+    """Add the effects of other weights on this model; return where it is right with its own."""
     logits = swapped_logits(case, settings.shuffles)
     right = {kind: (of.argmax(-1) == case.gold[:, None]).mean(1) for kind, of in logits.items()}
     before = case.standardised(logits["own"][:, 0])
@@ -133,7 +133,7 @@ def _swapped(case: Case, settings: NecessitySettings, common: Values, found: Fin
 def _add_accuracy(case: Case, settings: NecessitySettings, kind: str, right: Values, found: Findings) -> None:
     everyone = np.ones(len(right), dtype=bool)
     by = {"fit": "swapped", "weights": kind}
-    baseline = PRIOR if kind == "own" else "accuracy under its own weights"
+    baseline = PRIOR if kind == "own" else "accuracy with its own weights"
     found.per_example[f"accuracy:swapped:{kind}"] = right
     found.measurements += measured(case, "accuracy", right, everyone, baseline, by, settings.draws)
 
@@ -145,7 +145,7 @@ def _add_change(case: Case, settings: NecessitySettings, kind: str, change: Valu
 
 
 def _most_change(kind: str, found: Findings) -> Measurement:
-    """The largest of these texts, which is no estimate of anything beyond them: it has no interval."""
+    """The largest change among these texts; it has no interval, because it says nothing beyond them."""
     change = found.per_example[f"change:{kind}"]
     return Measurement("most_change", float(change.max()), -np.inf, np.inf, len(change), UNUSED, {"weights": kind})
 
@@ -153,12 +153,13 @@ def _most_change(kind: str, found: Findings) -> Measurement:
 def _needed(
     case: Case, settings: NecessitySettings, learned: Values, free: Values, common: Values, against: str
 ) -> Iterator[Measurement]:
-    """The room above the prior, and the share of it that is lost: a ratio of means, resampled jointly."""
+    """Yield the gain over the majority class, and the share of it that is lost: a ratio of means, resampled jointly."""
     by = {"against": against}
     everyone = np.ones(len(learned), dtype=bool)
-    yield from measured(case, "headroom", learned - common, everyone, "0: no better than the prior", by, settings.draws)
+    baseline = "0: no better than the majority class"
+    yield from measured(case, "headroom", learned - common, everyone, baseline, by, settings.draws)
     if learned.mean() == common.mean():
-        return  # no room, so no share of it
+        return  # no gain, so no share of it
 
     def share(mean: np.ndarray) -> np.ndarray:
         return np.asarray((mean[:, 0] - mean[:, 1]) / (mean[:, 0] - mean[:, 2]))
@@ -166,19 +167,19 @@ def _needed(
     generator = stream(case.seed, "bootstrap", "N", against)
     columns = np.stack([learned, free, common], axis=1)
     lost = stats.bootstrap_interval(columns, share, generator=generator, draws=settings.draws)
-    if np.isnan(lost.low):  # some resample has no room: then nothing is known about the share
+    if np.isnan(lost.low):  # some resample has no gain, so the share has no interval
         lost = lost._replace(low=-np.inf, high=np.inf)
-    yield Measurement("N", *lost, baseline="0: as good without learned attention; 1: at the prior", by=by)
+    yield Measurement("N", *lost, baseline=LOST, by=by)
 
 
 # Models without learned attention --------------------------------------------------------------------------------
 
 
 def _closed_form(case: Case, settings: NecessitySettings, own: Values, common: Values, found: Findings) -> None:
-    """Adds the best that the subject's family does without attention, as it is written down."""
+    """Add the accuracy of the best model of this family without attention, which is known in closed form."""
     assert isinstance(case.subject, KnowsItsTwins)
     free = (record(case.subject.attention_free(), case.tested).predicted == case.gold).astype(float)
-    found.family = f"closed form: the best that {case.subject.id}'s family does under uniform weights"
+    found.family = f"closed form: the best model of the family of {case.subject.id} with uniform weights"
     for kind, right in (("learned", own), ("free", free)):
         by = {"fit": "closed form", "weights": kind}
         found.per_example[f"accuracy:closed form:{kind}"] = right
@@ -188,7 +189,7 @@ def _closed_form(case: Case, settings: NecessitySettings, own: Values, common: V
 
 
 def plan(case: Case, settings: NecessitySettings) -> list[Recipe]:
-    """Other seeds, and every seed once more under each kind of weights that models are trained with."""
+    """Recipes of other seeds, and of every seed with each kind of weights to retrain with."""
     if case.fits is None:
         return []
     learned, *free = _recipes(case, settings).values()
@@ -196,10 +197,10 @@ def plan(case: Case, settings: NecessitySettings) -> list[Recipe]:
 
 
 def _recipes(case: Case, settings: NecessitySettings) -> dict[str, list[Recipe]]:
-    """The same seeds for each kind of weights; the first of the learned is the subject.
+    """The same seeds for each kind of weights; the first with learned weights is the audited model.
 
-    Of a model with several attention sites uniform weights are imposed at all of them. One that reads the last state
-    of the last site would still attend elsewhere: it is not free of attention, and none is trained.
+    In a model with several attention sites, uniform weights are imposed at all of them. All weight on the last state of
+    one site would leave attention elsewhere, so no such model is trained.
     """
     learned = seed_recipes(case, settings.seeds)
     several = len(case.subject.sites) > 1
@@ -215,7 +216,7 @@ def _recipes(case: Case, settings: NecessitySettings) -> dict[str, list[Recipe]]
 
 
 def _retrained(case: Case, settings: NecessitySettings, common: Values, found: Findings) -> None:
-    """Adds what the fits with and without learned attention do, paired by seed."""
+    """Add the results of models retrained with and without learned attention, paired by seed."""
     recipes = _recipes(case, settings)
     found.family = _family(case)
     right: dict[str, BySeed] = {}
@@ -227,7 +228,12 @@ def _retrained(case: Case, settings: NecessitySettings, common: Values, found: F
             found.per_example[f"accuracy:retrained:{kind}"] = np.mean([*right[kind].values()], axis=0)
     room = np.stack([of_seed - common for of_seed in right["learned"].values()])
     found.measurements.append(
-        Measurement("headroom", *stats.two_way_interval(room), "0: no better than the prior", {"against": "retrained"})
+        Measurement(
+            "headroom",
+            *stats.two_way_interval(room),
+            "0: no better than the majority class",
+            {"against": "retrained"},
+        )
     )
     on_dev: dict[str, float] = {}
     for kind in [kind for kind in recipes if kind != "learned"]:
@@ -235,7 +241,7 @@ def _retrained(case: Case, settings: NecessitySettings, common: Values, found: F
         if places:
             learned = np.stack([right["learned"][place] for place in places])
             lost = learned - np.stack([right[kind][place] for place in places])
-            baseline = "0: as good without learned attention"
+            baseline = "0: as accurate without learned attention"
             by = {"free": kind}
             found.measurements.append(Measurement("difference", *stats.two_way_interval(lost), baseline, by))
             if kind == "uniform" and learned.any():
@@ -249,7 +255,7 @@ def _retrained(case: Case, settings: NecessitySettings, common: Values, found: F
 
 
 def _made(case: Case, recipes: Sequence[Recipe], not_run: dict[str, str]) -> dict[int, Recorded]:
-    """What the fits that are there say, by their place; why the others are not there is added to `not_run`."""
+    """Answers of the retrained models, by their place; reasons for missing ones go to `not_run`."""
     found: dict[int, Recorded] = {}
     for place, recipe in enumerate(recipes):
         fits, reasons = said(case, [recipe])
@@ -259,7 +265,7 @@ def _made(case: Case, recipes: Sequence[Recipe], not_run: dict[str, str]) -> dic
 
 
 def _scores(case: Case, kind: str, fits: Mapping[int, Recorded], right: BySeed) -> Iterator[Measurement]:
-    """Accuracy over seeds and examples; for two labels F1 over seeds too, as published."""
+    """Yield the accuracy over seeds and examples; with two labels also F1 over seeds, as published."""
     if not fits:
         return
     by = {"fit": "retrained", "weights": kind}
@@ -277,19 +283,18 @@ def _scores(case: Case, kind: str, fits: Mapping[int, Recorded], right: BySeed) 
 
 
 def _needed_by_seed(learned: BySeed, free: BySeed, common: Values, kind: str) -> Iterator[Measurement]:
-    """N over the seeds that both have; nothing where they are no better than the prior on average."""
+    """Yield N over the seeds that both have; nothing if they are no better than the majority class on average."""
     places = [place for place in learned if place in free]
     room = np.stack([learned[place] - common for place in places])
     if room.mean() == 0:
         return
     lost = np.stack([learned[place] - free[place] for place in places])
-    baseline = "0: as good without learned attention; 1: at the prior"
     by = {"against": "retrained", "free": kind}
-    yield Measurement("N", *stats.two_way_ratio_interval(lost, room), baseline, by)
+    yield Measurement("N", *stats.two_way_ratio_interval(lost, room), LOST, by)
 
 
 def _accuracy_on_dev(case: Case, recipes: Sequence[Recipe]) -> float:
-    """What the better of two kinds is chosen by: `case.tested` must not choose what it then judges."""
+    """The accuracy on dev, which chooses the better kind: `case.tested` must not choose what it then judges."""
     fits = fits_of(case)
     split = "dev" if fits.corpus.splits.get("dev") else "train"
     examples = fits.corpus[split].examples
@@ -298,7 +303,7 @@ def _accuracy_on_dev(case: Case, recipes: Sequence[Recipe]) -> float:
 
 
 def _family(case: Case) -> str:
-    """The kind of model and the budget that the answer is about."""
+    """The kind of model and the training budget that the answer is about."""
     recipe, texts = fits_of(case).recipe, len(fits_of(case).corpus["train"])
     model: Facts = recipe.model
     if "hf" in model:
@@ -321,7 +326,7 @@ necessity = Check(
     question="Is the model worse without learned attention?",
     paper="Wiegreffe & Pinter 2019, §3.1; Vashishth et al. 2019",
     holds="retrained",
-    baseline="the commonest label; the same model trained without learned attention",
+    baseline="the majority class, and the same model with its own learned attention",
     settings=NecessitySettings,
     measure=measure,
     cost=_cost,

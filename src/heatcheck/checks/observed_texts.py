@@ -1,4 +1,4 @@
-"""What is known of the observed texts beside the observations: a bag of words' log-odds, and how to show a few."""
+"""Further facts about recorded texts: log-odds of a bag of words, and a few texts to draw."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def shown_texts(
     uniform: Sequence[Observed],
     count: int,
 ) -> list[dict[str, Any]]:
-    """The first texts of a length that can be drawn, as plain facts: a row a checkpoint, a number a word."""
+    """The first texts that are short enough to draw, as plain facts: one row per checkpoint, one number per word."""
     rows = [row for row, example in enumerate(probe) if SHORTEST <= len(example.words) <= LONGEST][:count]
     found = []
     for row in rows:
@@ -50,7 +50,7 @@ def shown_texts(
 def log_odds_of(
     subject: Subject, probe: Sequence[Example], valid: Bool[np.ndarray, "example token"]
 ) -> Float[np.ndarray, "example token"]:
-    """A logistic regression's log-odds of the right label, over the mean of the others; 0 at words it never saw."""
+    """A logistic regression's log-odds of the right label minus the mean of the others; 0 for unknown words."""
     batch = subject.encode(probe)
     odds = token_log_odds(subject, batch).nan_to_num(0.0)
     assert batch.gold is not None  # observed texts have labels

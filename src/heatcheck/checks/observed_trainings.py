@@ -1,4 +1,4 @@
-"""Trainings side by side as the recorder saw them: an honest one and its twins a seed, and what is compared."""
+"""Recorded training runs side by side: per seed, one with learned weights and its counterparts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from jaxtyping import Bool, Float
 from heatcheck.training import Observed
 
 Scores: TypeAlias = Float[np.ndarray, "example token"]
-TURNED = ("influence", "leave_one_out")  # what the released code has with the other sign
+TURNED = ("influence", "leave_one_out")  # these have the opposite sign in the released code
 
 
 @dataclass(frozen=True)
 class Seed:
-    """One honest training and the twins beside it; None where a fit could not be made."""
+    """One run with learned weights and its counterparts; None for a missing run."""
 
     learned: Sequence[Observed] | None
     uniform: Sequence[Observed] | None
@@ -29,7 +29,7 @@ class Seed:
         return None if found is None else found[at].padded(quantity) * (self.sign if quantity in TURNED else 1)
 
 
-# What each quantity is at a checkpoint of the training. "final" stays at the last one.
+# Each quantity at a checkpoint of the training run. "final" is always the last one.
 SCORES: dict[str, Callable[[Seed, int], Scores | None]] = {
     "attention": lambda seed, at: seed.trained("learned", at, "attention"),
     "final attention": lambda seed, _: seed.trained("learned", -1, "attention"),
@@ -45,7 +45,7 @@ SCORES: dict[str, Callable[[Seed, int], Scores | None]] = {
 
 @dataclass(frozen=True)
 class Trainings:
-    """All that was observed, on the texts that can be ranked."""
+    """All recorded runs, on the texts that can be ranked."""
 
     seeds: Sequence[Seed]
     steps: Sequence[int]
@@ -55,16 +55,16 @@ class Trainings:
 
     @cached_property
     def ranked(self) -> Bool[np.ndarray, "item token"]:
-        """Which places are tokens, of the texts that are kept."""
+        """A mask of tokens in the texts that are kept."""
         return np.asarray(self.valid[self.kept])
 
     @cached_property
     def first(self) -> Observed:
-        """Any observation: what is the same in all of them is read from it."""
+        """Any record, for facts that all of them share."""
         return next(found[0] for seed in self.seeds for found in (seed.learned, seed.uniform) if found is not None)
 
     def over(self, kind: str, value: Callable[[Observed], np.ndarray]) -> Float[np.ndarray, "draw item example"] | None:
-        """A quantity of the texts that are kept, of each fit of a kind at each checkpoint; None where there is none."""
+        """A quantity per run of a kind, checkpoint and kept text; None if there is no such run."""
         found = [getattr(seed, kind) for seed in self.seeds]
         each = [[value(seen)[self.kept] for seen in of] for of in found if of is not None]
         return np.array(each) if each else None
@@ -72,7 +72,7 @@ class Trainings:
     def compared(
         self, pair: Sequence[str], value: Callable[[Scores, Scores], np.ndarray]
     ) -> Float[np.ndarray, "draw item example"] | None:
-        """A comparison of two quantities, by seed, checkpoint and text; None where no seed has both."""
+        """A comparison of two quantities, by seed, checkpoint and text; None if no seed has both."""
         rows = []
         for seed in self.seeds:
             both = [(SCORES[pair[0]](seed, at), SCORES[pair[1]](seed, at)) for at in range(len(self.steps))]

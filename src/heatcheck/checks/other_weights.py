@@ -1,4 +1,4 @@
-"""A model's own weights, and others that are put in their place while its states stay as they are."""
+"""A model's own weights and replacements for them; the hidden states stay the same."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ SWAPS = ("uniform", "permuted", "random", "first", "last")
 
 
 def swapped_logits(case: Case, shuffles: int) -> dict[str, Float[np.ndarray, "example draw label"]]:
-    """Logits of the first decision under its own and other weights, with the states of `case.tested` as they are."""
+    """Logits of the first decision with the model's own and with replaced weights, on `case.tested`."""
     rows: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in ("own", *SWAPS)}
     for indices, batch, response in responses(case.subject, case.tested):
         for kind, weights in other_weights(case.seed, batch.ids, response, shuffles).items():
@@ -29,9 +29,9 @@ def swapped_logits(case: Case, shuffles: int) -> dict[str, Float[np.ndarray, "ex
 def other_weights(
     seed: int, names: Sequence[str], response: Response, shuffles: int
 ) -> dict[str, Float[Tensor, "example draw head token"]]:
-    """Each kind of weights for the first decision. Those drawn at random depend on the example's id alone."""
+    """Each kind of weights for the first decision; random draws depend only on the example's id."""
     own = response.attention[:, 0].double().cpu()  # [example head token]
-    own = own / own.sum(-1, keepdim=True)  # a softmax in float32 sums to 1 but for the last digits
+    own = own / own.sum(-1, keepdim=True)  # a softmax in float32 sums to 1 only nearly
     allowed = response.allowed.cpu()
     permuted, random = (torch.zeros(len(own), shuffles, *own.shape[1:], dtype=torch.float64) for _ in range(2))
     seeds = np.array([seed_of(seed, "necessity permuted", name) for name in names], dtype=np.uint64)
@@ -40,7 +40,7 @@ def other_weights(
         permuted[:, :, head] = torch.from_numpy(drawn)
     for row, name in enumerate(names):
         places = allowed[row].nonzero()[:, 0]
-        # Exponential variables over their sum: every point of the simplex is as likely.
+        # Exponential variables over their sum: uniform on the simplex.
         drawn = stream(seed, "necessity random", name).exponential(size=(shuffles, own.shape[1], len(places)))
         random[row][..., places] = torch.from_numpy(drawn / drawn.sum(-1, keepdims=True))
     uniform = (allowed / allowed.sum(1, keepdim=True).double())[:, None, None].expand(-1, 1, own.shape[1], -1)
@@ -53,7 +53,7 @@ def other_weights(
 def _logits(
     response: Response, weights: Float[Tensor, "example draw head token"]
 ) -> Float[np.ndarray, "example draw label"]:
-    """Weighted sums of relevances where the logits are those, else what the subject's short cut gives."""
+    """Weighted sums of relevances if the logits are linear in the weights, else the model's own short cut."""
     if response.relevance is not None and response.bias is not None:
         relevance, bias = (part[:, 0].detach().double().cpu() for part in (response.relevance, response.bias))
         sums = torch.einsum("ent,etl->enl", weights[:, :, 0], relevance)

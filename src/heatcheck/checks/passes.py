@@ -1,7 +1,8 @@
-"""About how many forward passes of one text a piece of work takes: what plans are made of.
+"""Estimates of forward passes per piece of work, for `--plan`.
 
-A check that reads texts counts them. Three things are not texts read: gradients, which go back too; an explainer's
-scores, which checks share; and other weights over states that stay, for which a subject may have a short cut.
+A check counts the texts that it reads. Three costs are counted separately: gradients, which need a backward pass too;
+an explainer's scores, which checks share; and other weights over the same states, for which a model may have a short
+cut.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,17 +15,17 @@ from heatcheck.explainers.sampled import FEWEST_ORDERS, LIME_FEWEST, LIME_PER_WO
 from heatcheck.explainers.search import BRIEF
 from heatcheck.models import HasLayers, Responds
 
-FEW = 64  # texts that are counted or timed for all
+FEW = 64  # texts that stand for all when counting or timing
 THERE_AND_BACK = 3  # a forward pass and the backward pass through it
 
 
 def to_explain(case: Case, explainers: Iterable[str]) -> int:
-    """Passes for these explainers' scores of all examples, each explainer once."""
+    """Passes for these explainers' scores on all examples, each explainer once."""
     return sum(_scores(case, name) for name in dict.fromkeys(explainers))
 
 
 def to_try(case: Case, draws: int | float, texts: int | None = None) -> int:
-    """Passes for so many other sets of weights on each example (or on so many texts), with the states as they are.
+    """Passes for `draws` other sets of weights on each example (or on `texts` texts), with the same states.
 
     A read-out that is linear in its weights needs none. A transformer sends one token through its last layer.
     """
@@ -35,12 +36,12 @@ def to_try(case: Case, draws: int | float, texts: int | None = None) -> int:
 
 
 def searches(case: Case, searches: int) -> int:
-    """Passes for so many searches for other weights, where they are not known exactly."""
+    """Passes for `searches` searches for other weights, if these are not known exactly."""
     return to_try(case, searches * BRIEF.starts * BRIEF.steps * THERE_AND_BACK)
 
 
 def tokens(case: Case) -> Sequence[int]:
-    """How many tokens of each of a few examples the subject reads."""
+    """The number of tokens that the model reads in each of a few examples."""
     found: list[int] = case.subject.encode(case.examples[:FEW]).valid.sum(1).tolist()
     return found
 

@@ -1,7 +1,7 @@
-"""How much does the answer move when the weights are shuffled among the words?
+"""How much does the answer change when heatcheck shuffles the weights among the words?
 
-The states stay as they are; only which word carries which weight changes, so the shape of the heatmap is kept. With a
-linear read-out a shuffle costs one weighted sum of relevances (stats/shuffles.py), never a forward pass.
+The hidden states stay the same. Only the places of the weights change, so the heatmap keeps its shape. With a linear
+read-out a shuffle costs one weighted sum of relevances (stats/shuffles.py), never a forward pass.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,12 +27,12 @@ from heatcheck.models import name_of_keys
 from heatcheck.results import CheckResult, Measurement
 
 BINS = ("0.00–0.25", "0.25–0.50", "0.50–0.75", "0.75–1.00")  # of the largest weight, as in the paper's violins
-AT_ONCE = 2**22  # numbers of shuffled weights in memory, where they must be stored
+AT_ONCE = 2**22  # shuffled weights in memory, if they must be stored
 
 
 @dataclass(frozen=True)
 class PermutationSettings:
-    """How many shuffles, and what counts as the same answer."""
+    """The number of shuffles, and the ε up to which an answer counts as the same."""
 
     repeats: int = 100
     epsilon: float = 0.05  # on standardised probabilities
@@ -41,20 +41,22 @@ class PermutationSettings:
     def __post_init__(self) -> None:
         at_least_one(self, "permutation", "repeats", "draws")
         if not 0 <= self.epsilon < 1:
-            raise BadInput(f"permutation.epsilon is a change of probability, from 0 to 1, not {self.epsilon}.")
+            raise BadInput(
+                f"permutation.epsilon must be a change of probability, at least 0 and below 1, not {self.epsilon}."
+            )
 
 
 def measure(case: Case, settings: PermutationSettings) -> CheckResult:
-    """Median total variation over the shuffles of each example, as published; and the share that keeps the answer."""
+    """Measure the median total variation over each example's shuffles, and the share that keeps the answer."""
     require_short_cut(case.subject)
     excluded = {
-        example.id: f"one {name_of_keys(case.subject)} only: its weight cannot move"
+        example.id: f"it has only one {name_of_keys(case.subject)}, whose weight cannot move"
         for example, n in zip(case.examples, case.tokens, strict=True)
         if n < 2
     }
     kept = np.array([example.id not in excluded for example in case.examples])
     if not kept.any():
-        raise BadInput("no example has two words whose weights could be shuffled.")
+        raise BadInput("no example has two words whose weights could be shuffled: choose longer texts.")
     logits = shuffled_logits(case, settings.repeats)  # [example draw label]
     own = case.own_logits[:, None]
     change = total_variation(softmax(logits, -1), softmax(own, -1))
@@ -155,7 +157,7 @@ def shuffled_logits(case: Case, repeats: int) -> Float[np.ndarray, "example draw
 
 
 def bin_of(max_attention: Float[np.ndarray, " example"]) -> np.ndarray:
-    """Which quarter of [0, 1] the largest weight lies in."""
+    """The quarter of [0, 1] that contains the largest weight."""
     return np.asarray(np.minimum((4 * max_attention).astype(int), 3))
 
 
@@ -165,11 +167,11 @@ def _measurements(
     values: dict[str, Float[np.ndarray, " example"]],
     kept: Bool[np.ndarray, " example"],
 ) -> Iterator[Measurement]:
-    """Overall, by predicted class, and by class and quarter of the largest weight."""
+    """Yield results overall, by predicted class, and by class and quarter of the largest weight."""
     baselines = {
         "q": "1: uniform weights, which no shuffle changes",
         "flips": "0: no shuffle changes the decision",
-        "delta": "0: weights that do not matter",
+        "delta": "0: shuffles do not move the output",
         "evenness": "1: uniform weights",
     }
     for name, baseline in baselines.items():
@@ -187,7 +189,7 @@ def _measurements(
 
 permutation = Check(
     name="permutation",
-    question="How much does the answer move when the weights are shuffled among the words?",
+    question="How much does the answer change when heatcheck shuffles the weights among the words?",
     paper="Jain & Wallace 2019, Algorithm 2",
     holds="states",
     baseline="uniform weights, which no shuffle changes",

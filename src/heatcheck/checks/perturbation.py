@@ -1,8 +1,9 @@
-"""Which explanation finds the words that the answer hangs on? All of them in one table.
+"""Which method best finds the words that the answer depends on? All methods in one table.
 
-The words of a text are removed in the order of a ranking, the most relevant first (MoRF) or the least relevant first
-(LeRF), some tenths at a time, and each shortened text is read afresh. A faithful ranking makes the predicted label's
-probability fall at once in the first order and late in the second: the area between the two curves is large.
+heatcheck removes the words of a text in the order of a ranking, the most relevant first (MoRF) or the least relevant
+first (LeRF), some tenths at a time. The model reads each shortened text from scratch. With a faithful ranking, the
+predicted label's probability falls at once in the first order and late in the second, so the area between the two
+curves is large.
 """
 
 import math
@@ -35,21 +36,21 @@ from heatcheck.results import CheckResult, Measurement
 
 RANDOM, BOTH, SIGNED = "random", "both", " (signed)"
 DIRECTIONS = ("MoRF", "LeRF")
-BY_SIZE, WITH_SIGN = "by size", "with sign"  # two leagues: a ranking that knows the sign is told more
-# Influence by leaving out is leave-one-out of the right label, not of the predicted one: as dear, and nearly the same.
+BY_SIZE, WITH_SIGN = "by size", "with sign"  # two leagues, because rankings with a sign know more
+# influence_left_out is leave-one-out for the right label instead of the predicted one: as slow, and nearly the same.
 RANKED = tuple(name for name in EXPLAINERS if name not in (RANDOM, "influence_left_out"))
-BEYOND = "beyond the texts that are read without words (perturbation.texts)"
+BEYOND = "beyond the number of texts that perturbation.texts allows"
 
 Values = dict[str, Float[np.ndarray, " example"]]
 
 
 @dataclass(frozen=True)
 class PerturbationSettings:
-    """Whose rankings, how many of their words go, and how."""
+    """The methods to rank, how many words to remove, and how."""
 
-    explainers: tuple[str, ...] = ()  # none named: all of RANKED that can be run here
-    shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the words; one is always left
-    operators: tuple[str, ...] = ("masking",)  # deletion too would double the cost
+    explainers: tuple[str, ...] = ()  # none named: all of RANKED that can run here
+    shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the words; one word always stays
+    operators: tuple[str, ...] = ("masking",)  # adding deletion would double the cost
     texts: int = 100  # at most
     random_orders: int = 5
     logits: str = STANDARDISED  # that explainers of a probability read; or "published", the model's own
@@ -62,15 +63,15 @@ class PerturbationSettings:
         at_least_one(self, "perturbation", "texts", "random_orders", "draws")
         known_logits(self, "perturbation")
         if not self.operators:
-            raise BadInput("perturbation.operators names none.")
+            raise BadInput(f"perturbation.operators is empty: name at least one of {', '.join(REMOVALS)}.")
         if not self.shares or not all(0 < share < 1 for share in self.shares):
-            raise BadInput(f"perturbation.shares are shares of the words, between 0 and 1, not {self.shares}.")
+            raise BadInput(f"perturbation.shares must be shares of the words, between 0 and 1, not {self.shares}.")
         if len({f"{share:g}" for share in self.shares}) < len(self.shares):
-            raise BadInput(f"perturbation.shares names one twice: {self.shares}.")
+            raise BadInput(f"perturbation.shares names a value twice: {self.shares}.")
 
 
 def size_of(share: float, words: int) -> int:
-    """How many words a share is: the nearest number, at least one, and one is always left.
+    """The number of words in a share: the nearest one, at least 1, and one word always stays.
 
     >>> [size_of(share, 4) for share in (0.1, 0.3, 0.5, 0.9)]
     [1, 1, 2, 3]
@@ -79,17 +80,20 @@ def size_of(share: float, words: int) -> int:
 
 
 def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
-    """Curves, AOPC and the area between them by every ranking and operator, and the order of explainers it gives."""
+    """Measure curves, AOPC and the area between them by every ranking and operator, and rank the methods."""
     names = [name for name in settings.explainers or RANKED if name != RANDOM]
     ranked, not_run = case.available(names, settings.logits)
     if not ranked:
-        raise BadInput(f"perturbation has no explainer that could be run: {not_run}.")
+        why = "; ".join(f"{name}: {reason}" for name, reason in not_run.items())
+        raise BadInput(f"perturbation needs at least one explainer, and none could be run: {why or 'none was named.'}")
     excluded = case.exclusions(ranked)
     usable = [row for row, example in enumerate(case.examples) if example.id not in excluded]
     rows = usable[: settings.texts]
     excluded |= {case.examples[row].id: BEYOND for row in usable[settings.texts :]}
     if not rows:
-        raise BadInput(f"no example can be used; the first is left out because of {next(iter(excluded.values()))}.")
+        raise BadInput(
+            f"perturbation can use none of the examples. The first one was left out: {next(iter(excluded.values()))}."
+        )
     orders = _orders(case, settings, ranked, rows)
     lost = {operator: _lost(case, settings, rows, orders, operator) for operator in settings.operators}
     measurements: list[Measurement] = []
@@ -119,7 +123,7 @@ def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
 def _orders(
     case: Case, settings: PerturbationSettings, ranked: Mapping[str, Scores], rows: Sequence[int]
 ) -> dict[str, Orders]:
-    """Each ranking's orders of the words that all explainers score, so that all remove as many."""
+    """Each ranking's orders of the words that all explainers score, so that all remove equally many."""
     valid = np.logical_and.reduce([scores.valid for scores in ranked.values()])
     common = {name: replace(scores, valid=valid) for name, scores in ranked.items()}
     return {
@@ -135,9 +139,9 @@ def _lost(
     orders: Mapping[str, Orders],
     operator: str,
 ) -> dict[str, Float[np.ndarray, "example removal"]]:
-    """By ranking: what the predicted label loses at each share, the most relevant words first, then the least.
+    """The predicted label's loss by ranking and share, the most relevant words first, then the least relevant.
 
-    A text that several rankings ask for is read once.
+    The model reads a text once, even if several rankings need it.
     """
     at = {row: place for place, row in enumerate(rows)}
 
@@ -159,7 +163,7 @@ def _lost(
 
 
 def _summaries(lost: Sequence[Mapping[str, Float[np.ndarray, "example removal"]]]) -> Values:
-    """Means over the shares (and operators): AOPC of both orders, and the area between the curves."""
+    """Means over shares (and operators): AOPC of both orders, and the area between the curves."""
     values: Values = {}
     for ranking in lost[0]:
         most, least = np.split(np.mean([of_operator[ranking] for of_operator in lost], axis=0), 2, axis=1)
@@ -201,7 +205,7 @@ def _measurements(
 
 
 def leagues(rankings: Sequence[str]) -> dict[str, list[str]]:
-    """Rankings by size, and those that know the sign; random orders are in both.
+    """Rankings by size, and rankings with a sign; random orders are in both.
 
     >>> leagues(["attention", "gradient", "gradient (signed)", "random"])
     {'by size': ['attention', 'gradient', 'random'], 'with sign': ['gradient (signed)', 'random']}
@@ -212,7 +216,7 @@ def leagues(rankings: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, name: str, draws: int) -> stats.Interval:
-    """Which place a ranking has by its mean area, 1 the best; all are resampled together, from one stream."""
+    """The rank by mean area, 1 for the best; all rankings are resampled together, from one stream."""
 
     def statistic(mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
         own = mean[:, place, None]
@@ -223,7 +227,7 @@ def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, na
 
 
 def _cost(case: Case, settings: PerturbationSettings) -> int:
-    """At most, but for words of equal score, whose orders are several: what rankings share is read once."""
+    """An upper bound on the forward passes, except for ties: texts that rankings share are read once."""
     explainers = settings.explainers or RANKED
     rankings = 2 * len(explainers) + settings.random_orders
     lengths = [len(example.words) for example in case.examples[: settings.texts]]
@@ -233,14 +237,14 @@ def _cost(case: Case, settings: PerturbationSettings) -> int:
 
 perturbation = Check(
     name="perturbation",
-    question="Which explanation finds the words that the answer hangs on?",
-    paper="Samek et al. 2017 (AOPC); Ali et al. 2022 and Achtibat et al. 2024 for the area between the two orders",
+    question="Which method best finds the words that the answer depends on?",
+    paper="Samek et al. 2017 (AOPC); Ali et al. 2022 and Achtibat et al. 2024 for the area between the two curves",
     holds="re-encoded",
     baseline="random orders",
     settings=PerturbationSettings,
     measure=measure,
     cost=_cost,
     explains=lambda settings: settings.explainers or RANKED,
-    default=False,  # hundreds of readings a text
+    default=False,  # hundreds of forward passes per text
     default_on=has_layers,
 )

@@ -1,9 +1,9 @@
 """Does the heatmap mark the words that people marked?
 
-It says how a heatmap looks to people and nothing about why the model decided: an explanation can please and be wrong.
-So it stands apart from everything that is about faithfulness, and is read against chance twice. *random* are random
-scores. *random spans* are the explanation's own scores with the runs of words that it marks put at random places, so
-that long runs, or ties, earn nothing by themselves.
+This is about people, not about why the model decided: a plausible explanation can be wrong. So it is kept apart from
+all checks of faithfulness, and compared with two kinds of chance. *random* means random scores. *random spans* means
+the explanation's own scores with its runs of marked words moved to random places, so that long runs, or ties, earn
+nothing by themselves.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,29 +33,29 @@ Values: TypeAlias = Float[np.ndarray, " example"]
 
 @dataclass(frozen=True)
 class PlausibilitySettings:
-    """Whose scores are compared with people's marks, and how."""
+    """The explainers to compare with people's marks, and how."""
 
     explainers: tuple[str, ...] = ("attention", "gradient_x_input", "leave_one_out")
-    share: str = AUDITED  # of the words in a hard rationale: people's mean, `audited` or in `train`; or a number
-    repeats: int = 10  # of each chance control
+    share: str = AUDITED  # words to choose: people's mean share in the `audited` or `train` texts; or a number
+    repeats: int = 10  # of each kind of chance
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
         at_least_one(self, "plausibility", "repeats", "draws")
         if self.share not in (AUDITED, TRAIN) and not 0 < _number(self.share) < 1:
             raise BadInput(
-                f"plausibility.share is {self.share!r}; it must be {AUDITED}, {TRAIN} or a number between 0 and 1."
+                f"plausibility.share must be {AUDITED}, {TRAIN} or a number between 0 and 1, not {self.share!r}."
             )
 
 
 class Hard(NamedTuple):
-    """How a choice of words agrees with people's, one number a text; a control's is its mean over the repeats."""
+    """How a choice of words agrees with people's, one number per text; for chance, the mean over repeats."""
 
     hits: Values  # words that both marked
     said: Values  # words chosen
     true: Values  # words that people marked
     token_f1: Values
-    matched: Values  # runs of chosen words that overlap one of people's by half of their union
+    matched: Values  # runs of chosen words that overlap a run of people's by half of their union
     said_spans: Values
     true_spans: Values
     precision: Values  # of spans
@@ -83,16 +83,19 @@ class Texts(NamedTuple):
 
 
 def measure(case: Case, settings: PlausibilitySettings) -> CheckResult:
-    """Areas under the precision-recall curve, and F1 of words and of spans, beside two kinds of chance."""
+    """Measure areas under the precision-recall curve, and F1 of words and spans, beside two kinds of chance."""
     if not _has_rationales(case.examples):
-        raise NotSupported("nobody marked a rationale in these texts.")
+        raise NotSupported("these texts have no human rationales: plausibility needs a column with marked words.")
     scores, not_run = case.available(name for name in settings.explainers if name != RANDOM)
     if not scores:
-        raise BadInput(f"plausibility compares explainers with people, and none could be run: {not_run}.")
+        why = "; ".join(f"{name}: {reason}" for name, reason in not_run.items())
+        raise BadInput(f"plausibility needs at least one explainer, and none could be run: {why or 'none was named.'}")
     excluded = _exclusions(case, scores)
     rows = np.flatnonzero([example.id not in excluded for example in case.examples])
     if not len(rows):
-        raise BadInput(f"no text can be compared; the first is left out because of {next(iter(excluded.values()))}.")
+        raise BadInput(
+            f"plausibility can use none of the texts. The first one was left out: {next(iter(excluded.values()))}."
+        )
     share = _share(case, settings)
     texts = _texts(case, scores, rows, share)
 
@@ -134,35 +137,33 @@ def _has_rationales(examples: Sequence[Example]) -> bool:
 
 
 def _exclusions(case: Case, scores: Mapping[str, Scores]) -> dict[str, str]:
-    """Texts without two kinds of words: there a ranking can be neither right nor wrong."""
+    """Texts without both marked and unmarked words: no ranking can be right or wrong there."""
     reasons = case.exclusions(scores)
     for row, example in enumerate(case.examples):
         if example.id in reasons:
             continue
         if "rationale" not in example.marks:
-            reasons[example.id] = "nobody marked a rationale in it"
+            reasons[example.id] = "it has no human rationale"
             continue
         valid = np.logical_and.reduce([found.valid[row, : len(example.words)] for found in scores.values()])
         marked = np.array(example.marks["rationale"])[valid]
         if not marked.any():
-            reasons[example.id] = "no word is marked"
+            reasons[example.id] = "none of its words is marked"
         elif marked.all():
-            reasons[example.id] = "every word is marked"
+            reasons[example.id] = "all of its words are marked"
     return reasons
 
 
 def _share(case: Case, settings: PlausibilitySettings) -> float:
-    """The share of a text's words that a hard rationale has: ERASER's k_d."""
+    """The share of a text's words to choose: ERASER's k_d."""
     if settings.share not in (AUDITED, TRAIN):
         return _number(settings.share)
     if settings.share == TRAIN and case.trained_on is None:
-        raise BadInput(
-            "plausibility.share=train needs the texts that the model was trained on: name them with --train."
-        )
+        raise BadInput("plausibility.share=train needs the training texts of the model: name them with --train.")
     texts = case.tested if settings.share == AUDITED or case.trained_on is None else case.trained_on["train"]
     shares = [float(np.mean(e.marks["rationale"])) for e in texts if "rationale" in e.marks]
     if not any(shares):
-        raise BadInput(f"no word of {settings.share} is marked, so plausibility.share must be a number.")
+        raise BadInput(f"no word of the {settings.share} texts is marked: set plausibility.share to a number.")
     return float(np.mean(shares))
 
 
@@ -190,7 +191,7 @@ def _shares(texts: Texts) -> Values:
 
 def _marked(case: Case, settings: PlausibilitySettings, texts: Texts) -> Iterator[Measurement]:
     every = np.ones(len(texts.examples), dtype=bool)
-    baseline = "none: what random scores find, nearly"
+    baseline = "none: about the AUPRC of random scores"
     yield from measured(case, "marked", _shares(texts), every, baseline, {}, settings.draws)
 
 
@@ -198,8 +199,7 @@ def _marked(case: Case, settings: PlausibilitySettings, texts: Texts) -> Iterato
 
 
 def _agreement(case: Case, by: Facts, sizes: Float[np.ndarray, "example word"], texts: Texts) -> Agreed:
-    """Scores, and the choices of words that come of them, beside people's marks; a mean where equal words can be
-    chosen otherwise."""
+    """Compare scores, and the words chosen by them, with people's marks; a mean over orders of ties."""
     areas = _areas(sizes, texts)
     found = [
         Agreed(by, *areas, {kind: _hard(marks, texts) for kind, marks in chosen.items()})
@@ -209,7 +209,7 @@ def _agreement(case: Case, by: Facts, sizes: Float[np.ndarray, "example word"], 
 
 
 def _choices(case: Case, sizes: Float[np.ndarray, "example word"], texts: Texts) -> list[dict[str, Marks]]:
-    """The words of a hard rationale by its kind, once for each order of equal words."""
+    """The chosen words by kind of choice, once for each order of ties."""
     return [
         {
             TOP: stats.highest(sizes, texts.size, texts.valid, keys),
@@ -245,7 +245,7 @@ def _hard(chosen: Marks, texts: Texts) -> Hard:
 
 
 def _random(case: Case, settings: PlausibilitySettings, texts: Texts) -> Agreed:
-    """Random scores, as often as asked for."""
+    """The agreement of random scores, mean over the repeats."""
     generators = _generators(case, RANDOM, texts)
     found = []
     for _ in range(settings.repeats):
@@ -259,7 +259,7 @@ def _random(case: Case, settings: PlausibilitySettings, texts: Texts) -> Agreed:
 def _random_spans(
     case: Case, settings: PlausibilitySettings, texts: Texts, name: str, sizes: Float[np.ndarray, "example word"]
 ) -> Agreed:
-    """The same scores with the marked runs at random places: the same number of runs of the same lengths."""
+    """The agreement of the same scores with the marked runs at random places, mean over the repeats."""
     by = {"explainer": SPANS, "matched": name}
     choices = _choices(case, sizes, texts)
     generators = _generators(case, SPANS, texts)
@@ -274,12 +274,12 @@ def _random_spans(
 
 
 def _generators(case: Case, purpose: str, texts: Texts) -> list[np.random.Generator]:
-    """One an example, so that the batch does not matter."""
+    """One generator per example, so that the batch does not matter."""
     return [stream(case.seed, "plausibility", purpose, example.id) for example in texts.examples]
 
 
 def _mean(found: Sequence[Agreed]) -> Agreed:
-    """Of several repeats of a control, text by text."""
+    """The mean over several repeats, per text."""
 
     def mean(values: Sequence[Values]) -> Values:
         return np.asarray(np.mean(values, axis=0))
@@ -296,9 +296,9 @@ def _mean(found: Sequence[Agreed]) -> Agreed:
 
 
 def _summaries(case: Case, settings: PlausibilitySettings, one: Agreed) -> Iterator[Measurement]:
-    """Areas, and F1 over all words or spans (micro) and text by text (macro)."""
+    """Yield areas, and F1 over all words or spans (micro) and per text (macro)."""
     chance = one.by["explainer"] in (RANDOM, SPANS)
-    against = "none: this is chance" if chance else f"the same of {RANDOM} and of {SPANS}"
+    against = "none: this is chance" if chance else f"the same number for {RANDOM} and {SPANS}"
     every = np.ones(len(one.auprc), dtype=bool)
     for name, values in (("auprc", one.auprc), ("average_precision", one.average_precision)):
         yield from measured(case, name, values, every, against, one.by, settings.draws)
@@ -319,12 +319,12 @@ def _summaries(case: Case, settings: PlausibilitySettings, one: Agreed) -> Itera
 def _against_chance(
     case: Case, settings: PlausibilitySettings, name: str, own: Agreed, chance: Mapping[str, Agreed]
 ) -> Iterator[Measurement]:
-    """What it is better by than each kind of chance, text by text; P is the share of the way to full agreement."""
+    """Yield the gain over each kind of chance, per text; P is the share of the gap to full agreement."""
     areas = (own.auprc, chance[RANDOM].auprc, chance[SPANS].auprc)
     by = {"explainer": name}
     baseline = "0: the better kind of chance; 1: full agreement with people"
     yield _ratio(case, settings, "P", areas, _share_of_the_way, baseline, by)
-    yield _ratio(case, settings, "room", areas, _room, "0: chance agrees with people already", by)
+    yield _ratio(case, settings, "room", areas, _room, "0: chance already agrees fully with people", by)
     every = np.ones(len(own.auprc), dtype=bool)
     for against, other in chance.items():
         differences = {("auprc_gain", ""): own.auprc - other.auprc}
@@ -333,7 +333,7 @@ def _against_chance(
             differences["iou_f1_gain", kind] = hard.iou_f1 - other.hard[kind].iou_f1
         for (quantity, kind), values in differences.items():
             where = {**by, "against": against} | ({"rationale": kind, "average": "macro"} if kind else {})
-            yield from measured(case, quantity, values, every, "0: no better than that", where, settings.draws)
+            yield from measured(case, quantity, values, every, "0: no better than chance", where, settings.draws)
 
 
 def _ratio(
@@ -345,7 +345,7 @@ def _ratio(
     baseline: str,
     by: Facts,
 ) -> Measurement:
-    """A function of the means of these columns, which are resampled together."""
+    """A function of the means of these columns, resampled together."""
     generator = stream(case.seed, "bootstrap", name, *(f"{key} {value}" for key, value in by.items()))
     found = stats.bootstrap_interval(np.stack(columns, axis=1), statistic, generator=generator, draws=settings.draws)
     return Measurement(name, *found, baseline=baseline, by=by)
@@ -356,7 +356,7 @@ def _pooled_f1(mean: Float[np.ndarray, "draw 3"]) -> Float[np.ndarray, " draw"]:
 
 
 def _f1_of_means(mean: Float[np.ndarray, "draw 2"]) -> Float[np.ndarray, " draw"]:
-    """The F1 of mean precision and mean recall, 0 where nothing matches: ERASER's macro IOU F1."""
+    """The F1 of mean precision and mean recall, 0 if nothing matches: ERASER's macro IOU F1."""
     return np.asarray(2 * mean[:, 0] * mean[:, 1] / np.maximum(mean[:, 0] + mean[:, 1], 1e-300))
 
 
@@ -370,7 +370,7 @@ def _room(mean: Float[np.ndarray, "draw 3"]) -> Float[np.ndarray, " draw"]:
 
 
 def _cost(case: Case, settings: PlausibilitySettings) -> int:
-    """Forward passes of one text: none where nobody marked anything."""
+    """Forward passes: none without human rationales."""
     if not _has_rationales(case.examples):
         return 0
     return to_explain(case, settings.explainers)
@@ -381,7 +381,7 @@ plausibility = Check(
     question="Does the heatmap mark the words that people marked?",
     paper="DeYoung et al. 2020 (ERASER); Jacovi & Goldberg 2020",
     holds="states",
-    baseline="random scores, and the explanation's own runs of words at random places",
+    baseline="random scores, and the heatmap's own runs of words at random places",
     settings=PlausibilitySettings,
     measure=measure,
     cost=_cost,

@@ -1,7 +1,7 @@
-"""Other fits of the audited subject: their recipes, and what those that could be made say of the same texts.
+"""Retrained models: their recipes, and their answers to the same texts.
 
-The subject itself is the first of its seeds, so it is never fitted again. A subject whose fits are closed forms
-(models/twins.py) is asked for them; nothing is trained.
+The audited model itself is the first of its seeds, so it is not retrained. A model whose counterparts are known in
+closed form (models/twins.py) supplies them; nothing is trained then.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,32 +19,32 @@ from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.training import Fits, Recorded, describe, record
 from heatcheck.training.losses import FROM_BASE
 
-ADVERSARY_SEED = 1000  # added to the subject's own, so that no adversary starts where its parent did
+ADVERSARY_SEED = 1000  # added to the recipe's seed, so that no adversary starts like the audited model
 
 
 class Said(NamedTuple):
-    """What several fits say, in the order asked for, and those that could not be made with the reason."""
+    """The answers of several models, in the order asked for, and the missing ones with the reason."""
 
     fits: tuple[Recorded, ...]
     not_run: Mapping[str, str]
 
 
 def fits_of(case: Case) -> Fits:
-    """The case's other fits, or one sentence about how to get some."""
+    """The retrained models; raises NotSupported with the option to add if there are none."""
     if case.fits is None:
-        raise NotSupported("it compares with other fits of the model: add --refit to make them.")
+        raise NotSupported("it compares with retrained models: add --refit to train them.")
     return case.fits
 
 
 def seed_recipes(case: Case, seeds: int) -> list[Recipe]:
-    """The subject's own recipe, then the same with other seeds."""
+    """The model's own recipe, then the same recipe with other seeds."""
     own = fits_of(case).recipe
     others = [seed for seed in range(seeds) if seed != own.seed][: seeds - 1]
     return [own, *(replace(own, seed=seed) for seed in others)]
 
 
 def honest_seeds(case: Case, seeds: int) -> Said:
-    """What the subject and its other seeds say of `case.tested`; the subject first."""
+    """Answers of the audited model and its other seeds to `case.tested`; the audited model first."""
     if isinstance(case.subject, KnowsItsTwins):
         again = [record(case.subject.again(case.seed + number), case.tested) for number in range(1, seeds)]
         return Said((case.own, *again), {})
@@ -52,7 +52,7 @@ def honest_seeds(case: Case, seeds: int) -> Said:
 
 
 def said(case: Case, recipes: Iterable[Recipe]) -> Said:
-    """What the fits of these recipes say of `case.tested`, without those that are not there."""
+    """Answers of the models of these recipes to `case.tested`; missing models have a reason instead."""
     fits = fits_of(case)
     found: list[Recorded] = []
     not_run: dict[str, str] = {}
@@ -65,12 +65,12 @@ def said(case: Case, recipes: Iterable[Recipe]) -> Said:
 
 
 def imposing(recipe: Recipe, **impose: Any) -> Recipe:
-    """The same training under imposed weights, such as `weights="uniform"`."""
+    """The same recipe with imposed weights, such as `weights="uniform"`."""
     return replace(recipe, impose=impose)
 
 
 def trained_for(recipe: Recipe, loss: str, **settings: Any) -> Recipe:
-    """The same training for another loss; what labels weigh stays."""
+    """The same recipe with another loss; label weights stay."""
     weights = {key: value for key, value in recipe.loss.items() if key == "label_weight"}
     return replace(recipe, loss={"name": loss, **settings, **weights})
 
@@ -85,10 +85,10 @@ def adversary_recipe(
     trains: str = "all",
     as_published: bool = False,
 ) -> Recipe:
-    """A model trained to give the subject's answers with other weights; at strength 0 it only imitates the answers.
+    """Recipe of a model trained to give the same answers with other weights; at strength 0 it only imitates.
 
-    No dropout: its answers are matched to the parent's, not to labels it could overfit. The kept epoch is the best at
-    its own objective on train, as published.
+    No dropout: it learns the audited model's answers, not labels that it could overfit. The kept epoch has the best
+    training loss, as published.
     """
     fits = fits_of(case)
     own = fits.recipe
@@ -110,22 +110,22 @@ def adversary_recipe(
 
 
 def total_variation(p: Float[np.ndarray, "... label"], q: Float[np.ndarray, "... label"]) -> Float[np.ndarray, "..."]:
-    """Half the sum of the differences: for two labels |Δp|."""
+    """Total variation distance: half the sum of absolute differences; |Δp| for two labels."""
     return np.asarray(np.abs(p - q).sum(-1) / 2)
 
 
 def tempered(
     other: Float[np.ndarray, "example label"], base: Float[np.ndarray, "example label"]
 ) -> Float[np.ndarray, "example label"]:
-    """Probabilities from log-probabilities `other`, after the one temperature that brings them nearest to `base`'s.
+    """Probabilities from log-probabilities `other`, after fitting one temperature to the probabilities `base`.
 
-    Two models that differ in nothing but confidence are no distance apart. `base` are probabilities.
+    Two models that differ only in confidence then have no distance.
     """
 
     def apart(log_factor: float) -> float:
         return float(total_variation(softmax(np.exp(log_factor) * other, -1), base).mean())
 
-    # The mean total variation may have several valleys in the temperature: the best of a grid starts the search.
+    # The mean total variation may have several minima in the temperature, so the search starts at the best of a grid.
     grid = np.linspace(-5, 5, 41)
     start = float(grid[np.argmin([apart(point) for point in grid])])
     found = minimize_scalar(apart, bounds=(start - 0.25, start + 0.25), method="bounded")

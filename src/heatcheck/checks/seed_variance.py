@@ -1,7 +1,7 @@
-"""How much do weights and answers differ between seeds anyway?
+"""How much do weights and answers differ between seeds?
 
-The same recipe with another seed is the most harmless change there is. What it does to the heatmap and to the answers
-is what every adversary and every other fit is set against.
+The same recipe with another seed is the most harmless change there is. Its effect on heatmaps and answers is the
+baseline for adversaries and all other retrained models.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,11 +23,11 @@ from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import Recorded
 
 BASELINES = {
-    "jsd": "0: the same weights from every seed; 0.693 nats: no weight in common",
-    "tvd": "0: the same probabilities from every seed",
-    "agreement": "1: the same decisions from every seed",
+    "jsd": "0: every seed has the same weights; 0.693 nats: no word in common",
+    "tvd": "0: every seed gives the same probabilities",
+    "agreement": "1: every seed makes the same decisions",
 }
-BETWEEN_ALL = {  # what is measured of pairs of seeds -> its measurement, and whose baseline it has
+BETWEEN_ALL = {  # quantity of pairs of seeds -> its measurement, and the quantity with the same baseline
     "jsd": ("jsd_pairs", "jsd"),
     "tvd": ("tvd_pairs", "tvd"),
     "tvd_tempered": ("tvd_pairs_tempered", "tvd"),
@@ -39,7 +39,7 @@ Pairs = Float[np.ndarray, "draw draw example"]
 
 @dataclass(frozen=True)
 class SeedVarianceSettings:
-    """How many seeds, the audited one included."""
+    """The number of seeds, including the audited model."""
 
     seeds: int = 5
     draws: int = 2000  # of the bootstrap over examples
@@ -47,14 +47,14 @@ class SeedVarianceSettings:
     def __post_init__(self) -> None:
         at_least_one(self, "seed_variance", "draws")
         if self.seeds < 2:
-            raise BadInput(f"seed_variance.seeds counts the audited model too, so at least 2, not {self.seeds}.")
+            raise BadInput(f"seed_variance.seeds must be at least 2 (it includes the audited model), not {self.seeds}.")
 
 
 def measure(case: Case, settings: SeedVarianceSettings) -> CheckResult:
-    """Weights and answers of the subject against its other seeds, and of all pairs of seeds."""
+    """Compare weights and answers of the audited model with its other seeds, and those of all pairs of seeds."""
     fits, not_run = honest_seeds(case, settings.seeds)
     if len(fits) < 2:
-        raise NotSupported(f"no other seed of the model is there to compare with: {next(iter(not_run.values()))}")
+        raise NotSupported(f"there is no other seed of the model to compare with: {next(iter(not_run.values()))}")
     jsd, tvd, same = (of_pairs(fits, apart) for apart in (jensen_shannon, between_answers, same_decision))
     values = {
         "jsd": np.median(jsd[0, 1:], axis=0),
@@ -82,7 +82,7 @@ def measure(case: Case, settings: SeedVarianceSettings) -> CheckResult:
 
 
 def of_pairs(fits: Sequence[Recorded], apart: Callable[[Recorded, Recorded], Values]) -> Pairs:
-    """A symmetric quantity of every pair of fits on every example; 0 on the diagonal."""
+    """A symmetric quantity of every pair of models on every example; 0 on the diagonal."""
     found = np.zeros((len(fits), len(fits), len(fits[0].ids)))
     for first, second in combinations(range(len(fits)), 2):
         found[first, second] = found[second, first] = apart(fits[first], fits[second])
@@ -90,17 +90,17 @@ def of_pairs(fits: Sequence[Recorded], apart: Callable[[Recorded, Recorded], Val
 
 
 def jensen_shannon(one: Recorded, other: Recorded) -> Values:
-    """Between the weights, in nats."""
+    """The Jensen–Shannon divergence between the weights, in nats."""
     return between_weights(one.weights, other.weights)
 
 
 def between_answers(one: Recorded, other: Recorded) -> Values:
-    """Total variation of the probabilities as they are."""
+    """The total variation between the probabilities."""
     return total_variation(one.probabilities, other.probabilities)
 
 
 def between_tempered(one: Recorded, other: Recorded) -> Values:
-    """The same after one temperature for all examples, a mean over which of the two is tempered."""
+    """The total variation after one temperature for all examples, mean over which of the two is tempered."""
     each = [
         total_variation(tempered(moved.log_probabilities[:, 0], still.probabilities), still.probabilities)
         for moved, still in ((one, other), (other, one))
@@ -109,12 +109,12 @@ def between_tempered(one: Recorded, other: Recorded) -> Values:
 
 
 def same_decision(one: Recorded, other: Recorded) -> Values:
-    """1 where both say the same, else 0."""
+    """1 if both make the same decision, else 0."""
     return np.asarray((one.predicted == other.predicted).astype(float))
 
 
 def _against_subject(case: Case, settings: SeedVarianceSettings, values: dict[str, Values]) -> Iterator[Measurement]:
-    """Overall, by the subject's predicted class, and by class and quarter of its largest weight."""
+    """Yield results overall, by the audited model's predicted class, and by class and quarter of its largest weight."""
     everyone = np.ones(len(case.tested), dtype=bool)
     for name, baseline in BASELINES.items():
         yield from measured(case, name, values[name], everyone, baseline, {}, settings.draws)
@@ -130,23 +130,23 @@ def _against_subject(case: Case, settings: SeedVarianceSettings, values: dict[st
 
 
 def _between_all(pairs: dict[str, Pairs]) -> Iterator[Measurement]:
-    """Means over all pairs of seeds."""
+    """Yield means over all pairs of seeds."""
     for name, of in pairs.items():
         quantity, like = BETWEEN_ALL[name]
         yield Measurement(quantity, *stats.pairs_interval(of), baseline=BASELINES[like], by={})
 
 
 def plan(case: Case, settings: SeedVarianceSettings) -> list[Recipe]:
-    """The subject's recipe with other seeds."""
+    """Recipes with other seeds."""
     return [] if case.fits is None else seed_recipes(case, settings.seeds)[1:]
 
 
 seed_variance = Check(
     name="seed_variance",
-    question="How much do the weights and the answers differ between seeds anyway?",
+    question="How much do weights and answers differ between seeds?",
     paper="Wiegreffe & Pinter 2019, §3.2",
     holds="retrained",
-    baseline="none: this is what other fits are read against",
+    baseline="none: this is the baseline for other retrained models",
     settings=SeedVarianceSettings,
     measure=measure,
     cost=lambda case, settings: settings.seeds * len(case.tested),

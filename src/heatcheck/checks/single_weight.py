@@ -1,7 +1,7 @@
-"""Does the one heaviest weight matter more than another one? (Serrano & Smith's first two tests.)
+"""Does removing the heaviest weight matter more than removing another one? (Serrano & Smith's first two tests.)
 
-The other weight is random there. Removing any one weight is closed form, so the mean over *every* choice of the random
-one is taken in place of a single draw: it has no noise of its own, and small differences between samplers show.
+Their other weight is random. Removing any one weight has a closed form, so heatcheck takes the mean over *every* choice
+of the random one instead of a single draw. This adds no noise, and shows small differences between samplers.
 """
 
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ CORRECT, PUBLISHED = "correct", "as published"
 CELLS = ("both", "top only", "random only", "neither")
 PAIR_CELLS = ("both", "first only", "second only", "neither")
 HIGHEST, LOWEST = "highest and second highest", "lowest and second lowest"
-EDGES = (0.2, 0.4, 0.6, 0.8)  # of the difference of the two weights
+EDGES = (0.2, 0.4, 0.6, 0.8)  # for the difference of the two weights
 BINS = ("Δα 0.0–0.2", "Δα 0.2–0.4", "Δα 0.4–0.6", "Δα 0.6–0.8", "Δα 0.8–1.0")
-ROUNDING = 1e-12  # a JSD below it is no difference
+ROUNDING = 1e-12  # a smaller JSD counts as none
 
 
 class SingleRemovals(NamedTuple):
-    """What removing each weight alone does."""
+    """The effect of removing each weight alone."""
 
     weights: Float[np.ndarray, "example token"]
     allowed: Bool[np.ndarray, "example token"]
@@ -48,7 +48,7 @@ def single_removals(
     without: Float[np.ndarray, "example token label"],
     keys: Float[np.ndarray, "example token"] | None = None,
 ) -> SingleRemovals:
-    """From the logits with every weight and without each; of equal weights that with the smallest key is heavier."""
+    """Effects from the logits with all weights and without each; among equal weights, the smallest key is heaviest."""
     before, after = (torch.from_numpy(softmax(logits, axis=-1)) for logits in (own[:, None], without))
     jsd = stats.jensen_shannon_nats(before.expand_as(after), after).numpy()
     flips = (without.argmax(-1) != own.argmax(-1)[:, None]) & allowed
@@ -57,10 +57,10 @@ def single_removals(
 
 
 def chances(found: SingleRemovals, sampler: str) -> Float[np.ndarray, "example token"]:
-    """How likely a sampler is to take each token as the random one; 0 throughout where there is one token only.
+    """The probability that a sampler draws each token as the random one; 0 for a text with one token.
 
-    Correct: any other than the heaviest. As published: a random *rank* from the second to the last is used as a
-    *position*, so that the first token is never taken and the heaviest may be.
+    Correct: any token but the heaviest. As published: the code uses a random *rank* from the second to the last as a
+    *position*, so it never draws the first token and may draw the heaviest.
     """
     if sampler == CORRECT:
         possible = found.allowed.copy()
@@ -71,7 +71,7 @@ def chances(found: SingleRemovals, sampler: str) -> Float[np.ndarray, "example t
 
 
 def mcnemar(first_only: int, second_only: int) -> float:
-    """The exact two-sided p-value: were the two alike, each would be the one that flips in half of the cases.
+    """The exact two-sided p-value of McNemar's test.
 
     >>> mcnemar(9, 1), mcnemar(0, 0)
     (0.021484375, 1.0)
@@ -81,7 +81,7 @@ def mcnemar(first_only: int, second_only: int) -> float:
 
 
 def single_values(found: SingleRemovals) -> dict[str, Float[np.ndarray, " example"]]:
-    """What is kept of every example."""
+    """Values per example."""
     row = np.arange(len(found.weights))
     of_heaviest = {"flip:top": found.flips[row, found.heaviest] * 1.0, "jsd:top": found.jsd[row, found.heaviest]}
     of_samplers = {}
@@ -97,7 +97,7 @@ def single_values(found: SingleRemovals) -> dict[str, Float[np.ndarray, " exampl
 def single_measurements(
     case: Case, found: SingleRemovals, kept: Bool[np.ndarray, " example"], draws: int
 ) -> Iterator[Measurement]:
-    """The table of four, the change of the output, and two fixed pairs of weights, each over the kept examples."""
+    """Yield the four outcomes, the change of the output, and two fixed pairs of weights, over the kept examples."""
     values = single_values(found)
     top = values["flip:top"]
     for sampler in (CORRECT, PUBLISHED):
@@ -108,10 +108,12 @@ def single_measurements(
             yield from measured(case, "single", shares, kept, "none: the four cells add up to 1", by, draws)
         where = {"sampler": sampler}
         changes = values[f"delta_js:{sampler}"]
-        yield from measured(case, "delta_js", changes, kept, "0: any other weight does as much", where, draws)
+        yield from measured(
+            case, "delta_js", changes, kept, "0: removing any other weight moves the output as much", where, draws
+        )
         yield from _by_difference(case, found, kept, sampler, draws)
     same = values[f"same_place:{PUBLISHED}"]
-    yield from measured(case, "same_place", same, kept, "0: a sampler of another token", {}, draws)
+    yield from measured(case, "same_place", same, kept, "0: a correct sampler", {}, draws)
     order = found.order
     last = np.maximum(found.allowed.sum(1) - 1, 1)
     row = np.arange(len(order))
@@ -122,7 +124,7 @@ def single_measurements(
 def _by_difference(
     case: Case, found: SingleRemovals, kept: Bool[np.ndarray, " example"], sampler: str, draws: int
 ) -> Iterator[Measurement]:
-    """By how much heavier the heaviest is: shares of pairs (text, random token), so ratios of means over texts."""
+    """Yield results by the difference of the two weights: ratios of means over texts."""
     row = np.arange(len(found.weights))
     chance = chances(found, sampler)
     lighter = found.weights[row, found.heaviest][:, None] - found.weights
@@ -146,7 +148,9 @@ def _by_difference(
                 draws=draws,
                 valid=among,
             )
-            baseline = "½: either weight does as much" if name == "delta_js_negative" else "0: any other does as much"
+            baseline = (
+                "½: either weight as often" if name == "delta_js_negative" else "0: any other weight moves it as much"
+            )
             yield Measurement(name, *interval, baseline=baseline, by=by)
 
 
@@ -159,7 +163,7 @@ def _pair(
     second: Int[np.ndarray, " example"],
     draws: int,
 ) -> Iterator[Measurement]:
-    """Two weights that are no matter of chance: which of them flips the decision alone?"""
+    """Yield which of two given weights flips the decision when it alone is removed."""
     row = np.arange(len(first))
     a, b = found.flips[row, first], found.flips[row, second]
     for cell, shares in zip(PAIR_CELLS, (a & b, a & ~b, ~a & b, ~a & ~b), strict=True):
@@ -168,4 +172,4 @@ def _pair(
     p = mcnemar(int((a & ~b & kept).sum()), int((~a & b & kept).sum()))
     tested: Facts = {"compared": compared, "mcnemar_p": round(p, 6)}
     more = a.astype(float) - b.astype(float)
-    yield from measured(case, "pair_difference", more, kept, "0: either flips as many decisions", tested, draws)
+    yield from measured(case, "pair_difference", more, kept, "0: both flip equally many decisions", tested, draws)

@@ -1,7 +1,8 @@
-"""The orders in which weights are taken away: by attention, by its gradient, by both, at random, or by an explainer.
+"""The orders in which weights are removed: by attention, by its gradient, by both, at random, or by an explainer.
 
-Each is an array of scores over the tokens of the read-out, the highest first to go. Signed rankings put first what
-speaks for the decision; unsigned ones put first what speaks loudest, for or against: all that a heatmap can show.
+Each is an array of scores over the tokens of the read-out; the highest is removed first. Signed rankings start with
+tokens that speak for the decision. Rankings without a sign start with the largest scores, for or against: this is all
+that a heatmap can show.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from heatcheck.checks.case import Case
 from heatcheck.engine import stream
 from heatcheck.explainers import Scores
 
-Orders = Float[np.ndarray, "draw example token"]  # one draw, or several: random orders, and orders of what is tied
+Orders = Float[np.ndarray, "draw example token"]  # one draw, or several: random orders, and orders of ties
 ATTENTION, ASCENDING, RANDOM = "attention", "attention ascending", "random"
 GRADIENT, PRODUCT = "gradient", "gradient x attention"
 OWN = (ATTENTION, GRADIENT, RANDOM)  # explainers of the same name score words, not weights
@@ -35,7 +36,7 @@ def rankings_of(
     word: Int[np.ndarray, "example token"],
     random_orders: int,
 ) -> Iterator[tuple[str, Orders]]:
-    """Every ranking by name; `slope` is the gradient of the decided label's probability by each weight."""
+    """Yield every ranking by name; `slope` is the gradient of the decided label's probability by each weight."""
     weights, allowed = case.weights
     weights, slope = (stats.level_ties(values, allowed) for values in (weights, slope))
     product = stats.level_ties(slope * weights, allowed)
@@ -59,7 +60,7 @@ def rankings_of(
 def _ties_broken(
     case: Case, values: Float[np.ndarray, "example token"], allowed: Bool[np.ndarray, "example token"]
 ) -> Orders:
-    """The values as they are, or, where tokens are tied, their ranks in several orders of those."""
+    """The values themselves or, with ties, ranks in several random orders of the ties."""
     places = -np.arange(values.shape[1], dtype=float)
     drawn = []
     for keys in case.tie_orders(values, allowed):
@@ -74,9 +75,9 @@ def _ties_broken(
 def explained(
     case: Case, explainers: Sequence[str], unit: str, logits: str
 ) -> tuple[dict[str, Scores], dict[str, str]]:
-    """Scores of the explainers that can rank this read-out's tokens, and why the others cannot."""
+    """Scores of the explainers that can rank this read-out's tokens, and the reasons why others cannot."""
     if unit != "token":
-        return {}, dict.fromkeys(explainers, f"it scores words, and this read-out weighs {unit}s")
+        return {}, dict.fromkeys(explainers, f"it scores words, and this model's attention is on {unit}s")
     return case.available(explainers, logits)
 
 
@@ -86,7 +87,7 @@ def _of_tokens(
     word: Int[np.ndarray, "example token"],
     allowed: Bool[np.ndarray, "example token"],
 ) -> Float[np.ndarray, "example token"]:
-    """Each token has the score of its word; one without comes after all others."""
+    """Each token gets the score of its word; tokens without a score come last."""
     place = np.clip(word, 0, values.shape[1] - 1)
     known = (word >= 0) & allowed & np.take_along_axis(valid, place, axis=1)
     found = np.where(known, np.take_along_axis(values, place, axis=1), np.inf)
@@ -97,7 +98,7 @@ def _of_tokens(
 def _shuffled(
     case: Case, allowed: Bool[np.ndarray, "example token"], number: int
 ) -> Float[np.ndarray, "example token"]:
-    """Ranks in a random order, drawn for each example by its id."""
+    """Ranks in a random order, which depends only on the example's id."""
     found = np.zeros(allowed.shape)
     for row, example in enumerate(case.examples):
         places = np.flatnonzero(allowed[row])

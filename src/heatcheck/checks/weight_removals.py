@@ -1,7 +1,7 @@
-"""Logits of the first decision after the weights of some tokens are taken away and the others share them.
+"""Logits of the first decision after removing the weights of some tokens; the other weights are scaled up.
 
-The states stay as they are. With a linear read-out all of it is closed form (stats/removals.py); with another one
-the subject's own short cut from weights to logits is asked for every step.
+The hidden states stay the same. With a linear read-out everything has a closed form (stats/removals.py). Otherwise
+every step uses the model's own short cut from weights to logits.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from heatcheck.errors import NotSupported
 from heatcheck.explainers import Readout, require_short_cut, responses
 from heatcheck.models import Response
 
-WEIGHTS_AT_ONCE = 2**22  # in memory, where they must be stored
-AFFORDABLE = 2**31  # weights of one ranking after another, where each step is asked of the subject
+WEIGHTS_AT_ONCE = 2**22  # in memory, if they must be stored
+AFFORDABLE = 2**31  # weights over all rankings, if the model must compute each step
 
 
 @runtime_checkable
 class WeightRemovals(Protocol):
-    """What removing weights does to the decisions of all examples."""
+    """The effect of removing weights on the decisions of all examples."""
 
     @property
     def word(self) -> Int[np.ndarray, "example token"]:
-        """Which word a token belongs to, -1 for none (and for all where sentences are in the place of tokens)."""
+        """The word that each token belongs to; -1 for none, and for all if sentences take the place of tokens."""
         ...
 
     @property
     def logits(self) -> Float[np.ndarray, "example label"]:
-        """The subject's own."""
+        """The model's own logits."""
         ...
 
     def emptied(self) -> Float[np.ndarray, "example label"]:
@@ -42,8 +42,7 @@ class WeightRemovals(Protocol):
         ...
 
     def slope(self) -> Float[np.ndarray, "example token"]:
-        """∂ p(decided) / ∂ α_t, through the output and the softmax only; a positive factor an example may be missing,
-        which changes no ranking."""
+        """∂ p(decided) / ∂ α_t, through the output and the softmax only, up to a positive factor per example."""
         ...
 
     def without_each(self) -> Float[np.ndarray, "example token label"]:
@@ -51,12 +50,12 @@ class WeightRemovals(Protocol):
         ...
 
     def first_flip(self, scores: Float[np.ndarray, "example token"]) -> stats.FirstChange:
-        """When the decision first changes, removing by `scores` from the top."""
+        """The first change of the decision when weights are removed from the highest of `scores` down."""
         ...
 
 
 def weight_removals(case: Case, emptied: stats.Emptied, rankings: int) -> WeightRemovals:
-    """In closed form where the read-out is linear, else step by step where that is affordable."""
+    """Removals in closed form if the read-out is linear, else step by step if that is affordable."""
     require_short_cut(case.subject)
     if isinstance(case.readout, Readout):
         return Linear(case.readout, emptied)
@@ -64,8 +63,8 @@ def weight_removals(case: Case, emptied: stats.Emptied, rankings: int) -> Weight
     wanted = rankings * int(allowed.sum()) * weights.shape[1]
     if wanted > AFFORDABLE:
         raise NotSupported(
-            f"the read-out of {case.subject.id} is not linear in its weights, so every removal would be asked of it "
-            f"({wanted:,} weights, at most {AFFORDABLE:,}): take fewer or shorter texts."
+            f"the read-out of {case.subject.id} is not linear in its weights, so each removal needs a computation "
+            f"({wanted:,} weights; the limit is {AFFORDABLE:,}). Use fewer or shorter texts."
         )
     return Stepwise(case, emptied)
 
@@ -77,8 +76,8 @@ def decision_slope(
 ) -> tuple[Float[np.ndarray, "example token"], Float[np.ndarray, " example"]]:
     """∂ p_k / ∂ α_t = p_k (r_tk − Σ_j p_j r_tj) of the decided label k, as a direction over tokens times a factor.
 
-    Written as p_k (1 − p_k) Σ_{j≠k} q_j (r_tk − r_tj), q the distribution over the other labels: nothing cancels, and a
-    model so sure that the factor is 0 in floating point still has a direction.
+    Written as p_k (1 − p_k) Σ_{j≠k} q_j (r_tk − r_tj), with q the distribution over the other labels. Nothing cancels,
+    and even a very confident model, whose factor is 0 in floating point, has a direction.
 
     >>> direction, factor = decision_slope(np.zeros((1, 2)), np.array([[[1.0, 0.0], [0.0, 3.0]]]), np.array([0]))
     >>> direction, factor
@@ -130,7 +129,7 @@ class _Part:
 
 
 class Stepwise:
-    """Any other read-out: its own short cut, once a removal."""
+    """Any other read-out: its own short cut, once per removal."""
 
     def __init__(self, case: Case, emptied: stats.Emptied) -> None:
         self.weights, self.allowed = case.weights
@@ -152,7 +151,7 @@ class Stepwise:
             every = part.response.attention[:, None].clone().requires_grad_()
             logits = part.response.logits(every)[:, 0, 0].double()
             decided = logits.argmax(-1, keepdim=True)
-            # dp = p (1 − p) d log-odds: the factor is left out, for of a confident model it is 0 in floating point.
+            # dp = p (1 − p) d log-odds. The factor is left out: for a confident model it is 0 in floating point.
             odds = logits.gather(1, decided)[:, 0] - logits.scatter(1, decided, -torch.inf).logsumexp(-1)
             (slope,) = torch.autograd.grad(odds.sum(), [every])
             found[part.rows, : part.own.shape[-1]] = slope[:, 0, 0].mean(1).double().cpu().numpy()
@@ -184,7 +183,7 @@ class Stepwise:
         return stats.FirstChange(removals, weight)
 
     def _logits(self, part: _Part, gone: Bool[Tensor, "example draw token"]) -> Float[np.ndarray, "example draw label"]:
-        """Logits without these tokens, the weights that are left scaled up to 1, head by head."""
+        """Logits without these tokens; the remaining weights of each head are scaled up to sum to 1."""
         step = max(1, WEIGHTS_AT_ONCE // part.response.attention.numel())
         chunks = []
         for start in range(0, gone.shape[1], step):
@@ -199,14 +198,14 @@ class Stepwise:
         return np.concatenate(chunks, axis=1)
 
     def _nothing(self, part: _Part) -> Float[Tensor, "example 1 1 token"]:
-        """The weights where none is left."""
+        """The weights used when none is left."""
         if self._emptied == "bias":
             return torch.zeros_like(part.own[:, None, :1])
         alike = part.allowed.to(part.own.dtype)
         return (alike / alike.sum(-1, keepdim=True))[:, None, None]
 
     def _gathered(self, each: list[np.ndarray]) -> Float[np.ndarray, "example draw label"]:
-        """Batches as one, each example in its place, padded with zeros."""
+        """All batches in one array, each example in its place, padded with zeros."""
         longest = max(found.shape[1] for found in each)
         whole = np.zeros((len(self.weights), longest, each[0].shape[2]))
         for part, found in zip(self.parts, each, strict=True):

@@ -1,4 +1,4 @@
-"""Texts without some of their words, as rankings want them: each is read once, whichever of them ask for it."""
+"""Texts without some of their words; the model reads each text once, even if several rankings need it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -15,18 +15,18 @@ from heatcheck.explainers.removal import delete, mask
 from heatcheck.training import predict
 
 Order: TypeAlias = list[int]  # word places, most important first
-Orders: TypeAlias = list[list[Order]]  # of one ranking: for each draw, an order an example
+Orders: TypeAlias = list[list[Order]]  # of one ranking: for each draw, one order per example
 Places: TypeAlias = frozenset[int]
 Draw: TypeAlias = tuple[str, int]  # a ranking, and which of its orders
-Wanted: TypeAlias = Mapping[Draw, Sequence[Places]]  # the words that go, once for each text to be read
+Wanted: TypeAlias = Mapping[Draw, Sequence[Places]]  # the words to remove, once for each text to be read
 
-WORDS_AT_ONCE = 2**22  # of shortened texts that are held in memory
+WORDS_AT_ONCE = 2**22  # of shortened texts in memory
 
 
 def orders_of(case: Case, ranked: Mapping[str, Scores], rows: Sequence[int]) -> dict[str, Orders]:
-    """The words of each row by the size of their scores and, where scores have a sign, with it apart.
+    """The words of each row by the size of their scores; signed scores also get a ranking with the sign.
 
-    Words of equal score go in random orders, of which there are several then; a ranking without such words has one.
+    Ties are broken by several random orders; a ranking without ties has one order.
     """
     orders: dict[str, Orders] = {}
     for name, scores in ranked.items():
@@ -39,7 +39,7 @@ def orders_of(case: Case, ranked: Mapping[str, Scores], rows: Sequence[int]) -> 
 def descending(
     case: Case, values: Float[np.ndarray, "example word"], valid: Bool[np.ndarray, "example word"], rows: Sequence[int]
 ) -> Orders:
-    """Places from the highest score down, those without a score left out, once or in several orders of the ties."""
+    """Places from the highest score down, without unscored ones, once or in several orders of the ties."""
     chosen = list(rows)
     values, valid = values[chosen], valid[chosen]
     return [
@@ -49,7 +49,7 @@ def descending(
 
 
 def random_orders(case: Case, rows: Sequence[int], valid: Iterable[np.ndarray], count: int) -> Orders:
-    """Random orders of each row's words: the same alone as in any sample."""
+    """Random orders of each row's words, which depend only on the example's id."""
 
     def shuffled(row: int, number: int, words: Bool[np.ndarray, " word"]) -> Order:
         generator = stream(case.seed, "random order", number, case.examples[row].id)
@@ -62,7 +62,7 @@ def random_orders(case: Case, rows: Sequence[int], valid: Iterable[np.ndarray], 
 def mean_of_orders(
     found: Mapping[Draw, Float[np.ndarray, "example ..."]],
 ) -> dict[str, Float[np.ndarray, "example ..."]]:
-    """By ranking: the mean over its orders.
+    """The mean over the orders of each ranking.
 
     >>> mean_of_orders({("a", 0): np.array([1.0]), ("a", 1): np.array([2.0])})
     {'a': array([1.5])}
@@ -74,7 +74,7 @@ def mean_of_orders(
 
 
 def take_out(example: Example, places: Places, operator: str, read: Places = frozenset()) -> Example:
-    """The example without these words. Where none of those that a subject reads would be left, it is one masked word.
+    """The example without these words. If no word that the model reads would be left, one masked word stays.
 
     >>> take_out(Example("a", "not bad"), frozenset({0, 1}), "deletion", frozenset({0, 1})).masked_text
     '<unk>'
@@ -94,9 +94,9 @@ def read_without(
     operator: str,
     read: Mapping[int, Places] | None = None,
 ) -> dict[Draw, Float[np.ndarray, "example removal label"]]:
-    """Log-probabilities of each text without its words, by ranking and order.
+    """Log-probabilities of each text without some words, by ranking and order.
 
-    `wanted` says of a row what each order takes out, always as many times; `read` which words the subject reads.
+    `wanted` gives the sets of words that each order removes from a row; `read` the words that the model reads.
     """
     found: dict[Draw, list[np.ndarray]] = {}
     for part in _parts(case, rows, wanted):
@@ -119,7 +119,7 @@ def read_without(
 def losses(
     case: Case, rows: Sequence[int], logs: Float[np.ndarray, "example removal label"], *, standardised: bool
 ) -> Float[np.ndarray, "example removal"]:
-    """What the label predicted of the whole text loses of its probability."""
+    """The probability that the label predicted for the whole text loses."""
     labels = np.arange(len(rows)), case.predicted[list(rows)]
 
     def probabilities(of_texts: Float[np.ndarray, "text label"]) -> Float[np.ndarray, "text label"]:
@@ -132,7 +132,7 @@ def losses(
 
 
 def _parts(case: Case, rows: Sequence[int], wanted: Callable[[int], Wanted]) -> Iterator[dict[int, Wanted]]:
-    """Rows whose shortened texts can be held together: those of a few hundred long documents cannot."""
+    """Yield groups of rows whose shortened texts fit into memory together."""
     part: dict[int, Wanted] = {}
     words = 0
     for row in rows:

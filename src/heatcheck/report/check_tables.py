@@ -1,4 +1,4 @@
-"""What each check found, as tables of text: a number always beside what it is read against."""
+"""Tables of text for each check's results, every number beside its baseline."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _Places: TypeAlias = dict[tuple[str, str, str], dict[str, Measurement]]  # logit
 
 
 def tables_of(result: CheckResult) -> list[Table]:
-    """The tables of a check that say something; a check that is new here has none."""
+    """The tables of a check that have rows; an unknown check has none."""
     makers: dict[str, Callable[[CheckResult], list[Table]]] = {
         "agreement": _agreement,
         "erasure": _erasure,
@@ -52,10 +52,10 @@ def tables_of(result: CheckResult) -> list[Table]:
 
 
 def every_number(result: CheckResult) -> Table:
-    """All that a check measured."""
+    """All measurements of a check."""
     return Table(
         "Every number of this check",
-        ("quantity", "of", "value", "95% interval", "n", "read against"),
+        ("quantity", "of", "value", "95% interval", "n", "compared with"),
         [
             (
                 quantity(m, result.check),
@@ -86,16 +86,16 @@ def _agreement(result: CheckResult) -> list[Table]:
             for name, column, correction in (
                 ("tau_mechanical_floor", "mechanical floor", ""),
                 ("tau_above_uniform", "τ above uniform weight", ""),
-                ("significant_share", "share significant", "none"),
-                ("significant_share", "the same after Holm", "holm"),
+                ("significant_share", "share of texts with a significant τ", "none"),
+                ("significant_share", "the same after Holm correction", "holm"),
                 ("top_k_overlap", f"{top} shared", ""),
                 ("top_k_distance", f"{top}, distance", ""),
             )
         }
     )
     overall = Table(
-        f"Attention and each rival{_about_floors(result)}",
-        ("rival", "mean τ", "95% interval", *extra, "n"),
+        f"Attention and each other method{_about_floors(result)}",
+        ("other method", "mean τ", "95% interval", *extra, "n"),
         [
             (_other(pair), number(tau.value), interval(tau), *(cells[pair] for cells in extra.values()), f"{tau.n:,}")
             for pair, found in of_pair.items()
@@ -104,11 +104,9 @@ def _agreement(result: CheckResult) -> list[Table]:
         ],
     )
     taus = [m for m in result.measurements if m.name == "tau" and "class" in m.by and "attention" in pair_of(m)]
-    by_class = pivot(
-        "Mean τ, class by class", "class", [(str(m.by["class"]), _other(pair_of(m)), with_n(m)) for m in taus]
-    )
+    by_class = pivot("Mean τ by class", "class", [(str(m.by["class"]), _other(pair_of(m)), with_n(m)) for m in taus])
     differences = Table(
-        "How much better the rivals agree with each other than attention does with either",
+        "How much more the other methods agree with each other than with attention",
         ("difference", "mean", "95% interval", "n"),
         [
             (grouping(m), number(m.value), interval(m), f"{m.n:,}")
@@ -120,11 +118,14 @@ def _agreement(result: CheckResult) -> list[Table]:
 
 
 def _about_floors(result: CheckResult) -> str:
-    """How to read the mechanical floors that are here, and which rivals have none."""
+    """How to read the mechanical floors, and which methods have none."""
     floors = any(m.name == "tau_mechanical_floor" for m in result.measurements)
-    read = ": a mean τ no higher than its mechanical floor says nothing about the words" if floors else ""
+    read = ". A mean τ at or below its mechanical floor says nothing about the words" if floors else ""
     without = [spaced(rival) for rival in result.facts.get("without_floor", {})]
-    none = f"; no mechanical floor for {' and '.join(without)}: here a word also acts through other words’ states"
+    none = (
+        f". There is no mechanical floor for {' and '.join(without)}, because a word also acts through other words’ "
+        "hidden states"
+    )
     return read + (none if without else "")
 
 
@@ -143,13 +144,14 @@ def _erasure(result: CheckResult) -> list[Table]:
                     f"{m.n:,}",
                 )
             )
-    columns = ("words removed by", "K", "95% interval", "best rival minus random", "n")
-    return [Table("K: attention's effect as a share of the best rival's, both above random order", columns, rows)]
+    columns = ("words removed by", "K", "95% interval", "best other method minus random words", "n")
+    caption = "K: the effect of attention's words, from random words (0) to the best other method's words (1)"
+    return [Table(caption, columns, rows)]
 
 
 def _permutation(result: CheckResult) -> list[Table]:
     overall = Table(
-        "What shuffling the weights does to the output",
+        "Effect of shuffling the weights on the output",
         ("quantity", "mean", "95% interval", "n"),
         [
             (quantity(m), number(m.value), interval(m), f"{m.n:,}")
@@ -159,7 +161,7 @@ def _permutation(result: CheckResult) -> list[Table]:
     )
     deltas = [m for m in result.measurements if m.name == "delta" and "class" in m.by]
     cells = [(str(m.by["class"]), str(m.by.get("bin", "all")), with_n(m)) for m in deltas]
-    title = "Median change of the output, by predicted class and by the largest weight of the text"
+    title = "Median change of the output, by predicted class and largest weight of the text"
     by_class = pivot(title, "class", sorted(cells, key=lambda cell: (cell[1] != "all", cell[1])))
     return [overall, by_class]
 
@@ -177,14 +179,14 @@ def _counterfactual(result: CheckResult) -> list[Table]:
 _BESIDE_JSD = {
     "upper": "upper bound",
     "floor": "floor",
-    "null": "relevances shuffled",
-    "most": "most, any answer",
+    "null": "shuffled relevances",
+    "most": "largest, any answer",
     "gap": "missed by the published search",
 }
 
 
 def _jsd(at: _Places, everywhere: dict[str, Measurement], beside: Mapping[str, str]) -> Table:
-    """Everything that a JSD is read against in the same row."""
+    """One row per JSD, with all its baselines."""
     overall = {place: found | everywhere for place, found in at.items() if place[2] == "" and "jsd" in found}
     extra = known_columns(
         {
@@ -193,7 +195,7 @@ def _jsd(at: _Places, everywhere: dict[str, Measurement], beside: Mapping[str, s
         }
     )
     return Table(
-        "The largest JSD (nats) at which the output moves by ε at most, beside what it is read against",
+        "The largest JSD (nats) of weights that move the output by at most ε, with its baselines",
         ("logits", "ε", "JSD", "95% interval", *extra, "n"),
         [
             (
@@ -210,8 +212,8 @@ def _jsd(at: _Places, everywhere: dict[str, Measurement], beside: Mapping[str, s
 
 def _shares(at: _Places) -> Table:
     return Table(
-        "The same as a share of the most that any weights reach (U): 1 is no constraint at all",
-        ("logits", "ε", "U", "95% interval", "U, relevances shuffled", "n"),
+        "U: the same JSD as a share of the largest one for any answer; 1 means no constraint at all",
+        ("logits", "ε", "U", "95% interval", "U, shuffled relevances", "n"),
         [
             (
                 *_where(place),
@@ -232,7 +234,7 @@ def _jsd_by_class(at: _Places) -> Table:
         for (logits, epsilon, label), found in at.items()
         if label and "jsd" in found
     ]
-    return pivot("The largest JSD, class by class", "class", cells)
+    return pivot("The largest JSD by class", "class", cells)
 
 
 def _where(place: tuple[str, str, str]) -> tuple[str, str]:
@@ -244,7 +246,7 @@ def _other(pair: Sequence[str]) -> str:
 
 
 def _joined(measurements: Iterable[Measurement]) -> str:
-    """One number, or several variants of it in a cell: '0.120 (uniform), 0.310 (shuffled)'."""
+    """A cell with one number, or with several variants: '0.120 (uniform), 0.310 (shuffled)'."""
     found = list(measurements)
     if len(found) == 1:
         return number(found[0].value)

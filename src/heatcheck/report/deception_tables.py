@@ -1,4 +1,4 @@
-"""What models trained to deceive do, as tables of text: beside the honest ones, and where the marked words went."""
+"""Tables of text for models trained to deceive: compared with honest ones, and traces of the marked words."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,29 +12,29 @@ _Kinds = Mapping[str, Mapping[Key, Measurement]]  # kind of model -> name of a m
 
 _SCORED = {
     key("accuracy"): "accuracy",
-    key("mass"): "weight there",
-    key("after_deletion"): "accuracy without those words",
-    key("deletion_loss"): "lost by deleting them",
+    key("mass"): "weight on the marked words",
+    key("after_deletion"): "accuracy without them",
+    key("deletion_loss"): "accuracy lost without them",
 }
 _PAIRED = {
     key("accuracy_lost"): "accuracy lost",
-    key("mass_removed"): "weight taken off",
+    key("mass_removed"): "weight removed",
     key("agreement"): "same decision",
 }
 NEAR = {
     **{key("neighbours", distance=distance): f"weight at distance {distance}" for distance in (1, 2, 3)},
-    key("contribution"): "their share of what words add",
+    key("contribution"): "their share of all contributions",
 }
 TRACES = {
-    key("norm_embedding"): "share of the embeddings’ length",
-    key("norm_state"): "share of the states’ length",
-    key("rest_states"): "read from other states",
-    key("rest_embeddings"): "read from other embeddings",
+    key("norm_embedding"): "share of embedding norms",
+    key("norm_state"): "share of state norms",
+    key("rest_states"): "accuracy from other words’ states",
+    key("rest_embeddings"): "accuracy from other words’ embeddings",
 }
 
 
 def kind_of(by: Facts) -> str:
-    """What such models are called.
+    """The name of such models.
 
     >>> kind_of({"fit": "deceptive", "strength": 0.1, "seed": 3}), kind_of({"fit": "bystander_wrong"})
     ('λ = 0.1', 'bystander wrong')
@@ -63,27 +63,27 @@ def deception_tables(result: CheckResult) -> list[Table]:
             f"Accuracy, and the weight on the words marked {mark}",
             kinds,
             _SCORED,
-            [("commonest label", {key("accuracy"): prior}), ("uniform weights", {key("mass"): share})],
+            [("majority class", {key("accuracy"): prior}), ("uniform weights", {key("mass"): share})],
         ),
-        _table(f"Beside the honest model of the same seed; {_deceives(result)}", kinds, _PAIRED, []),
-        _table("Where the weight went, and what the marked words add", kinds, NEAR, [("uniform weights", near)]),
+        _table(f"Compared with the honest model of the same seed; {_deceives(result)}", kinds, _PAIRED, []),
+        _table("Weight near the marked words, and their contributions", kinds, NEAR, [("uniform weights", near)]),
         _table(
-            "What is left of the marked words, and how often other words alone tell the label",
+            "Traces of the marked words, and the accuracy of a linear read-out of the other words",
             kinds,
             TRACES,
-            [("read against", traces)],
+            [("baseline", traces)],
         ),
     ]
 
 
 def _deceives(result: CheckResult) -> str:
-    """Who does, in the words of the paper."""
+    """Which models deceive, as the paper defines it."""
     slack, chosen = float(result.settings.get("slack", 0.02)), result.facts.get("deceives")
     if chosen is not None:
-        return f"λ = {chosen:g} deceives: the least weight there, at most {slack:g} less right"
+        return f"λ = {chosen:g} deceives (least weight on these words, at most {slack:g} less accuracy)"
     if any(m.by.get("fit") == "deceptive" for m in result.measurements):
-        return f"no λ deceives: less weight there, and at most {slack:g} less right"
-    return "none was trained to deceive"
+        return f"no λ deceives (less weight on these words, at most {slack:g} less accuracy)"
+    return "no model was trained to deceive"
 
 
 def _table(
@@ -92,7 +92,7 @@ def _table(
     columns: Mapping[Key, str],
     beside: Sequence[tuple[str, Mapping[Key, Measurement | None]]],
 ) -> Table:
-    """A row a kind of model that has any of these numbers, then what they are read against."""
+    """One row per kind of model that has any of these numbers, then the baselines."""
     used = [name for name in columns if any(name in found for found in kinds.values())]
     rows = []
     for kind, found in kinds.items():
@@ -111,7 +111,7 @@ def shown(m: Measurement | None) -> str:
 
 
 def with_ends(name: str, value: float, low: float, high: float) -> str:
-    """A number with its interval, if that has a width that is seen; weights may be small.
+    """A number with its interval, if the interval has a visible width; weights may be small.
 
     >>> with_ends("mass", 0.002, 0.0012, 0.0029), with_ends("agreement", 1.0, 1.0, 1.0)
     ('0.002 [0.0012, 0.0029]', '1.000')

@@ -1,4 +1,4 @@
-"""What the dynamics of a training come to: agreements at its end beside their floors, when they start, and ξ."""
+"""Tables of text for the check dynamics: agreements at the end with their floors, their start, and ξ."""
 
 import math
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from heatcheck.results import CheckResult, Measurement
 from heatcheck.results.written import interval, number, of_quantity, shown
 
 _NAMES = {
-    "final attention": "last attention",
-    "final uniform relevance": "uniform twin’s last relevance",
-    "uniform relevance": "uniform twin’s relevance",
+    "final attention": "final attention",
+    "final uniform relevance": "final relevance under uniform weights",
+    "uniform relevance": "relevance under uniform weights",
     "proxy relevance": "bag of words",
     "log-odds": "log-odds",
 }
@@ -40,7 +40,7 @@ def at_last(result: CheckResult, name: str, pair: tuple[str, ...]) -> Measuremen
 
 
 def when(result: CheckResult, pair: tuple[str, ...] | None = None) -> str:
-    """When the agreement of a pair, the first where none is given, starts to be above its floor, in words."""
+    """In words, the step at which a pair (by default the first) starts to agree above its floor."""
     chosen = pairs_in(result)[0] if pair is None else pair
     found = result.find("starts", pair=list(chosen))
     if math.isinf(found.value):
@@ -50,7 +50,7 @@ def when(result: CheckResult, pair: tuple[str, ...] | None = None) -> str:
 
 
 def dynamics_tables(result: CheckResult) -> list[Table]:
-    """A row a pair at the end of training; then ξ."""
+    """One row per pair at the end of training; then ξ."""
     rows = []
     for pair in pairs_in(result):
         best = result.find("A", pair=list(pair), at="max")
@@ -65,14 +65,14 @@ def dynamics_tables(result: CheckResult) -> list[Table]:
         )
     return [
         Table(
-            "How often the word that the first puts highest is among the top of the second, at the end of training",
-            ("pair", "A", "shuffled", "A above it", "τ", "largest A of any checkpoint", "starts", "n"),
+            "A: how often the first's highest word is among the second's top words, at the end of training",
+            ("pair", "A", "A, shuffled", "A above shuffled", "τ", "largest A at any checkpoint", "starts", "n"),
             rows,
             dense=True,
         ),
         Table(
-            "ξ: how good independent models are once their weights foretell the audited recipe’s as well as this does",
-            ("foretold by", "accuracy", "95% interval", "at step", "read against", "n"),
+            "ξ: the accuracy of independent models once their weights predict the reference’s as well as this does",
+            ("predicted by", "accuracy", "95% interval", "at step", "compared with", "n"),
             [
                 (
                     quantity_name(str(m.by["foretold_by"])),
@@ -90,6 +90,6 @@ def dynamics_tables(result: CheckResult) -> list[Table]:
 
 
 def _at_last(result: CheckResult, name: str, pair: tuple[str, ...]) -> str:
-    """With its interval; a dash for a τ that no text defines."""
+    """The value with its interval; a dash for a τ that is undefined in every text."""
     found = [m for m in result.measurements if m.name == name and pair_of(m) == pair and m.by.get("at") == "last"]
     return shown(found[0] if found else None)

@@ -1,4 +1,4 @@
-"""What the check eraser found, as tables of text: every ranking beside random orders and the empty input."""
+"""Tables of text for the check eraser: every ranking beside random orders and the empty input."""
 
 from collections.abc import Iterable
 
@@ -12,13 +12,13 @@ _SIDES = ("comprehensiveness", "sufficiency")
 
 
 def eraser_tables(result: CheckResult) -> list[Table]:
-    """The means over the shares, attention against each other ranking, and what people marked."""
+    """The means over the shares, attention compared with each other ranking, and human rationales."""
     audited = str(result.settings.get("explainer", "attention"))
     return [_means(result), _differences(result, audited), _rationales(result)]
 
 
 def _means(result: CheckResult) -> Table:
-    """By the code's definition, as a share of what all words add, and by the paper's."""
+    """Means by the code's definition, as a share of what all words add, and by the paper's definition."""
     code = [m for m in _named(result, "aopc_comprehensiveness") if m.by.get("definition") == "code"]
     rows = []
     for m in (m for m in code if m.by.get("logits") == "published"):
@@ -28,9 +28,9 @@ def _means(result: CheckResult) -> Table:
         paper = [_cell(result, f"aopc_{side}", plain=True, **of, definition="paper") for side in _SIDES]
         rows.append((_ranking(m), said(m.by["operator"]), *means, *shares, *paper, f"{m.n:,}"))
     return Table(
-        "Mean over the shares (AOPC as the published code has it): high comprehensiveness and low sufficiency are good",
+        "Mean over the shares (AOPC, as in the published code); high comprehensiveness and low sufficiency are good",
         (
-            "words by",
+            "ranking",
             "removed by",
             *_SIDES,
             *(f"{side}, 1 is the empty input" for side in _SIDES),
@@ -54,9 +54,9 @@ def _differences(result: CheckResult, audited: str) -> Table:
             )
             rows.append((said(m.by["pair"][1]), said(m.by["operator"]), *cells, f"{m.n:,}"))
     return Table(
-        f"{said(audited).capitalize()} minus each other ranking, text by text: it is better where comprehensiveness is "
-        "above 0, and where sufficiency is below",
-        ("minus", "removed by", *_SIDES, *(f"{side}, {BY['logits', 'standardised']}" for side in _SIDES), "n"),
+        f"{said(audited).capitalize()} minus each other ranking, per text; it is better if comprehensiveness is "
+        "above 0 and sufficiency below 0",
+        ("other ranking", "removed by", *_SIDES, *(f"{side}, {BY['logits', 'standardised']}" for side in _SIDES), "n"),
         rows,
     )
 
@@ -75,8 +75,8 @@ def _rationales(result: CheckResult) -> Table:
     ]
     many = f" ({share:.1%} of the words)" if isinstance(share, float) else ""
     return Table(
-        f"As many words as people mark on average{many}, and the words that they did mark",
-        ("words by", "removed by", *_SIDES, "n"),
+        f"With as many words as people mark on average{many}, and with the words that people marked",
+        ("ranking", "removed by", *_SIDES, "n"),
         rows,
     )
 
@@ -91,6 +91,6 @@ def _named(result: CheckResult, name: str) -> Iterable[Measurement]:
 
 
 def _cell(result: CheckResult, name: str, *, plain: bool = False, **by: object) -> str:
-    """The number with its interval, or alone; a dash where it was not measured."""
+    """The number with its interval, or alone; a dash if it was not measured."""
     found = [m for m in _named(result, name) if all(m.by.get(key) == value for key, value in by.items())]
     return (alone if plain else shown)(found[0] if found else None)

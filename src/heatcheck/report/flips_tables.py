@@ -1,4 +1,4 @@
-"""What taking weights away did, as tables of text: first how much of a ranking's advantage is its sign."""
+"""Tables of text for the check flips: first how much of a ranking's advantage its sign explains."""
 
 from heatcheck.report.lexicon import BY
 from heatcheck.report.table import Table, pivot
@@ -23,7 +23,7 @@ def ranking_name(name: str) -> str:
 
 
 def _found(result: CheckResult, name: str, **by: object) -> Measurement | None:
-    """The one measurement with exactly these facts, but for what is counted beside it."""
+    """The one measurement with exactly these facts, apart from the number of undefined texts."""
     for m in result.measurements:
         if m.name == name and {key: value for key, value in m.by.items() if key != "undefined"} == by:
             return m
@@ -41,8 +41,9 @@ def _sign(result: CheckResult) -> Table:
         means = [alone(_found(result, of, ranking=name, **by)) for name in _SIGN]
         share = _found(result, "sign_share", over=over)
         rows.append((BY["over", over], *means, shown(gap), shown(share), f"{gap.n:,}"))
-    columns = ("texts", *map(ranking_name, _SIGN), "attention minus signed", "share that is sign", "n")
-    return Table("How much of what signed gradients gain on attention is the sign (share removed)", columns, rows)
+    columns = ("texts", *map(ranking_name, _SIGN), "attention minus signed", "share due to the sign", "n")
+    title = "Share removed until the decision flips, and how much of the advantage of signed gradients is the sign"
+    return Table(title, columns, rows)
 
 
 def _rankings(result: CheckResult) -> Table:
@@ -67,16 +68,16 @@ def _rankings(result: CheckResult) -> Table:
     common = _found(result, "common")
     shared = f"{common.value:.0%} of the texts" if common else "no text"
     return Table(
-        f"Until the decision flips, by ranking; {shared} flip under every one",
+        f"Share removed until the decision flips, by ranking; {shared} flip under every ranking",
         (
-            "removed first",
-            "share, never = 1",
-            "never",
-            "own texts",
-            "median",
-            "common texts",
-            "weight gone",
-            "fewer than attention",
+            "ranking",
+            "all texts (never = 1)",
+            "share that never flips",
+            "texts that flip",
+            "their median",
+            "texts that flip under every ranking",
+            "weight removed",
+            "fewer removals than attention",
             "more",
         ),
         [cells(str(name)) for name in result.facts.get("rankings", ())],
@@ -94,7 +95,9 @@ def _single(result: CheckResult) -> Table:
     if cells:
         cells += [(BY["sampler", name], "it is the heaviest itself", share) for name, share in same.items()]
     return pivot(
-        "Whose removal alone flips the decision: the heaviest weight, or a random one", "the random one", cells
+        "Which removal alone flips the decision: that of the heaviest weight, or of a random one",
+        "random weight drawn from",
+        cells,
     )
 
 
@@ -105,7 +108,7 @@ def _changes(result: CheckResult) -> Table:
             at.setdefault(str(m.by.get("bin", "all")), {})[m.name] = m
     return Table(
         "How much more the output moves without the heaviest weight than without a random one (JSD, nats)",
-        ("the heaviest is heavier by", "ΔJSD", "95% interval", "share below 0", "texts"),
+        ("difference of the weights", "ΔJSD", "95% interval", "share below 0", "texts"),
         [
             (
                 where.removeprefix("Δα "),
@@ -132,5 +135,5 @@ def _pairs(result: CheckResult) -> Table:
             only = [_found(result, "pair", cell=cell, compared=compared) for cell in ("first only", "second only")]
             p = f"{float(m.by['mcnemar_p']):.3g}"
             rows.append((compared, *map(alone, only), shown(m), p, f"{m.n:,}"))
-    columns = ("weights", "only the first flips", "only the second", "difference", "McNemar p", "n")
-    return Table("Two weights that are no matter of chance", columns, rows)
+    columns = ("weights", "only the first flips", "only the second flips", "difference", "McNemar p", "n")
+    return Table("Two given weights: which of them flips the decision when it alone is removed", columns, rows)

@@ -1,4 +1,4 @@
-"""Models on the axes of TVD and JSD: how far their answers and their weights are from the audited model's."""
+"""Models on the axes of TVD and JSD: the distances of their answers and weights from the audited model's."""
 
 import json
 import math
@@ -10,19 +10,19 @@ from heatcheck.results import CheckResult, Measurement
 
 
 class Candidate(NamedTuple):
-    """One model, and all that was measured of it."""
+    """One model with all its measurements."""
 
     by: Facts
     found: Mapping[str, Measurement]
 
     @property
     def point(self) -> Facts:
-        """As a study has it: what the model is, and its numbers by name."""
+        """The model's facts and its numbers by name, as a study has them."""
         return {**self.by, **{name: m.value for name, m in self.found.items()}}
 
 
 def candidates(result: CheckResult) -> list[Candidate]:
-    """Every model that the check measured, in its order."""
+    """Every model that the check measured, in the order of the check."""
     found: dict[str, Candidate] = {}
     for m in result.measurements:
         if "model" in m.by:
@@ -33,11 +33,11 @@ def candidates(result: CheckResult) -> list[Candidate]:
 
 
 def farthest(result: CheckResult) -> Candidate | None:
-    """The model whose JSD is J*: the most different one that answers as an honest seed does."""
+    """The model whose JSD is J*: the most different one whose answers are as close as an honest seed's."""
     return next((one for one in candidates(result) if {"J_star", "jsd"} <= one.found.keys()), None)
 
 
 def mean_of_seeds(points: Sequence[Facts], name: str) -> float:
-    """NaN where there is no seed."""
+    """The mean over honest seeds; NaN if there is none."""
     values = [float(point[name]) for point in points if point["model"] == "seed" and name in point]
     return sum(values) / len(values) if values else math.nan

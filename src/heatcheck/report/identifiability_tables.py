@@ -1,4 +1,4 @@
-"""How many other weights give a head the same output, and what its states still tell, as tables of text."""
+"""Tables of text for the check identifiability: other weights with the same head output, and recovered tokens."""
 
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.wording import quantity
@@ -12,7 +12,7 @@ def identifiability_tables(result: CheckResult) -> list[Table]:
     """Weights first, then tokens by layer."""
     width = result.facts.get("head_width")
     weights = Table(
-        f"The read-out's weights; a head is {width} numbers wide" if width else "The read-out's weights",
+        f"Freedom of the read-out's weights; head width {width}" if width else "Freedom of the read-out's weights",
         ("quantity", "mean", "95% interval", "n"),
         [
             (quantity(m, result.check), number(m.value), interval(m), f"{m.n:,}")
@@ -24,7 +24,7 @@ def identifiability_tables(result: CheckResult) -> list[Table]:
     chance = next((m for m in result.measurements if m.name == "chance"), None)
     beside = f" (guessing: {number(chance.value)})" if chance else ""
     tokens = pivot(
-        f"Share of tokens that a linear map of their state finds again, layer by layer{beside}",
+        f"Share of tokens that a linear map recovers from their hidden states, by layer{beside}",
         "after layer",
         [
             (str(m.by["layer"]), f"nearest by {m.by['nearest by']}", shown(m))

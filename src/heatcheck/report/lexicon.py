@@ -1,183 +1,157 @@
-"""What checks, states and models are called in plain words; quantities have theirs in results/quantities.py."""
+"""Plain words for states, readings and models; checks have theirs in results/check_names.py, quantities beside it."""
 
 # A sign for every word, so that a badge says the same without its colour.
 SIGNS = {"yes": "✓", "no": "✕", "unclear": "?", "not run": "○", "not found": "◇"}
 
-# In the order of the page: from what the heatmap shows to what could be shown instead.
-TITLES = {
-    "agreement": "Agreement with rival explanations",
-    "erasure": "Removing the highlighted words",
-    "eraser": "Removing the highlighted words, and keeping nothing else",
-    "perturbation": "Explanations ranked by faithfulness",
-    "flips": "Taking weights away until the decision flips",
-    "permutation": "Shuffling the weights",
-    "counterfactual": "Different weights, same answer",
-    "identifiability": "Other weights, the very same output of a head",
-    "gauge": "A twin with another heatmap and the same decisions",
-    "necessity": "Doing without learned attention",
-    "seed_variance": "The same recipe, other seeds",
-    "adversarial_model": "Models trained to answer alike with other weights",
-    "deception": "Models trained to keep weight off words they use",
-    "dynamics": "Attention and relevance over training",
-    "guide": "The weights outside the model",
-    "log_odds": "Weights and words of a bag of words",
-    "layers": "Weights, rollout and flow, layer by layer",
-    "mixing": "How much of a token comes from others",
-    "scale": "Attention scores and the scale λ they are divided by",
-    "plausibility": "What people marked",
-    "time_to_learn": "Time to learn to copy",
-    "lottery_of_heads": "A lottery of heads",
-}
-
+# What stays the same while a check changes something.
 HELD = {
-    "states": "what the model computed from each text stays as it was; only the attention weights change",
-    "re-encoded": "the trained model; every changed text is read afresh",
-    "retrained": "the recipe; the model itself is trained again",
+    "states": "everything but the attention weights: the model keeps the hidden states it computed for each text",
+    "re-encoded": "the trained model; it reads every changed text from scratch",
+    "retrained": "the training recipe; the model itself is retrained",
 }
 
-# Checks that hold different things in their different parts.
+# The same for checks whose parts differ in this.
 HELD_BY = {
-    "deception": "the recipe but for what is punished; in the gauge twin every decision, and nothing is trained",
-    "gauge": "every decision; the weight of each word and what it says change together",
-    "necessity": "where other weights are put in, all but the weights; where a model is trained again, the recipe",
-    "guide": "for the log-odds guide the weights, the words and the labels; where a guide is trained, the recipe",
-    "plausibility": "scores, words and people's marks; the model's answer is not looked at",
+    "deception": "the training recipe, except for the penalty on weight; for a gauge twin, every decision",
+    "gauge": "every decision; the weight of each word and its relevance change together",
+    "necessity": "with replaced weights, everything but the weights; with retrained models, the training recipe",
+    "guide": "for the log-odds guide, the weights, words and labels; for the refitted guide, the training recipe",
+    "plausibility": "the scores, the words and the human marks; this check does not use the model's answer",
 }
 
-# How to read a check's numbers, where they are easily misread.
+# How to read a check's numbers, for checks whose numbers are easily misread.
 READING = {
-    "eraser": "A rationale is the top share of a text's words by some ranking. Comprehensiveness is what the predicted "
-    "label loses of its probability without it, sufficiency what it loses with nothing else left: an explanation that "
-    "holds the reasons has much of the first and little of the second. Half a text is no text the model was trained "
-    "on, so part of any loss is mere surprise; random orders suffer it too, and the difference to them is what counts. "
-    "A negative sufficiency says that the other words spoke against the answer.",
-    "perturbation": "Words are removed in the order of each explanation, a share at a time, the most relevant first "
-    "and then, from the whole text again, the least relevant first. What counts is the difference of the two: half a "
-    "text surprises any model, and both orders suffer it alike. The rank of an explanation has an interval of its own: "
-    "where two overlap, the texts do not tell them apart. Explanations that know the sign of a word's part use it in a "
-    "table apart; a heatmap has none.",
-    "identifiability": "A head adds up values of few numbers. Once a text has more tokens than that, other weights "
-    "give exactly the same sum, and nothing that comes after the head can tell them from those shown. The dimension of "
-    "this freedom is only a count: weights cannot be negative, so what matters is how far each can move (its range, by "
-    "linear programs) and how different the whole can be (a bracket of the JSD, in nats; 0.69 is other tokens "
-    "altogether). Short texts leave no freedom at all. That a token can be found again from its state says that the "
-    "state still is that token’s, not that its weight is the token’s influence.",
-    "permutation": "The weights are dealt out anew among the words of a text while everything else in the model stays. "
-    "An answer that hardly moves did not depend on which word had which weight. Flat weights cannot move anything, so "
-    "look at the texts with a large weight.",
-    "flips": "Weights are taken away from the top of a ranking, the others share what is left, and everything else in "
-    "the model stays. Signed gradients put first what speaks for the decision: they know the side of each token, which "
-    "a heatmap cannot show. So most of what they gain on attention may be the sign: read attention against gradient × "
-    "attention without it. Means over the texts that flip are over different texts for each ranking; the curves and "
-    "the column with never = 1 are over all.",
-    "counterfactual": "A large JSD alone says nothing. In every model that reads its states out linearly, a heatmap on "
-    "two words only (with more than two labels: on as many words as there are labels) gives exactly the same answer, "
-    "so there are always other weights that give it. Read the JSD against what the same weights give when the "
-    "relevances are shuffled among the words: where it is no smaller than this null, the shape of the weights explains "
-    "all of it. With two labels there is also a floor that every such model reaches. What does tell models apart needs "
-    "no search: the share q of plain shuffles that keep the answer.",
-    "gauge": "This model reads each word by itself. Then a word's weight can be traded against what the word says once "
-    "it is read: lower the one, raise the other, and every decision on every text stays as it was. So it has twins of "
-    "its own kind, known without any training, one with uniform weights and one with the heatmap turned around. What "
-    "cannot be traded away is the contribution, the weight times what the word says: its heatmap is the same in all "
-    "of them.",
-    "necessity": "Two questions are easily taken for one. Other weights put into this very model say whether it "
-    "uses its weights. Models trained again without learned attention say whether the task needs them, in this "
-    "family of models and at this budget. A model can use its weights where none are needed.",
-    "seed_variance": "How far the heatmaps of honest models differ anyway: the same data and recipe, another random "
-    "seed. Everything that is said about different weights is read against this. A JSD of 0 is the same heatmap, 0.69 "
-    "one on other words altogether.",
+    "eraser": "A rationale is the top share of a text's words by some ranking. Comprehensiveness is the probability "
+    "that the predicted label loses without the rationale. Sufficiency is what it loses when only the rationale is "
+    "left. A good rationale has high comprehensiveness and low sufficiency. Models were not trained on half-empty "
+    "texts, so part of every loss is mere surprise. Random orders suffer it too, so compare with them. A negative "
+    "sufficiency means that the other words spoke against the answer.",
+    "perturbation": "heatcheck removes words in the order of each method, a share at a time. It starts with the most "
+    "relevant words; then, on the full text again, with the least relevant ones. The score is the difference between "
+    "the two. Removing words surprises any model, and the difference cancels that. Each rank has its own interval: "
+    "where two intervals overlap, these texts cannot tell the methods apart. Methods that know the sign of a word's "
+    "part have their own table, because an attention heatmap has none.",
+    "identifiability": "A head adds up value vectors of limited width. If a text has more tokens than that width, "
+    "other weights give exactly the same sum. Nothing after the head can tell these weights from the ones shown. The "
+    "dimension only counts directions; weights cannot be negative, so look at how far each one can move. Linear "
+    "programs give the range of each weight, and a lower and an upper bound on the JSD (in nats; 0.69 means entirely "
+    "different tokens). Short texts leave no freedom at all. If a token can be recovered from its hidden state, that "
+    "state still belongs to the token. This does not make its weight the token's influence.",
+    "permutation": "heatcheck shuffles the weights among the words of a text; everything else in the model stays the "
+    "same. If the answer hardly moves, it does not depend much on which word has which weight. Shuffling flat weights "
+    "changes little in any model, so look at texts with a large weight.",
+    "flips": "heatcheck removes weights from the top of a ranking, and the remaining weights share the rest. Signed "
+    "gradients first remove what speaks for the decision. An attention heatmap cannot show this sign. Much of their "
+    "advantage may be the sign alone, so compare attention with gradient × attention without a sign. Means over texts "
+    "that flip cover different texts for each ranking. The curves, and the column that counts never as 1, cover all "
+    "texts.",
+    "counterfactual": "A large JSD alone says nothing. Every model with a linear read-out has other weights with "
+    "exactly the same answer. Weights on as many words as there are labels are enough. Compare the JSD with the null, "
+    "where the relevances are shuffled among the words. If it is no smaller than the null, the shape of the weights "
+    "explains all of it. With two labels there is also a floor that every such model reaches. One number does tell "
+    "models apart without any search: q, the share of shuffles that keep the answer.",
+    "gauge": "This model reads each word by itself. Then a word's weight can be traded against its relevance: "
+    "lower one, raise the other, and every decision on every text stays the same. So the model has twins "
+    "of its own kind, known without any training. One twin has uniform weights, another has the heatmap "
+    "reversed. The contribution, weight times relevance, cannot be traded away: its heatmap is the same "
+    "in all twins.",
+    "necessity": "There are two different questions here. Replacing the weights in this model shows whether this model "
+    "uses them. Retraining models without learned attention shows whether models of this kind need it, for this task "
+    "and training budget. A model can use its weights although the task needs none.",
+    "seed_variance": "Models differ even when nobody changes the recipe: the same data, the same settings, another "
+    "random seed. This is the baseline for every other claim about different weights. A JSD of 0 means the same "
+    "heatmap; 0.69 means a heatmap on entirely different words.",
     "adversarial_model": "An adversary is a whole model, trained to give the audited model's answers with other "
-    "weights; λ says how much other weights count. Lower right are models with the same answers and very different "
-    "heatmaps. How close two models' answers are when nobody cheats, the honest seeds say. Adversarial weights for one "
-    "text at a time are no model and count for nothing here. A search that finds no such model proves nothing: there "
-    "may be one.",
-    "deception": "The same recipe is trained again with a punishment for weight on the marked words. Models that stay "
-    "as right while that weight is gone, and that fail once these words are deleted, use words that their heatmap does "
-    "not show. If they fail as soon as the weight is gone, nobody was deceived: the weight was needed where it was. "
-    "That training finds no such model does not mean that there is none: where words are read one by one, the gauge "
-    "twin is one, made without training. What a word adds, its weight times what its state says, is the same share in "
-    "the twin as in the honest model.",
-    "dynamics": "If attention follows what words say, then what a model without attention learns to say of each word "
-    "foretells where an attention it never saw will look. So the recipe is trained again, with weights of its own and "
-    "under uniform ones, and looked at on the way. A counts how often the word with the most weight is among the few "
-    "that say most for the right label; texts are short, so chance is well above nothing, and only what is above the "
-    "shuffled scores counts. That attention follows relevance does not make it an explanation: it says where the "
-    "weights come from, not what the answer rests on.",
-    "guide": "The weights are taken out of the model and laid on the bare words. In the log-odds guide every word "
-    "votes for a label as the training texts have it, with its weight; nothing is fitted to the weights, so weights "
-    "that merely spell the label gain nothing. The refitted guide trains a model without context under the weights: it "
-    "can learn such a code, and is shown beside it for that reason.",
-    "scale": "The score of a word is drawn up by what the word already says for the label: the gradient of the loss by "
-    "a score is the word's weight times how much more it says than the text as a whole. So words that go with a label "
-    "should end above neutral ones. At a small λ the softmax has chosen before there is anything to choose by; at a "
-    "large one no score ever gets far from where it began. Neither shows in the accuracy.",
-    "plausibility": "People marked the words that would make them decide so. This asks whether a heatmap marks them "
-    "too, and nothing else: a heatmap can please people and have no part in the answer, or be a true account and "
-    "please nobody. Read every number against both kinds of chance. Random scores say what guessing finds; random "
-    "spans take the heatmap's own runs of words and put them elsewhere, so that long runs are worth nothing by "
-    "themselves.",
+    "weights; λ sets how much other weights count. Models at the lower right give the same answers with very different "
+    "heatmaps. Honest seeds show how close the answers of two ordinary models are. Adversarial weights for single "
+    "texts do not form a model, so they do not count here. A search that finds no such model proves nothing: one may "
+    "still exist.",
+    "deception": "heatcheck retrains the recipe with a penalty for weight on the marked words. Some models stay as "
+    "accurate without that weight but fail once the marked words are deleted. Such models use words that their heatmap "
+    "hides. If a model fails as soon as the weight is gone, it deceives nobody: it needed that weight. If training "
+    "finds no such model, one may still exist. When a model reads words one by one, its gauge twin is such a model, "
+    "made without training. In the twin, the share that each word adds (weight × relevance) stays the same.",
+    "dynamics": "The hypothesis: attention follows what words say about the label. Then relevances from a model "
+    "trained without attention should predict where another model's attention goes. heatcheck retrains the recipe with "
+    "learned and with uniform weights, and records both during training. A counts how often the most attended word is "
+    "among the words with the highest relevance for the right label. Texts are short, so chance agreement is high: "
+    "only the part above shuffled scores counts. Attention that follows relevance is not yet an explanation. It shows "
+    "how the weights arise, not what the answer is computed from.",
+    "guide": "heatcheck takes the weights out of the model and applies them to the bare words. In the log-odds guide, "
+    "every word votes for the label it goes with in the training texts, in proportion to its weight. Nothing is fitted "
+    "to the weights, so weights that merely encode the label gain nothing. The refitted guide trains a model without "
+    "context under the weights. It can learn such a code, so it is shown only for comparison.",
+    "scale": "Training raises the score of a word that already speaks for the label. The gradient of the loss with "
+    "respect to a score is the weight times how much more the word says than the whole text. So words that go with a "
+    "label should end above neutral words. With a small λ, the softmax commits before the words mean anything. With a "
+    "large λ, no score moves far from its start. Accuracy shows neither effect.",
+    "plausibility": "People marked the words that support the label. This check asks only whether a heatmap marks the "
+    "same words. A plausible heatmap may have no part in the answer, and a faithful one may please nobody. Compare "
+    "every number with both kinds of chance. Random scores show what guessing finds. Random spans move the heatmap's "
+    "own runs of words to random places, so that long runs earn nothing by themselves.",
 }
 
 # What the counterfactual check can promise, by how it was computed.
 METHODS = {
     "exact": "The JSD shown is the largest there is: no search can find more.",
-    "bracket": "With more than two labels the largest JSD is bracketed: weights that reach the JSD shown were found, "
-    "and none can pass the upper bound.",
-    "search": "This model's read-out is not linear, so the JSD shown is only what a search found: there may be more, "
-    "and a search that finds little proves nothing.",
+    "bracket": "With more than two labels, heatcheck brackets the largest JSD. It found weights that reach the JSD "
+    "shown, and no weights can pass the upper bound.",
+    "search": "This model's read-out is not linear, so the JSD shown is what a search found. There may be more, and a "
+    "search that finds little proves nothing.",
 }
 
 # Values of a `by` that say more than their key and themselves.
 BY = {
-    ("fit", "swapped"): "put into this model",
+    ("fit", "swapped"): "imposed on this model",
     ("fit", "honest"): "honest models",
     ("fit", "deceptive"): "trained to deceive",
-    ("fit", "retrained"): "trained again",
+    ("fit", "retrained"): "retrained models",
     ("fit", "learned"): "learned weights",
-    ("fit", "uniform"): "trained under uniform weights",
+    ("fit", "uniform"): "trained with uniform weights",
     ("fit", "proxy"): "bag of words",
     ("at", "last"): "the last checkpoint",
-    ("at", "max"): "the checkpoint where it is largest",
+    ("at", "max"): "the checkpoint with the largest value",
     ("reached", "True"): "reached",
     ("reached", "False"): "not reached",
     ("fit", "closed form"): "in closed form",
-    ("against", "swap"): "this model under uniform weights",
-    ("against", "swap everywhere"): "this model under uniform weights at every attention site",
-    ("against", "retrained"): "models trained again",
-    ("against", "closed form"): "the best without attention, in closed form",
+    ("against", "swap"): "this model with uniform weights",
+    ("against", "swap everywhere"): "this model with uniform weights at every attention site",
+    ("against", "retrained"): "retrained models",
+    ("against", "closed form"): "the best model without attention, in closed form",
     ("guide", "log_odds"): "log-odds guide",
     ("guide", "refitted"): "refitted guide",
     ("free", "uniform"): "with uniform weights",
-    ("free", "first"): "on the first state only",
-    ("free", "last"): "on the last state only",
-    ("free", "permuted"): "with their weights shuffled",
+    ("free", "first"): "with all weight on the first state",
+    ("free", "last"): "with all weight on the last state",
+    ("free", "permuted"): "with shuffled weights",
     ("free", "random"): "with random weights",
     ("definition", "code"): "as in the published code",
     ("definition", "paper"): "as in the paper's Eq. 3",
-    ("ranking", "human"): "the words people marked",
+    ("ranking", "human"): "the words that people marked",
+    ("ranking", "best rival"): "best other method",
+    ("ranking", "best signed rival"): "best method with a sign",
     ("share", "rationale"): "as many words as people mark",
     ("correction", "none"): "uncorrected",
-    ("over", "own"): "texts that flip under it",
+    ("over", "own"): "texts that flip under this ranking",
     ("over", "common"): "texts that flip under every ranking",
     ("over", "all"): "all texts",
-    ("against", "attention"): "against attention",
+    ("against", "attention"): "compared with attention",
     ("outcome", "fewer"): "fewer removals",
     ("outcome", "more"): "more removals",
     ("sampler", "correct"): "any other token",
     ("sampler", "as published"): "the published sampler",
-    ("cell", "both"): "both flip it",
-    ("cell", "top only"): "only the heaviest",
-    ("cell", "random only"): "only the random one",
-    ("cell", "first only"): "only the first",
-    ("cell", "second only"): "only the second",
-    ("cell", "neither"): "neither flips it",
+    ("cell", "both"): "both flip the decision",
+    ("cell", "top only"): "only the heaviest does",
+    ("cell", "random only"): "only the random one does",
+    ("cell", "first only"): "only the first does",
+    ("cell", "second only"): "only the second does",
+    ("cell", "neither"): "neither does",
     ("bin", "Δα 0.0–0.2"): "Δα 0.0–0.2",
     ("bin", "Δα 0.2–0.4"): "Δα 0.2–0.4",
     ("bin", "Δα 0.4–0.6"): "Δα 0.4–0.6",
     ("bin", "Δα 0.6–0.8"): "Δα 0.6–0.8",
     ("bin", "Δα 0.8–1.0"): "Δα 0.8–1.0",
-    ("logits", "published"): "logits as they are",
+    ("logits", "published"): "unscaled logits",
     ("logits", "standardised"): "standardised logits",
 }
 
@@ -189,9 +163,9 @@ WEIGHTS = {
     "uniform everywhere": "uniform weights at every attention site",
     "first": "the first state only",
     "last": "the last state only",
-    "permuted": "its weights shuffled",
+    "permuted": "shuffled weights",
     "random": "random weights",
-    "free": "the best without attention",
+    "free": "the best model without attention",
     "base": "the audited model's weights",
     "adversary": "an adversary's weights",
 }

@@ -1,4 +1,4 @@
-"""An audit as Markdown that GitHub shows well: the card, what it means, then a section a check."""
+"""An audit as Markdown for GitHub: the answer, the card, then one section per check."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ _IDS = 20  # of texts left out: the tables have all
 
 
 def write_markdown(audit: Audit, path: Path | str) -> Path:
-    """Write the report without its figures and its heatmaps as one Markdown file."""
+    """Write the report as one Markdown file, without figures and heatmaps."""
     path = Path(path)
     text = "\n\n".join(_blocks(audit)) + "\n"
     write_whole(path, text.encode("utf-8", "replace"))  # half an emoji, which a careless cut leaves, is no UTF-8
@@ -74,6 +74,12 @@ def _row(cells: Sequence[str], *, raw: bool = False) -> str:
 def _blocks(audit: Audit) -> list[str]:
     headline, advice = headline_of(audit.card), advised(audit.card)
     blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
+    blocks += ["## What this means for your heatmaps", f"**{escaped(headline.answer)}**"]
+    blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
+    blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
+    if advice:
+        blocks.append(listed(map(escaped, advice)))
+    blocks.append("## What was audited")
     blocks.append(
         listed(
             f"{escaped(name)}: **{escaped(value)}**{f' ({escaped(note)})' if note else ''}"
@@ -84,17 +90,12 @@ def _blocks(audit: Audit) -> list[str]:
     for line in audit.card.lines:
         blocks += _line(card_line(line))
     blocks.append(
-        "Intervals are 95%. Before any threshold on probabilities the logits were multiplied by "
-        f"{audit.card.logit_scale:.3g}, so that a model and its more confident twin get the same card. There is no "
-        "overall score: the lines answer different questions."
+        f"Intervals are 95%. heatcheck multiplied the logits by {audit.card.logit_scale:.3g} before applying any "
+        "threshold on probabilities. So a more confident version of the same model gets the same card. There is "
+        "no overall score, because the lines answer different questions."
     )
     for line in audit.card.apart:
         blocks += [f"### Apart from the card, {line.heading}", *_line(card_line(line), level=4)]
-    blocks += ["## What this means for your heatmaps", escaped(headline.answer)]
-    blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
-    blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
-    if advice:
-        blocks.append(listed(map(escaped, advice)))
     for section in sections(audit, []):
         blocks += _section(section)
     return [*blocks, "## About this report", _about(audit)]
@@ -107,7 +108,7 @@ def _overview(audit: Audit) -> str:
         number = shown.statistic
         cells = (number.value, number.interval, number.n.removeprefix("n = ")) if number else (NOTHING,) * 3
         rows.append((line.name, f"{shown.sign} {line.state}", *cells, number.quantity if number else ""))
-    return table(Table("In short", ("line", "answer", "statistic", "95% interval", "n", "what it is"), rows))
+    return table(Table("In short", ("line", "answer", "statistic", "95% interval", "n", "quantity"), rows))
 
 
 def _line(item: CardLine, *, level: int = 3) -> list[str]:
@@ -119,8 +120,8 @@ def _line(item: CardLine, *, level: int = 3) -> list[str]:
     if item.statistic:
         blocks.append(table(_evidence([item.statistic, *item.against])))
     aside = {
-        "how to read it": item.statistic.scale if item.statistic else "",
-        "held fixed": item.held if line.state != "not run" else "",
+        "scale": item.statistic.scale if item.statistic else "",
+        "what stays the same": item.held if line.state != "not run" else "",
         "cannot see": line.cannot_see,
     }
     if any(aside.values()):
@@ -130,26 +131,28 @@ def _line(item: CardLine, *, level: int = 3) -> list[str]:
 
 def _evidence(numbers: Sequence[Evidence]) -> Table:
     rows = [(one.quantity, one.value, one.interval, one.n.removeprefix("n = ")) for one in numbers]
-    return Table("The statistic, then what it is read against", ("quantity", "value", "95% interval", "n"), rows)
+    return Table("The statistic, then its baselines", ("quantity", "value", "95% interval", "n"), rows)
 
 
 def _section(section: Section) -> list[str]:
-    blocks = [f"## {escaped(section.title)}"]
+    blocks = [f"## {escaped(section.title)} ({escaped(section.check)})"]
     if section.question:
         blocks.append(f"*{escaped(section.question)}*")
     blocks += [escaped(words) for words in section.reading]
     facts = {
-        "held fixed": section.held,
+        "what stays the same": section.held,
         "kind of model": section.family,
-        "read against": section.baseline,
-        "texts": section.counted,
+        "compared with": section.baseline,
+        "examples": section.counted,
         "paper": section.paper,
     }
     blocks.append(listed(f"{key}: {escaped(words)}" for key, words in facts.items() if words))
     if section.not_fitted:
         lost = "; ".join(f"{name} ({why})" for name, why in section.not_fitted)
-        blocks.append(f"**Could not be run:** {escaped(lost)}. The numbers below are of the others.")
+        blocks.append(f"**Not run:** {escaped(lost)}. The numbers below cover the other parts.")
     blocks += [table(data) for data in section.tables]
+    if section.directions:
+        blocks.append(folded("What high and low mean", _directions(section)))
     if section.everything.rows:
         every = table(section.everything)
         blocks.append(folded(f"Every number ({len(section.everything.rows)})", every) if section.tables else every)
@@ -162,6 +165,12 @@ def _section(section: Section) -> list[str]:
         blocks.append(folded("Left out, and why", left_out))
     settings = listed(f"{escaped(key)}: {escaped(value)}" for key, value in section.settings)
     return [*blocks, folded("Settings", settings)]
+
+
+def _directions(section: Section) -> str:
+    return listed(
+        f"**{escaped(one.quantity)}.** High: {escaped(one.high)} Low: {escaped(one.low)}" for one in section.directions
+    )
 
 
 def _about(audit: Audit) -> str:

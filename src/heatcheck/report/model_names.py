@@ -1,21 +1,21 @@
-"""What other models of the audited one are called: adversaries, seeds, twins."""
+"""Names of the models that are compared with the audited one: adversaries, seeds, twins."""
 
 from heatcheck.engine import Facts
 from heatcheck.report.lexicon import MODELS
 
-# What tells one such model from another: the keys of a `by` that its name says.
+# The keys of a `by` that distinguish such models; the name of a model includes them.
 KEYS = ("model", "strength", "start", "trains", "restart", "seed", "epsilon", "twin")
 
 STARTS = {
     ("fresh", "all"): "from a fresh start",
     ("parent", "all"): "from the audited model",
-    ("parent", "attention"): "from the audited model, its scorer only",
-    ("fresh", "attention"): "a fresh scorer on the audited model",
+    ("parent", "attention"): "from the audited model, training only the attention",
+    ("fresh", "attention"): "from fresh attention on the audited model",
 }
 
 
 def kind_of(point: Facts) -> str:
-    """What a legend calls such a model.
+    """The name of a kind of model in a legend.
 
     >>> kind_of({"model": "seed", "seed": 3}), kind_of({"model": "reversed"})
     ('honest seed', 'another known model')
@@ -24,14 +24,14 @@ def kind_of(point: Facts) -> str:
 
 
 def start_of(point: Facts) -> str:
-    """How an adversary began and what was trained of it; "" for any other model."""
+    """The start of an adversary, and the trained part; "" for any other model."""
     if point["model"] != "adversary":
         return ""
     return STARTS.get((str(point.get("start", "fresh")), str(point.get("trains", "all"))), "another start")
 
 
 def name_of(point: Facts) -> str:
-    """One model in words.
+    """The name of one model.
 
     >>> name_of({"model": "seed", "seed": 3}), name_of({"model": "gauge", "twin": "reversed"})
     ('honest seed 3', 'gauge twin: reversed')
@@ -49,7 +49,7 @@ def name_of(point: Facts) -> str:
 
 
 def short_name(point: Facts) -> str:
-    """What stands beside the mark of a model, if anything must.
+    """The label beside the mark of a model, or "".
 
     >>> short_name({"model": "adversary", "strength": 0.001}), short_name({"model": "instance", "epsilon": 0.05})
     ('λ = 0.001', 'ε = 0.05')

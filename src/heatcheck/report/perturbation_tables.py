@@ -1,4 +1,4 @@
-"""Explanations in the order of their faithfulness, as tables of text."""
+"""Tables of text for the check perturbation: methods ranked by word removal."""
 
 from heatcheck.report.table import Table
 from heatcheck.report.wording import explainer_name, spaced
@@ -9,10 +9,12 @@ _SIGNED = " (signed)"
 
 
 def perturbation_tables(result: CheckResult) -> list[Table]:
-    """Those that a heatmap can be compared with first; then those that know the sign."""
+    """First the methods that rank words without a sign, as a heatmap does; then those with a sign."""
     return [
-        _league(result, "by size", "Explanations by the area between the two orders, best first: words by their size"),
-        _league(result, "with sign", "The same of explanations that know for what a word speaks, and use it"),
+        _league(
+            result, "by size", "Methods that rank words without a sign, by the area between the curves, best first"
+        ),
+        _league(result, "with sign", "Methods with a sign, by the area between the curves, best first"),
     ]
 
 
@@ -28,7 +30,7 @@ def ranking_title(name: str) -> str:
 
 
 def overall(result: CheckResult) -> str:
-    """Which removal the order is by: the mean of several, where there are."""
+    """The removal operator of the ranking: "both" if there are several, which stands for their mean."""
     operators = [str(name) for name in result.settings.get("operators", ())]
     return operators[0] if len(operators) == 1 else "both"
 
@@ -45,7 +47,16 @@ def _league(result: CheckResult, league: str, caption: str) -> Table:
     several = operators if len(operators) > 1 else []
     return Table(
         caption,
-        ("words by", "rank", "area", "minus random", *(f"area, {name}" for name in several), "AOPC", "LeRF", "n"),
+        (
+            "method",
+            "rank",
+            "area",
+            "area minus random",
+            *(f"area, {name}" for name in several),
+            "AOPC, most relevant first",
+            "AOPC, least relevant first",
+            "n",
+        ),
         [_row(result, m, by, several) for m in ranks],
         dense=True,
     )

@@ -1,4 +1,4 @@
-"""What people marked beside what explanations mark, as tables: each number next to both kinds of chance."""
+"""Tables of text for the check plausibility: every number beside both kinds of chance."""
 
 from heatcheck.report.table import Table
 from heatcheck.report.wording import said, spaced
@@ -9,7 +9,7 @@ RANDOM, SPANS = "random", "random spans"
 
 
 def plausibility_tables(result: CheckResult) -> list[Table]:
-    """Areas, hard choices, and what the published code makes of the same marks."""
+    """Areas, choices of words, and the published definitions."""
     explainers = [str(name) for name in result.facts.get("explainers", ())]
     return [_areas(result, explainers), _hard(result, explainers), _published(result, explainers)]
 
@@ -31,8 +31,10 @@ def _areas(result: CheckResult, explainers: list[str]) -> Table:
                 f"{own.n:,}",
             )
         )
-    columns = ("explanation", "AUPRC", "95% interval", "random scores", "its runs elsewhere", "P", "n")
-    title = "How high people's words are ranked; P is the share of the way from the better chance to full agreement"
+    columns = ("method", "AUPRC", "95% interval", "random scores", "random spans", "P", "n")
+    title = (
+        "How high each method ranks the marked words; P goes from the better kind of chance (0) to full agreement (1)"
+    )
     return Table(title, columns, rows)
 
 
@@ -48,12 +50,12 @@ def _hard(result: CheckResult, explainers: list[str]) -> Table:
             ]
             if any(found):
                 rows.append((f"{spaced(name)}, {kind}", *cells[0], *cells[1]))
-    chance = ("random scores", "its runs elsewhere")
-    columns = ("explanation", "F1 of words", *chance, "F1 of spans", *chance)
+    chance = ("random scores", "random spans")
+    columns = ("method", "F1 of words", *chance, "F1 of spans", *chance)
     share = result.facts.get("share_of_words")
-    size = f"{share:.0%} of its words" if isinstance(share, float) else "as many words as people mark"
+    size = f"{share:.0%} of the words of each text" if isinstance(share, float) else "as many words as people mark"
     origin = said(result.settings.get("share", ""))
-    title = f"A choice of {size} a text ({origin}): the highest ones, or the best run; means over texts"
+    title = f"Choosing {size} ({origin}): the highest words, or the best run of words; means over texts"
     return Table(title, columns, rows, dense=True)
 
 
@@ -69,18 +71,18 @@ def _published(result: CheckResult, explainers: list[str]) -> Table:
         if any(areas):
             rows.append((spaced(by["explainer"]), *map(alone, (*areas, *spans))))
     columns = (
-        "explanation",
+        "method",
         "AUPRC, trapezoids (published)",
         "average precision",
-        "F1 of spans, of mean P and mean R (published)",
+        "F1 of spans, from mean precision and recall (published)",
         "mean F1 of spans",
         "F1 of all spans",
     )
-    return Table("What the published code makes of the same marks, and what it would be otherwise", columns, rows)
+    return Table("The same agreement by the published definitions and by alternatives", columns, rows)
 
 
 def _find(result: CheckResult, name: str, **by: str) -> Measurement | None:
-    """The one of exactly these values."""
+    """The measurement with exactly these facts."""
     return next((m for m in result.measurements if m.name == name and dict(m.by) == by), None)
 
 

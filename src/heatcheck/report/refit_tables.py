@@ -1,4 +1,4 @@
-"""What the checks on other fits of the model found, as tables of text."""
+"""Tables of text for the checks that compare with retrained models."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,32 +12,32 @@ from heatcheck.results.written import NOTHING, interval, number, with_seen_ends
 
 
 def necessity_tables(result: CheckResult) -> list[Table]:
-    """What is lost, beside the accuracies it is a share of."""
+    """The losses without learned attention, and the accuracies behind them."""
     found = result.measurements
     largest = {str(m.by): number(m.value) for m in found if m.name == "most_change"}
     return [
         Table(
-            "N: the share of the accuracy above always saying the commonest label that is lost without attention",
-            ("compared with", "N", "95% interval", "accuracy above the commonest label", "n"),
+            "N: the share of the gain over the majority class that is lost without learned attention",
+            ("without attention", "N", "95% interval", "accuracy above the majority class", "n"),
             [
                 (grouping(m), number(m.value), interval(m), _beside(found, "headroom", "against", m), counted(m))
                 for m in _named(found, "N")
             ],
         ),
         Table(
-            "The accuracy lost without learned attention, seed by seed",
-            ("trained again", "accuracy lost", "95% interval", "as a share of all accuracy", "n"),
+            "Accuracy lost without learned attention, in pairs of the same seed",
+            ("retrained models", "accuracy lost", "95% interval", "as a share of all accuracy", "n"),
             [
                 (grouping(m), number(m.value), interval(m), _beside(found, "index", "free", m), counted(m))
                 for m in _named(found, "difference")
             ],
         ),
         Table(
-            "Accuracy under each kind of weights",
+            "Accuracy with each kind of weights",
             ("weights", "how", "accuracy", "95% interval", "F1", "n"),
             [
                 (
-                    WEIGHTS.get(str(m.by["weights"]), said(m.by["weights"])) if m.by else "always the commonest label",
+                    WEIGHTS.get(str(m.by["weights"]), said(m.by["weights"])) if m.by else "majority class",
                     BY.get(("fit", str(m.by.get("fit"))), NOTHING),
                     number(m.value),
                     interval(m),
@@ -48,8 +48,8 @@ def necessity_tables(result: CheckResult) -> list[Table]:
             ],
         ),
         Table(
-            "What other weights do to this model's probabilities (logits standardised)",
-            ("weights", "mean change", "95% interval", "largest", "n"),
+            "Change of this model's probabilities under replaced weights (standardised logits)",
+            ("replaced weights", "mean change", "95% interval", "largest change", "n"),
             [
                 (
                     grouping(m),
@@ -62,8 +62,8 @@ def necessity_tables(result: CheckResult) -> list[Table]:
             ],
         ),
         Table(
-            "How evenly this model spreads its weights: shuffling even ones would change nothing",
-            ("entropy over that of uniform weights", "95% interval", "n", "texts of one token, left out"),
+            "How evenly this model spreads its weights; shuffling uniform weights (1) changes nothing",
+            ("entropy relative to uniform weights", "95% interval", "n", "texts with one token, left out"),
             [
                 (number(m.value), interval(m), counted(m), str(m.by.get("undefined", 0)))
                 for m in _named(found, "evenness")
@@ -73,7 +73,7 @@ def necessity_tables(result: CheckResult) -> list[Table]:
 
 
 def seed_variance_tables(result: CheckResult) -> list[Table]:
-    """Against the subject, between all seeds, and by class and largest weight."""
+    """Differences from the audited model, between all seeds, and by class and largest weight."""
     overall = [m for m in result.measurements if not m.by.keys() & {"class", "bin"}]
     cells = [
         (str(m.by["class"]), str(m.by.get("bin", "all")), with_n(m))
@@ -82,12 +82,12 @@ def seed_variance_tables(result: CheckResult) -> list[Table]:
     ]
     return [
         Table(
-            "The audited model and its other seeds, and all seeds among each other",
+            "The audited model compared with its other seeds, and all pairs of seeds",
             ("quantity", "mean", "95% interval", "n"),
             [(quantity(m, result.check), number(m.value), interval(m), counted(m)) for m in overall],
         ),
         pivot(
-            "JSD from the other seeds, by predicted class and by the largest weight of the text",
+            "JSD from the other seeds, by predicted class and largest weight of the text",
             "class",
             sorted(cells, key=lambda cell: (cell[1] != "all", cell[1])),
         ),
@@ -95,7 +95,7 @@ def seed_variance_tables(result: CheckResult) -> list[Table]:
 
 
 def adversarial_model_tables(result: CheckResult) -> list[Table]:
-    """What the frontier comes to, and every model on it."""
+    """The summary of the frontier, and every model on it."""
     star = farthest(result)
     columns = {
         "jsd": "JSD",
@@ -107,12 +107,12 @@ def adversarial_model_tables(result: CheckResult) -> list[Table]:
     summed = _named(result.measurements, "J_excess", "J_star", "J_seed", "cost", "reach")
     return [
         Table(
-            "What it comes to: how far a model can be that answers as an honest seed does",
+            "Summary: how different the weights of a model can be whose answers are as close as an honest seed's",
             ("quantity", "value", "95% interval", "n"),
             [(quantity(m, result.check), number(m.value), interval(m), counted(m)) for m in summed],
         ),
         Table(
-            "Every model beside the audited one: JSD of the weights (nats), TVD of the answers",
+            "Every other model compared with the audited one: JSD of the weights (nats), TVD of the answers",
             ("model", *columns.values(), "n"),
             [
                 (
@@ -135,12 +135,12 @@ def adversarial_model_tables(result: CheckResult) -> list[Table]:
 
 
 def guide_tables(result: CheckResult) -> list[Table]:
-    """The gain as a share of the room, and the accuracies it comes from."""
+    """The share of the gap that the weights close, and the accuracies behind it."""
     found = result.measurements
     return [
         Table(
-            "G: what the weights gain over the best without them, as a share of the room up to the audited model",
-            ("guide", "G", "95% interval", "room", "n"),
+            "G: the share of the gap that the weights close, from bare words without weights (0) to the model (1)",
+            ("guide", "G", "95% interval", "gap", "n"),
             [
                 (
                     grouping(m),
@@ -153,20 +153,20 @@ def guide_tables(result: CheckResult) -> list[Table]:
             ],
         ),
         Table(
-            "What the words say without any model: the better guide's accuracy above the commonest label",
+            "Accuracy of the bare words above the majority class",
             ("guide", "accuracy above", "95% interval", "n"),
             [(grouping(m), number(m.value), interval(m), counted(m)) for m in _named(found, "carries")],
         ),
         Table(
-            "The best way to read bare words, with the model's weights and without any",
-            ("reading", "accuracy or room", "value", "95% interval", "n"),
+            "The best reading of bare words, with the model's weights and without weights",
+            ("reading", "accuracy or gap", "value", "95% interval", "n"),
             [
                 (said(m.by.get("reading")), quantity(m, "guide"), number(m.value), interval(m), counted(m))
                 for m in _named(found, "weighted", "unweighted", "lasts")
             ],
         ),
         Table(
-            "Accuracy on bare words under each kind of weights",
+            "Accuracy on bare words with each kind of weights",
             ("guide", "weights", "accuracy", "95% interval", "F1", "n"),
             [
                 (
@@ -184,7 +184,7 @@ def guide_tables(result: CheckResult) -> list[Table]:
 
 
 def gauge_tables(result: CheckResult) -> list[Table]:
-    """How far the weights, the contributions and the answers of each twin are."""
+    """The distances of each twin's weights, contributions and answers."""
     columns = {
         "agreement": "same decision",
         "jsd": "JSD, weights",
@@ -197,12 +197,12 @@ def gauge_tables(result: CheckResult) -> list[Table]:
         of_twin = {m.name: m for m in result.measurements if m.by.get("twin") == twin}
         cells = (_with_interval(of_twin[name]) if name in of_twin else NOTHING for name in columns)
         rows.append((said(twin), *cells, counted(next(iter(of_twin.values())))))
-    title = "Each twin beside the audited model: the same decisions, other weights, the same contributions"
+    title = "Each twin compared with the audited model: the same decisions, other weights, the same contributions"
     return [Table(title, ("twin", *columns.values(), "n"), rows)]
 
 
 def _named(found: Sequence[Measurement], *names: str) -> list[Measurement]:
-    """Those of these names, in this order."""
+    """Measurements with these names, in this order."""
     return [m for name in names for m in found if m.name == name]
 
 
@@ -216,12 +216,12 @@ def _same(
     beside: Measurement,
     said_as: Callable[[Measurement], str] = _with_interval,
 ) -> str:
-    """The number of this name that is about the same as another."""
+    """The number of this name with the same facts as another measurement."""
     one = next((m for m in found if m.name == name and m.by == beside.by and m.by), None)
     return NOTHING if one is None else said_as(one)
 
 
 def _beside(found: Sequence[Measurement], name: str, key: str, m: Measurement) -> str:
-    """The number of this name that has the same value of a key."""
+    """The number of this name with the same value of a key."""
     one = next((other for other in found if other.name == name and other.by.get(key) == m.by.get(key)), None)
     return NOTHING if one is None else _with_interval(one)

@@ -1,4 +1,4 @@
-"""Where the counterfactual check searched: at each ε, on each scale of the logits."""
+"""The places of the counterfactual check: each ε on each scale of the logits."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 def searched(result: CheckResult) -> list[Place]:
-    """Every place, in the order of the check: the first is the one that heatmaps and published figures are about."""
+    """Every place, in the order of the check; heatmaps and published figures use the first."""
     found = [of for of in map(find_key, result.per_example) if of is not None and of.name == "jsd"]
     return [Place(str(of.by["logits"]), value_text(of.by["epsilon"])) for of in found if "logits" in of.by]
 
@@ -40,9 +40,9 @@ def first_of_each_scale(result: CheckResult) -> list[Place]:
 
 
 def is_beside(result: CheckResult, quantity: str) -> bool:
-    """Whether a JSD of this check can be read against this quantity.
+    """Whether this quantity is a baseline for a JSD of this check.
 
-    An upper bound says nothing new where the optimum is exact, and the floor of two words holds nowhere else.
+    An upper bound adds nothing to an exact optimum, and the floor of two words exists only for exact optima.
     """
     exact = result.facts.get("method") == "exact"
     return {"upper": not exact, "floor": exact}.get(quantity, True)

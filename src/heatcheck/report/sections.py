@@ -1,4 +1,4 @@
-"""What the page says about each check, as titles, sentences and tables of text."""
+"""The sections of a report, one per check: titles, sentences and tables of text."""
 
 import re
 from collections import defaultdict
@@ -23,7 +23,7 @@ class Evidence(NamedTuple):
     value: str
     interval: str
     n: str
-    scale: str  # what its ends mean, where it has ends: "0: random removal; 1: the best unsigned rival"
+    scale: str  # the meaning of its ends, if it has ends: "0: random words; 1: the words of the best other method"
     direction: str = ""  # what high and low values mean
 
 
@@ -36,35 +36,44 @@ class CardLine(NamedTuple):
     against: list[Evidence]
     held: str
     advice: str
-    more_texts: int  # that its accuracies are of, where these are more than the texts whose heatmaps were audited
+    more_texts: int  # texts behind its accuracies, if more than those whose heatmaps were audited
     strip: DrawnStrip | None
     lead: str  # the answer, and the number behind it
     rest: list[str]  # further sentences
     note: str  # what would decide a line that is open
 
 
+class Direction(NamedTuple):
+    """The meaning of high and low values of one quantity."""
+
+    quantity: str  # its plain name
+    low: str
+    high: str
+
+
 class Section(NamedTuple):
-    """One check."""
+    """A check's part of the report."""
 
     check: str
     title: str
     question: str
     reading: list[str]  # how not to misread it
     baseline: str
-    held: str
-    family: str  # of models that it speaks of, where it says so
+    held: str  # what stays the same
+    family: str  # the kind of models that it is about, if it names one
     paper: str
     settings: list[tuple[str, str]]
     counted: str
     excluded: list[tuple[str, list[str]]]  # reason, ids
-    not_fitted: list[tuple[str, str]]  # fit, reason
+    not_fitted: list[tuple[str, str]]  # training run, reason
     witness: Heatmap | None
     figures: list[Figure]
     tables: list[Table]
     everything: Table
+    directions: list[Direction]  # for every quantity of the check, once
 
 
-_ELSEWHERE = {"family", "without_floor", "witness"}  # facts that the section says in words
+_ELSEWHERE = {"family", "without_floor", "witness"}  # facts that the section already says in words
 
 
 def card_line(line: Line, audited: int | None = None) -> CardLine:
@@ -120,24 +129,32 @@ def _section(check: str, result: CheckResult, figures: list[Figure]) -> Section:
         str(result.facts.get("family", "")),
         result.paper,
         [*_settings(result), ("seed", str(result.seed))],
-        f"{kept + left_out:,} texts in = {kept:,} measured + {left_out:,} left out",
+        f"{kept:,} measured, {left_out:,} left out, {kept + left_out:,} in all",
         sorted(reasons.items(), key=lambda item: -len(item[1])),
         list(result.not_run.items()),
         _witness(result),
         figures,
         tables_of(result),
         every_number(result),
+        directions(result),
     )
 
 
+def directions(result: CheckResult) -> list[Direction]:
+    """What high and low values of each quantity of a check mean, in the order of its measurements."""
+    names = dict.fromkeys(m.name for m in result.measurements)
+    found = [one for name in names if (one := find_quantity(name, result.check))]
+    return [Direction(one.words, one.low, one.high) for one in found]
+
+
 def _settings(result: CheckResult) -> list[tuple[str, str]]:
-    """What was asked for, or where it came out otherwise, what was done; then what else was found."""
+    """The settings as they were used, then further facts."""
     facts = {key: value for key, value in result.facts.items() if key not in _ELSEWHERE}
     return [(spaced(key), said(value)) for key, value in {**result.settings, **facts}.items()]
 
 
 def _witness(result: CheckResult) -> Heatmap | None:
-    """One text under the model's own weights and under its twin's."""
+    """One text, shaded by the model's own weights and by its twin's."""
     shown = result.facts.get("witness")
     if not shown:
         return None

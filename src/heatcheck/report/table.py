@@ -1,4 +1,4 @@
-"""Tables of text: what they are made of, and how rows of numbers become one."""
+"""Tables of text, and helpers that build them from measurements."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ _NUMBERS = re.compile(rf"[\d.,\[\] {MINUS}{NOTHING}]+(\(n = [\d,]+\))?")
 
 
 class Table(NamedTuple):
-    """Cells as text."""
+    """A table whose cells are text."""
 
     caption: str
     columns: tuple[str, ...]
@@ -20,7 +20,7 @@ class Table(NamedTuple):
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Which columns hold numbers only, so that these can stand one under the other.
+        """Which columns contain only numbers, so that these can be aligned.
 
         >>> Table("", ("class", "mean τ", "floor"), [("good", "0.310", "0.1 (uniform)"), ("bad", "–", "–")]).numeric
         (False, True, False)
@@ -29,7 +29,7 @@ class Table(NamedTuple):
 
 
 def pivot(caption: str, first: str, cells: Sequence[tuple[str, str, str]]) -> Table:
-    """Row, column, cell: a row each would be a wall where there are many classes."""
+    """A table from triples of row, column and cell."""
     rows, columns = (list(dict.fromkeys(names)) for names in ([row for row, _, _ in cells], [c for _, c, _ in cells]))
     found = {(row, column): cell for row, column, cell in cells}
     return Table(
@@ -40,7 +40,7 @@ def pivot(caption: str, first: str, cells: Sequence[tuple[str, str, str]]) -> Ta
 
 
 def known_columns(columns: Mapping[str, Mapping[tuple[str, ...], str]]) -> dict[str, dict[tuple[str, ...], str]]:
-    """Those with something in them, a dash where a cell has nothing."""
+    """The columns that are not empty, with a dash in empty cells."""
     return {
         column: {row: cell or NOTHING for row, cell in cells.items()}
         for column, cells in columns.items()

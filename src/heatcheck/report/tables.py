@@ -1,4 +1,4 @@
-"""The numbers of an audit as files to compute with: a row each measurement, value of an example, line of the card."""
+"""The numbers of an audit as data files: measurements, values per example, and lines of the card."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ Columns: TypeAlias = dict[str, list[Any]]
 
 
 def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]:
-    """Write measurements, per_example and card as csv, json or parquet; no number (NaN) is an empty cell or null."""
+    """Write measurements, per_example and card as csv, json or parquet; NaN becomes an empty cell or null."""
     encoders = {"csv": as_csv, "parquet": _as_parquet, "json": _as_json}
     if suffix not in encoders:
         raise UnknownName("table format", suffix, encoders)
@@ -33,7 +33,7 @@ def write_tables(audit: Audit, folder: Path | str, *, suffix: str) -> list[Path]
 
 
 def write_numbers(audit: Audit, path: Path | str) -> Path:
-    """Write an audit as one JSON file: all that is kept of it, the values of each text, and what the report says."""
+    """Write an audit as one JSON file: all its results, the values of each text, and the report's words."""
     path = Path(path)
     said = {one.check: {"title": one.title, "held_fixed": one.held} for one in sections(audit, [])}
     facts = {**audit_facts(audit, arrays=True), "advice": advised(audit.card), "said": said}
@@ -42,12 +42,12 @@ def write_numbers(audit: Audit, path: Path | str) -> Path:
 
 
 def plain_json(facts: Any) -> bytes:
-    """Compact JSON in which what is no number is null."""
+    """Compact JSON with null for NaN and infinity."""
     return _utf8(json.dumps(nulled(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
 
 
 def as_csv(columns: Columns) -> bytes:
-    """A header and a row each place of the columns; None is an empty cell."""
+    """CSV with a header; None becomes an empty cell."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(columns)
@@ -101,7 +101,7 @@ def _as_parquet(columns: Columns) -> bytes:
     except ImportError as error:
         raise MissingPackage("duckdb") from error
 
-    # Whole columns as arrays: duckdb reads them where they lie, row by row inserts take minutes.
+    # Whole columns as arrays, which duckdb reads in place; inserting row by row would take minutes.
     arrays = {key: _array(key, cells) for key, cells in columns.items()}
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as database:
         database.register("cells", arrays)
@@ -111,7 +111,7 @@ def _as_parquet(columns: Columns) -> bytes:
         return path.read_bytes()
 
 
-# Told, not guessed: a column in which every cell is empty has no type of its own.
+# Given explicitly, because a column of empty cells has no type.
 _KINDS = {"value": "DOUBLE", "low": "DOUBLE", "high": "DOUBLE", "n": "BIGINT"}
 
 
@@ -122,5 +122,5 @@ def _array(key: str, cells: list[Any]) -> np.ndarray:
 
 
 def _utf8(text: str) -> bytes:
-    """Half an emoji, which a careless cut leaves, is no UTF-8: it becomes a question mark."""
+    """UTF-8, with a question mark for half an emoji (a lone surrogate)."""
     return text.encode("utf-8", "replace")

@@ -1,21 +1,16 @@
-"""Plain words: how names, numbers and states of the card are said to somebody who has not read the papers."""
+"""Names, numbers and states in plain words, for readers who do not know the papers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.report.lexicon import (
-    BY,
-    METHODS,
-    READING,
-    TITLES,
-    WEIGHTS,
-)
+from heatcheck.report.lexicon import BY, METHODS, READING, WEIGHTS
 from heatcheck.report.model_names import KEYS, name_of
 from heatcheck.results import Card, Line, Measurement, find_quantity
+from heatcheck.results.check_names import CHECK_NAMES, STUDY_NAMES, check_name
 from heatcheck.results.written import NOTHING
 
 SEEDS = "\N{NO-BREAK SPACE}seeds"
 
-# Their values say what they are.
+# Keys whose values need no further words.
 _PLAIN_KEYS = {"operator", "ranking", "kind", "correction", "explainer", "rationale", "average"}
 
 _SAID_KEYS = {
@@ -28,14 +23,14 @@ _SAID_KEYS = {
     "places": "{} places",
     "twin": "{} twin",
     "strength": "λ = {}",
-    "matched": "as {} has them",
+    "matched": "with the runs of {}",
 }
 
 _REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
 
 
 def counted(measurement: Measurement) -> str:
-    r"""What a measurement is a mean over: texts, unless it says that it is over fits of the model.
+    r"""The number of texts or seeds that a measurement is a mean over.
 
     >>> m = Measurement("accuracy", 0.8, 0.7, 0.9, 5, "prior", {"fit": "retrained", "weights": "last"})
     >>> counted(m), counted(m._replace(n=1200, by={"fit": "swapped", "weights": "own"}))
@@ -57,7 +52,7 @@ def spaced(name: str) -> str:
 
 
 def explainer_name(name: str) -> str:
-    """What the row of a heatmap is called.
+    """The name of a heatmap's row.
 
     >>> explainer_name("leave_one_out"), explainer_name("counterfactual")
     ('leave one out', 'weights that give the same answer')
@@ -66,7 +61,7 @@ def explainer_name(name: str) -> str:
 
 
 def said(value: object) -> str:
-    """A setting or the value of a `by`, as text.
+    """A setting, or a value of a `by`, as text.
 
     >>> said(["attention", "leave_one_out"]), said({"top": [1, 2]}), said(None)
     ('attention, leave one out', 'top: 1, 2', '–')
@@ -86,7 +81,7 @@ def pair_of(measurement: Measurement) -> tuple[str, ...]:
 
 
 def grouping(measurement: Measurement, *, pair: bool = True) -> str:
-    """What a measurement is about: 'attention and gradient, class positive'."""
+    """The facts of a measurement in words: 'attention and gradient, class positive'."""
     of_model = "model" in measurement.by
     parts = [name_of(measurement.by)] if of_model else []
     for key, value in measurement.by.items():
@@ -104,37 +99,39 @@ def grouping(measurement: Measurement, *, pair: bool = True) -> str:
 
 
 def quantity(measurement: Measurement, check: str = "") -> str:
-    """What is measured, in words."""
+    """The plain name of the measured quantity."""
     found = find_quantity(measurement.name, check)
     return spaced(measurement.name) if found is None else found.words
 
 
 def in_order(checks: Iterable[str]) -> list[str]:
-    """Checks as a page has them; one that is new here comes last.
+    """Checks in the order of a report; unknown ones come last.
 
     >>> in_order(["counterfactual", "a_new_one", "agreement"])
     ['agreement', 'counterfactual', 'a_new_one']
     """
-    return sorted(checks, key=lambda check: list(TITLES).index(check) if check in TITLES else len(TITLES))
+    known = [*CHECK_NAMES, *STUDY_NAMES]
+    return sorted(checks, key=lambda check: known.index(check) if check in known else len(known))
 
 
 def title(check: str) -> str:
-    return TITLES.get(check, spaced(check).capitalize())
+    """The plain name of a check."""
+    return check_name(check)
 
 
 def reading(check: str, method: str) -> list[str]:
-    """What keeps somebody from misreading a check's numbers."""
+    """How to read a check's numbers."""
     return [words for words in (READING.get(check), METHODS.get(method)) if words]
 
 
 def advised(card: Card) -> list[str]:
-    """What each decided line asks of somebody who shows these heatmaps."""
+    """Advice from each decided line, for people who show these heatmaps."""
     decided = [line for line in card.lines if line.state in ("yes", "no")]
     return [advice(line) for line in [*decided, *(line for line in card.apart if line.advice)]]
 
 
 def advice(line: Line) -> str:
-    """What one line asks of somebody who shows these heatmaps; of one that is not decided, why not."""
+    """Advice from one line, for people who show these heatmaps; for an undecided line, the reason."""
     if line.state in ("yes", "no"):
         return line.advice or line.sentence
     if line.state == "not run":

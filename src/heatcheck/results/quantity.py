@@ -1,4 +1,4 @@
-"""What is measured: every quantity once, with its plain name, its unit, and what high and low values mean."""
+"""Quantities that heatcheck measures, each with its plain name, its unit and the meaning of high and low values."""
 
 from typing import Literal, NamedTuple
 
@@ -6,25 +6,25 @@ from heatcheck.errors import BadInput
 
 
 class Quantity(NamedTuple):
-    """A kind of number. A number without a direction is noise, so there is none without."""
+    """A kind of number, with the meaning of its high and low values."""
 
     name: str  # as a measurement or a study's row names it
-    words: str  # in plain words
+    words: str  # its plain name
     high: str  # what a high value means
     low: str  # what a low value means
     unit: str = ""  # "nats", "share of texts", …; empty for a plain number
     format: str = "number"  # how its values are written: "number", "fine" or what Python formats by
-    check: str = ""  # where a check means something of its own by the name
+    check: str = ""  # the check that gives the name its own meaning, if one does
     counts: Literal["texts", "seeds"] = "texts"  # what the n of its measurements counts
 
 
-QUANTITIES: dict[tuple[str, str], Quantity] = {}  # by the check that means something of its own, and by name
+QUANTITIES: dict[tuple[str, str], Quantity] = {}  # by check (or "") and name
 
 
 def register(*quantities: Quantity) -> None:
-    """Adds quantities; a second one of the same name, or one that lacks words or a direction, is refused.
+    """Add quantities; refuse a second one of the same name, and one without words or a direction.
 
-    >>> register(Quantity("K", "share of the best rival's effect", high="the words matter", low=""))
+    >>> register(Quantity("K", "share of the best method's effect", high="The words matter.", low=""))
     Traceback (most recent call last):
     heatcheck.errors.BadInput: the quantity 'K' does not say what a low value means: give it words.
     """
@@ -39,5 +39,5 @@ def register(*quantities: Quantity) -> None:
 
 
 def find_quantity(name: str, check: str = "") -> Quantity | None:
-    """The quantity of this name as this check means it; None for one that nobody registered."""
+    """Find the quantity of this name, as this check means it; None for an unregistered name."""
     return QUANTITIES.get((check, name)) or QUANTITIES.get(("", name))

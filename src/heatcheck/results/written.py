@@ -52,6 +52,29 @@ def of_quantity(name: str, value: float, check: str = "") -> str:
     return number(value) if form == "number" else fine(value) if form == "fine" else decimals(value, form)
 
 
+def direction(name: str, check: str = "") -> str:
+    """What high and low values of a quantity mean, as a phrase for one row; "" for an unregistered quantity.
+
+    >>> direction("flips")
+    'high: many shuffles of the weights change the decision; low: few shuffles of the weights change the decision'
+    >>> direction("a new one")
+    ''
+    """
+    found = find_quantity(name, check)
+    return "" if found is None else f"high: {as_clause(found.high)}; low: {as_clause(found.low)}"
+
+
+def as_clause(sentence: str) -> str:
+    """A sentence without its capital and its full stop, to stand inside another one.
+
+    >>> as_clause("A few tokens hold almost all the weight."), as_clause("JSD is large.")
+    ('a few tokens hold almost all the weight', 'JSD is large')
+    """
+    words = sentence.removesuffix(".")
+    is_name = words[1:2].isupper() or (words[1:2] == " " and words[0] != "A")
+    return words if is_name else words[:1].lower() + words[1:]
+
+
 def interval(measurement: Measurement) -> str:
     """
     >>> interval(Measurement("K", 0.5, 0.4, 0.6, 10, "random", {}))

@@ -13,7 +13,7 @@ from heatcheck.auditing.lines.rule import (
     too_few_texts,
 )
 from heatcheck.results import CheckResult, Instead, Line, Mark, Measurement, Strip, Zone
-from heatcheck.results.written import in_brief
+from heatcheck.results.written import decimals, in_brief
 
 NAME = "points at what matters"
 HOLDS = "the trained model; it reads each example again without the removed words"
@@ -73,7 +73,8 @@ def _decide(
             "No method finds words that matter much more than random words, so there is nothing to point at.",
         )._replace(strip=strip)
     strip = _strip(min(shares, key=lambda m: abs(m.value - settings.points)), settings)
-    scale = f"From random words (0) to the best other method's words (1), removing them scores {shares[0].value:.2f}."
+    score = decimals(shares[0].value, ".2f")
+    scale = f"From random words (0) to the best other method's words (1), removing them scores {score}."
     if all(share.low > settings.points for share in shares):
         sentence = f"The highlighted words matter. {scale} {_effects(effects)}"
         return Found("yes", "", sentence, strip=_strip(shares[0], settings))

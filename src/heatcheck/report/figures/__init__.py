@@ -1,4 +1,4 @@
-"""The figures of an audit, a file a check, and of a study: drawn by the page's script, or written as SVG or PNG."""
+"""The figures of an audit, one file per check, and of a study: drawn by the page's script, or written as SVG or PNG."""
 
 from heatcheck.report.figures.drawing import draw, script, write_figures
 from heatcheck.report.figures.figure import Figure

@@ -1,4 +1,4 @@
-"""Accuracies under different weights with their intervals, beside the lines they are read against."""
+"""Accuracies with different weights and their intervals, beside the lines of their baselines."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _KINDS = {"permuted": "chance", "random": "chance"} | dict.fromkeys(
 
 
 def rows_of(measurements: Sequence[Measurement]) -> Rows:
-    """What a panel draws of accuracies; those without a value are left out."""
+    """Rows that a panel draws; accuracies without a value are left out."""
     return [
         {
             "weights": WEIGHTS.get(str(m.by["weights"]), str(m.by["weights"])),
@@ -35,7 +35,7 @@ def rows_of(measurements: Sequence[Measurement]) -> Rows:
 
 
 def span_of(rows: Rows, lines: Mapping[str, float]) -> tuple[float, float]:
-    """An axis that holds every interval and every line, with a little room."""
+    """An axis that includes every interval and every line, with a little room."""
     ends = [row[end] for row in rows for end in ("low", "high")] + [at for at in lines.values() if math.isfinite(at)]
     return max(0.0, math.floor(20 * min(ends) - 0.3) / 20), min(1.0, math.ceil(20 * max(ends) + 0.3) / 20)
 
@@ -51,12 +51,12 @@ def panel(
     width: int,
     bars: bool = False,
 ) -> Any:
-    """One row a kind of weights: a mark or a bar, its interval, and its number at the right.
+    """One row per kind of weights: a mark or a bar, its interval, and its number at the right.
 
     Args:
-        lines: where each line stands.
+        lines: the place of each line.
         styles: of the lines of all panels, so that they share one legend.
-        bars: draw from zero; then `span` must begin there.
+        bars: draw bars from zero; `span` must then begin there.
     """
     alt = altair()
     order = [row["weights"] for row in rows]

@@ -1,4 +1,4 @@
-"""How far explanations rank the words of each text alike, beside what chance and mechanics alone would give."""
+"""Agreement between methods per text, beside chance and the mechanical floor."""
 
 import math
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _BINS = 40
 
 
 def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
-    """Agreement text by text, beside what chance and the mechanics of the model alone would give."""
+    """Agreement per text, beside chance and the mechanical floor."""
     pair = ("attention", "gradient")
     values = next(
         (v for p in (pair, pair[::-1]) if (v := result.per_example.get(f"tau:{p[0]}|{p[1]}")) is not None), None
@@ -36,7 +36,7 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
     floors = {
         "random floor": [m for m in overall(result, "tau") if set(pair_of(m)) == {"attention", "random"}],
         **{
-            f"mechanical floor: {spaced(str(m.by.get('kind', 'relevances shuffled')))}": [m]
+            f"mechanical floor: {spaced(str(m.by.get('kind', 'shuffled relevances')))}": [m]
             for m in overall(result, "tau_mechanical_floor")
             if set(pair_of(m)) == set(pair)
         },
@@ -55,7 +55,7 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
             span=(-1.0, 1.0),
             bins=_BINS,
             title=heading(label, int(here.sum())),
-            axis="Kendall τ between attention and gradient, text by text" if label == parts[-1][0] else None,
+            axis="Kendall τ between attention and gradient, per text" if label == parts[-1][0] else None,
             height=130 if label else 190,
         )
         for label, here in parts
@@ -63,19 +63,19 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
     known = values[np.isfinite(values)]
     reads = "; ".join(f"{name} {number(at)}" for name, at in lines.items())
     caption = (
-        "How far attention and gradient rank the words of each text alike: 1 is the same order, 0 is no relation. "
+        "Agreement of attention and gradient on the ranking of words, per text: 1 is the same order, 0 no relation. "
         f"Mean {number(float(known.mean()))} over {len(known):,} texts{'; ' + reads if reads else ''}."
     )
     if "gradient" in result.facts.get("without_floor", {}):
         caption += (
-            " There is no mechanical floor: here a word also acts through the states of other words, so its gradient "
-            "is not its weight times something."
+            " There is no mechanical floor. A word also acts through the hidden states of other words, so its gradient "
+            "is not a multiple of its weight."
         )
     return declare("agreement-histogram", result.check, caption, altair().vconcat(*panels, spacing=14))
 
 
 def tau_differences(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """How much better the rivals agree with each other than attention does with either, text by text."""
+    """How much more the other methods agree with each other than with attention, per text."""
     found = []
     for m in overall(result, "tau_difference"):
         of, minus = ([str(name) for name in m.by[key]] for key in ("of", "minus"))
@@ -96,20 +96,20 @@ def tau_differences(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
             span=span,
             bins=_BINS,
             title=f"{name}: mean {number(mean_of(values))}, n = {len(values):,}",
-            axis="difference of the two Kendall τ, text by text" if name == found[-1][0] else None,
+            axis="difference of the two Kendall τ, per text" if name == found[-1][0] else None,
         )
         for name, values in found
     ]
     caption = (
-        "How much better gradient and leave-one-out agree with each other than attention agrees with either: right of "
-        "the zero line they agree better. In a model without context part of it is mechanical: there both contain the "
-        "weights as a factor."
+        "How much more gradient and leave-one-out agree with each other than with attention: to the right of zero they "
+        "agree more. In a model without context, part of this is mechanical, because both contain the weights as a "
+        "factor."
     )
     return declare("agreement-differences", result.check, caption, altair().vconcat(*panels, spacing=14))
 
 
 def tau_matrix(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """Every explainer against every other: attention's disagreement reads differently if its rivals disagree too."""
+    """Agreement of every pair of methods: if the others disagree too, attention's disagreement means less."""
     alt = altair()
     cells = [
         {
@@ -151,7 +151,7 @@ def tau_matrix(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     size = len(order)
     drawn = alt.layer(squares, text).properties(width=max(90 * size, 200), height=max(38 * size, 90))
     caption = (
-        "Mean Kendall τ of every pair; darker is closer. Read the first row against the others: "
-        "where the rivals do not agree among themselves, attention cannot agree with all of them."
+        "Mean Kendall τ of every pair; darker means more agreement. Compare the first row with the others: if the "
+        "other methods do not agree among themselves, attention cannot agree with all of them."
     )
     return declare("agreement-matrix", result.check, caption, drawn)

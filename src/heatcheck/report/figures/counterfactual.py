@@ -1,4 +1,4 @@
-"""How different the weights can be for the same answer, beside what any model would show."""
+"""How different the weights can be with the same answer, beside what any model would show."""
 
 from collections.abc import Mapping
 
@@ -27,12 +27,12 @@ from heatcheck.results.written import number
 _SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 _BINS = 40  # as published
 _FLOOR, _NULL, _MOST, _UPPER = (
-    "floor: any model reaches it",
-    "null: relevances shuffled",
-    "most: any answer allowed",
+    "floor: every model reaches it",
+    "null: shuffled relevances",
+    "largest for any answer",
     "upper bound of the mean",
 )
-_SHORT = {_FLOOR: "floor", _NULL: "null", _MOST: "most", _UPPER: "upper"}
+_SHORT = {_FLOOR: "floor", _NULL: "null", _MOST: "largest", _UPPER: "upper bound"}
 _STYLES = {
     "mean": MEAN,
     _FLOOR: Style(FLOOR, (6, 4)),
@@ -43,7 +43,7 @@ _STYLES = {
 
 
 def jsd_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
-    """The largest JSD text by text: a row a predicted class, a column a scale of the logits."""
+    """The largest JSD per text, with one row per predicted class and one column per scale of the logits."""
     found = [(place, result.per_example[place.name("jsd")]) for place in first_of_each_scale(result)]
     found = [(place, values) for place, values in found if np.isfinite(values).any()]
     if not found:
@@ -73,23 +73,23 @@ def jsd_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
         + ", ".join([number(mean_of(values)), *(f"{_SHORT[n]} {number(mean_of(v))}" for n, v in others.items())])
         for (place, values), others in zip(found, beside, strict=True)
     )
-    floor = "every model reaches the floor, and " if _FLOOR in used else ""
+    floor = "Every model reaches the floor. " if _FLOOR in used else ""
     caption = (
-        "How different the weights of each text can be made while the output moves by ε at most: 0 is the same "
-        f"heatmap, 0.69 one on other words altogether. A large JSD is no evidence by itself: {floor}what shuffled "
+        "How different the weights of each text can be while the output moves by at most ε. 0 is the same heatmap, "
+        f"0.69 a heatmap on entirely different words. A large JSD is no evidence by itself. {floor}A JSD that shuffled "
         f"relevances reach too says nothing about this model. {means[0].upper()}{means[1:]}."
     )
     return declare("counterfactual-histogram", result.check, caption, altair().vconcat(*rows, spacing=14))
 
 
 def jsd_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
-    """The largest JSD against the largest weight, a panel a predicted class."""
+    """The largest JSD by the largest weight, with one panel per predicted class."""
     found = searched(result)
     if not found:
         return None
     place = found[0]
     beside = _beside(result, place)
-    beside.pop(_UPPER, None)  # the violins are of what was found
+    beside.pop(_UPPER, None)  # the violins show attained values
     drawn = by_largest_weight(
         result,
         "jsd",
@@ -103,8 +103,8 @@ def jsd_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -> 
     if drawn is None:
         return None
     caption = (
-        f"The same by how peaked the weights were ({place.scale}): flat at the bottom, one heavy word at the top; "
-        "lines inside are quartiles. The flatter the weights, the larger the JSD in every model: violins that only "
+        f"The same by the largest weight of each text ({place.scale}): flat weights at the bottom, one heavy word at "
+        "the top; lines inside are quartiles. In every model, flatter weights allow a larger JSD. Violins that only "
         "follow the lines beside them show the shape of the weights and nothing else."
     )
     return declare("counterfactual-by-largest-weight", result.check, caption, drawn.chart)
@@ -115,7 +115,7 @@ def _axis(place: Place) -> str:
 
 
 def _beside(result: CheckResult, place: Place) -> dict[str, Float[np.ndarray, " example"]]:
-    """What the JSD of each text is read against, as far as it is known for every text that has one."""
+    """The baselines of each text's JSD, if they are known for every text."""
     measured = np.isfinite(result.per_example[place.name("jsd")])
     found = {}
     for line, quantity, name in (

@@ -1,4 +1,4 @@
-"""Accuracy against the weight on marked words, one mark a model: honest, trained to deceive, and gauge twins."""
+"""Accuracy by the weight on marked words, one mark per model: honest, deceptive, and gauge twins."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from heatcheck.results import CheckResult
 from heatcheck.results.written import number
 
 TWIN = "gauge twin"
-UNIFORM, COMMONEST = "weight under uniform weights", "commonest label"
+UNIFORM, COMMONEST = "weight under uniform weights", "majority class"
 PAPER, REPRODUCTION = "paper", "reproduction"
 _LOOKS = {
     "honest": (RIVAL, "triangle-up"),
@@ -36,7 +36,7 @@ _DASHES = {COMMONEST: [2, 2], UNIFORM: [6, 4]}
 
 
 def accuracy_by_mass(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """Every model that was made."""
+    """Accuracy and weight of every model, as one figure."""
     points = points_of(result)
     if not points:
         return None
@@ -44,14 +44,14 @@ def accuracy_by_mass(result: CheckResult, _: Mapping[str, str]) -> Figure | None
     kinds = kinds_in(points)
     drawn = panel(points, kinds, lines, span=span_of(points, lines), width=WIDTH - 60, height=340)
     caption = (
-        "Each mark is a model of one seed: to the right it has more weight on the marked words, upwards it is more "
-        "often right. Models at the upper left use words that their heatmap does not show, if they fail once these are "
-        "deleted (table)."
+        "Each mark is one model. Models further right have more weight on the marked words; higher models are more "
+        "accurate. If a model at the upper left fails once the marked words are deleted (see the table), its heatmap "
+        "hides words that it uses."
     )
-    for name, words in ((COMMONEST, "always saying the commonest label is right"), (UNIFORM, "uniform weights put")):
-        if name in lines:
-            what = f"{words} {number(lines[name])}" + (" of the time" if name == COMMONEST else " of the weight there")
-            caption += f" {what[0].upper()}{what[1:]}."
+    if COMMONEST in lines:
+        caption += f" The majority class has an accuracy of {number(lines[COMMONEST])}."
+    if UNIFORM in lines:
+        caption += f" Uniform weights give the marked words {number(lines[UNIFORM])} of the weight."
     return declare("deception-accuracy-by-weight", result.check, caption, drawn)
 
 
@@ -69,13 +69,13 @@ def points_of(result: CheckResult) -> list[Facts]:
 
 
 def lines_of(result: CheckResult) -> dict[str, float]:
-    """What the axes are read against."""
+    """The baselines on the two axes."""
     names = {"prior": COMMONEST, "share": UNIFORM}
     return {names[m.name]: m.value for m in result.measurements if m.name in names and not m.by}
 
 
 def kinds_in(points: Iterable[Facts]) -> list[str]:
-    """In the order of a legend: honest, by λ, twins, and what others published."""
+    """Kinds in the order of a legend: honest, by λ, twins, and published models."""
     present = list(dict.fromkeys(str(point["kind"]) for point in points))
     trained = [kind for kind in present if kind not in _LOOKS]
     first, last = ["honest"], [TWIN, PAPER, REPRODUCTION]
@@ -83,7 +83,7 @@ def kinds_in(points: Iterable[Facts]) -> list[str]:
 
 
 def span_of(points: Sequence[Facts], lines: Mapping[str, float]) -> tuple[float, float]:
-    """Of the axis of accuracy: every model and the commonest label, with a little room."""
+    """The span of the accuracy axis: every model and the majority class, with a little room."""
     values = [float(point["accuracy"]) for point in points]
     values += [lines[COMMONEST]] if COMMONEST in lines else []
     return max(0.0, math.floor(20 * min(values) - 0.5) / 20), min(1.0, math.ceil(20 * max(values) + 0.5) / 20)

@@ -1,4 +1,4 @@
-"""Panels of one distribution each: a histogram, or violins by largest weight, with the lines they are read against."""
+"""Panels with one distribution each: a histogram, or violins by largest weight, with lines for the baselines."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from heatcheck.report.figures.shapes import Span, bars, lines_at, violins_of
 
 
 class Style(NamedTuple):
-    """How a line looks; its dashes tell it from the others where its colour does not."""
+    """The look of a line; dashes distinguish it where colour does not."""
 
     colour: str
     dash: tuple[int, ...] = (1, 0)
@@ -32,12 +32,12 @@ def histogram(
     height: int = 130,
     width: int = WIDTH,
 ) -> Any:
-    """Counts of texts over a span, and a line at each value that they are read against.
+    """Counts of texts over a span, with a line at each baseline.
 
     Args:
-        lines: where each line stands; those of no finite place are left out.
-        styles: of all lines that the figure has in any panel, so that panels share one legend.
-        axis: what is counted, said under the panel.
+        lines: the place of each line; those without a finite place are left out.
+        styles: of all lines in any panel of the figure, so that panels share one legend.
+        axis: the title under the panel.
     """
     counted = alt_data(bars(values, span=span, bins=bins))
     rules = alt_data(lines_at(lines))
@@ -63,8 +63,8 @@ def violins(
 
     Args:
         largest: each text's largest attention weight.
-        first: of its row: the axis at the left says what it is.
-        beside: other values of the same texts, whose mean in each quarter is drawn as a line.
+        first: whether it is the first of its row and has a titled axis at the left.
+        beside: other values of the same texts; their mean in each quarter is drawn as a line.
         styles: of those lines.
     """
     found = violins_of(values, largest, beside, span=span)
@@ -75,7 +75,7 @@ def violins(
 
 
 def alt_data(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Rows as a figure carries them."""
+    """Rows as the data of a figure."""
     return altair().Data(values=list(rows))
 
 
@@ -88,7 +88,7 @@ def histogram_layers(
     count: str = "texts",
     title: str | None = "texts",
 ) -> tuple[Any, Any]:
-    """How bars and lines look, whatever rows they are given; `count` is the field that the bars' heights are."""
+    """The look of bars and lines for any rows; `count` is the field of the bars' heights."""
     alt = altair()
     drawn = (
         alt.Chart()
@@ -108,7 +108,7 @@ def histogram_layers(
 def violin_layers(
     styles: Mapping[str, Style], *, span: Span, axis: str | None, left: str | None, width: int, height: int
 ) -> dict[str, Any]:
-    """How each part of `Violins` looks, in the order in which it is drawn."""
+    """The look of each part of `Violins`, in the order of drawing."""
     alt = altair()
     x = alt.X("x:Q", title=axis).scale(domain=list(span)).axis(tickCount=max(3, width // 78))
     y = alt.Y("low:Q", title=left).scale(domain=[0, 1]).axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2f")
@@ -143,7 +143,7 @@ def side_by_side(panels: Sequence[Any]) -> Any:
 
 
 def columns_for(panels: int) -> int:
-    """How many panels stand beside each other.
+    """The number of panels side by side.
 
     >>> [columns_for(panels) for panels in (1, 2, 4, 5)]
     [1, 2, 2, 3]
@@ -152,12 +152,12 @@ def columns_for(panels: int) -> int:
 
 
 def width_of(panels: int) -> int:
-    """How wide each of so many panels of violins is."""
+    """The width of each panel of violins."""
     return {1: 660, 2: 300, 3: 170}[columns_for(panels)]
 
 
 def _line_look(alt: Any, styles: Mapping[str, Style]) -> dict[str, Any]:
-    """Colour, dashes and what is said of a line, with one legend above."""
+    """Colour, dashes and tooltip of a line, with one legend above."""
     names = list(styles)
     columns = 0 if sum(len(name) + 7 for name in names) < 125 else 2  # 0 is all in one line
     colours, dashes = [style.colour for style in styles.values()], [list(style.dash) for style in styles.values()]

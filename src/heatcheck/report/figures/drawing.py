@@ -47,7 +47,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
 
 
 def draw(audit: Audit) -> list[Figure]:
-    """All figures that have something to show."""
+    """Draw all figures that have data."""
     found = (
         maker(audit.results[check], _predicted(audit, audit.results[check]))
         for check in in_order(audit.results)
@@ -57,7 +57,7 @@ def draw(audit: Audit) -> list[Figure]:
 
 
 def _predicted(audit: Audit, result: CheckResult) -> dict[str, str]:
-    """The label predicted of each text: as the check has it where it looked at more texts than the audit shows."""
+    """The predicted label of each text; from the check, if it measured more texts than the audit shows."""
     shown = {looked.id: looked.predicted for looked in audit.examples if looked.predicted is not None}
     known, labels = result.per_example.get("predicted", ()), audit.labels or ()
     return shown | {
@@ -79,7 +79,7 @@ def write_figures(audit: Audit, folder: Path | str, *, suffix: str | Sequence[st
 
 
 def write_each(figures: Iterable[Figure], folder: Path | str, *, suffix: str) -> list[Path]:
-    """One file a figure, named after it."""
+    """Write one file per figure, named after it."""
     encode = _encoder(suffix)
     written = []
     for figure in figures:
@@ -90,7 +90,7 @@ def write_each(figures: Iterable[Figure], folder: Path | str, *, suffix: str) ->
 
 
 def _encoder(suffix: str) -> Callable[[dict[str, Any]], bytes | str]:
-    """What makes a picture of a declaration, on white, or a table of its numbers."""
+    """The function that turns a declaration into a picture on white, or into a table of its numbers."""
     encoders: dict[str, Callable[[dict[str, Any]], bytes | str]] = {
         "svg": lambda spec: str(_vl_convert().vegalite_to_svg(spec, vl_version=_vegalite_version())),
         "png": lambda spec: bytes(_vl_convert().vegalite_to_png(spec, vl_version=_vegalite_version(), scale=2)),
@@ -103,7 +103,7 @@ def _encoder(suffix: str) -> Callable[[dict[str, Any]], bytes | str]:
 
 
 def _numbers(spec: dict[str, Any]) -> str:
-    """Everything that is drawn, a row each, `part` telling one layer's data from another's."""
+    """All data of a figure as rows; `part` distinguishes the data of its layers."""
     rows = [{"part": part, **row} for part, values in enumerate(_data_of(spec)) for row in values]
     columns = list(dict.fromkeys(column for row in rows for column in row))
     text = io.StringIO()
@@ -114,7 +114,7 @@ def _numbers(spec: dict[str, Any]) -> str:
 
 
 def _data_of(part: Any) -> Iterator[list[dict[str, Any]]]:
-    """The rows that stand anywhere in a declaration."""
+    """All rows in a declaration."""
     if isinstance(part, dict):
         values = part.get("data", {}).get("values") if isinstance(part.get("data"), dict) else None
         if values:
@@ -128,7 +128,7 @@ def _data_of(part: Any) -> Iterator[list[dict[str, Any]]]:
 
 
 def script() -> str:
-    """Everything a browser needs to draw the figures without a network."""
+    """The scripts that a browser needs to draw the figures offline."""
     bundle = str(_vl_convert().javascript_bundle(vl_version=_vegalite_version()))
     return bundle.replace("</script", r"<\/script")
 

@@ -1,4 +1,4 @@
-"""How attention, relevance and their agreement move over training: small multiples, and texts to scrub through."""
+"""Attention, relevance and their agreement during training: small multiples, and texts with a slider."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ WIDEST = 46  # characters of a title over a panel
 
 
 def agreement_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """A panel a pair, each with its floor; then how even the weights are, and how good the models."""
+    """One panel per pair with its floor, then the evenness of the weights and the accuracy of the models."""
     pairs = pairs_in(result)
     if not pairs:
         return None
@@ -42,11 +42,11 @@ def agreement_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure
     first = at_last(result, "A", pairs[0])
     floor = at_last(result, "A_floor", pairs[0])
     caption = (
-        "How often the word that the first puts highest is among the top of the second, over training, mean over seeds "
-        "and texts with 95% intervals; the dashed line is the same with the second shuffled. Steps are on a "
-        "logarithmic scale, each one more than its number so that the start is there. At the end "
-        f"{pair_name(pairs[0])} agree in {number(first.value)} of the texts "
-        f"({number(floor.value)} by chance); this starts {when(result)}."
+        "How often the first's highest word is among the second's top words during training: means over seeds and "
+        "texts with 95% intervals. The dashed line shows the same with shuffled second scores. The axis is "
+        f"logarithmic and shows steps plus one, so that the start is visible. At the end, {pair_name(pairs[0])} agree "
+        f"in {number(first.value)} of the texts ({number(floor.value)} by chance). Agreement above chance starts "
+        f"{when(result)}."
     )
     return declare("dynamics-agreement", result.check, caption, chart)
 
@@ -130,19 +130,19 @@ def _panel(rows: Rows, title: str, width: int, *, bottom: bool, left: bool) -> A
 
 
 def _lines(title: str) -> str | list[str]:
-    """A pair whose names are wider than a panel goes into two lines.
+    """The title in two lines if it is wider than a panel.
 
     >>> _lines("attention and relevance")
     'attention and relevance'
-    >>> _lines("leave-one-out influence and uniform twin’s last relevance")
-    ['leave-one-out influence and', 'uniform twin’s last relevance']
+    >>> _lines("leave-one-out influence and final relevance under uniform weights")
+    ['leave-one-out influence and', 'final relevance under uniform weights']
     """
     first, word, second = title.partition(" and ")
     return [first + word.rstrip(), second] if len(title) > WIDEST else title
 
 
 def texts_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """A few texts, their words shaded by weight and by relevance, at a step that the reader chooses."""
+    """A few texts with words shaded by weight and by relevance, at a step that the reader chooses."""
     texts = result.facts.get("shown_texts", [])
     steps = list(result.facts.get("steps", []))
     if not texts or not steps:
@@ -151,24 +151,24 @@ def texts_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | N
     chosen = alt.param(
         name="checkpoint",
         value=len(steps) - 1,
-        bind=alt.binding_range(min=0, max=len(steps) - 1, step=1, name="checkpoint of the training: "),
+        bind=alt.binding_range(min=0, max=len(steps) - 1, step=1, name="training checkpoint: "),
     )
     drawn = [_text(text, steps) for text in texts]
     chart = alt.vconcat(*drawn, spacing=14).add_params(chosen).resolve_scale(color="independent")
     caption = (
-        "The words of some texts at one checkpoint of the training: their weights, what their states vote for the "
-        "right label, and what those of a twin trained under uniform weights vote. Each row is shaded from its least "
-        "to its greatest value at any checkpoint. Move the slider to see which of the three comes first; "
-        f"checkpoints are after {', '.join(f'{step:,}' for step in steps)} steps."
+        "The words of some texts at one training checkpoint. The rows show their weights, their relevances for the "
+        "right label, and their relevances in a model trained with uniform weights. Each row is shaded from its "
+        "smallest to its largest value at any checkpoint. Move the slider to see which of the three comes first. "
+        f"Checkpoints are after {', '.join(f'{step:,}' for step in steps)} steps."
     )
     return declare("dynamics-texts", result.check, caption, chart)
 
 
-_KINDS = {"attention": "weight", "relevance": "relevance", "uniform_relevance": "relevance, uniform twin"}
+_KINDS = {"attention": "weight", "relevance": "relevance", "uniform_relevance": "relevance (uniform)"}
 
 
 def _text(text: Mapping[str, Any], steps: list[int]) -> Any:
-    """One text: a row a quantity, a box a word, filtered to the chosen checkpoint."""
+    """One text at the chosen checkpoint, with one row per quantity and one box per word."""
     alt = altair()
     rows: Rows = []
     for kind, words in _KINDS.items():

@@ -1,4 +1,4 @@
-"""What is lost without a ranking's top words, and with nothing but them, over how many they are."""
+"""The probability lost without a ranking's top words, and with these words alone, by their number."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _DASHED, _DOTTED = (6, 4), (2, 3)
 
 
 def losses_by_share(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """A line a ranking, a panel each way of removing words and each side."""
+    """One line per ranking, one panel per removal operator and side."""
     rows = _rows(result)
     if not rows:
         return None
@@ -63,10 +63,10 @@ def losses_by_share(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         column=alt.Column("operator:N", title=None),
     )
     caption = (
-        "What the predicted label loses of its probability without the words that a ranking puts first (above: the "
-        "more the better), and with nothing but them (below: the less the better), over how many words they are; bars "
-        "are intervals. Random orders are dashed: a line that runs with them says nothing about the words. Dotted "
-        "lines know which words speak for the answer; a heatmap does not."
+        "Above: the probability that the predicted label loses without a ranking's top words; higher is better. "
+        "Below: the same with these words alone; lower is better. Both are by the share of words. Bars are "
+        "intervals. Random orders are dashed: a line close to them says nothing about the words. Dotted lines know "
+        "which words speak for the answer; an attention heatmap does not."
     )
     return declare("eraser-by-share", result.check, caption, drawn)
 
@@ -91,7 +91,7 @@ def _rows(result: CheckResult) -> list[dict[str, Any]]:
 
 
 def _styles(rankings: Sequence[str], result: CheckResult) -> dict[str, Style]:
-    """A colour an explainer; dots tell the ranking that knows the sign from the one that does not."""
+    """One colour per explainer; dotted lines are rankings with a sign."""
     audited = _name(str(result.settings.get("explainer", "attention")))
     colours = {audited: ATTENTION, _name("random"): FLOOR}
     rivals = dict.fromkeys(name.removesuffix(_SIGNED) for name in rankings)

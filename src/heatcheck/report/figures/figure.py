@@ -1,4 +1,4 @@
-"""What every figure is made of: its declaration, its colours, and the parts of a check's values that it shows."""
+"""Parts that all figures share: the declaration, the colours, and the choice of a check's values."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ class Figure(NamedTuple):
 
 
 def declare(name: str, check: str, caption: str, chart: Any) -> Figure:
-    """The figure that an altair chart is."""
+    """A figure from an altair chart."""
     spec = chart.properties(description=caption).to_dict()
     # The schema's address is never fetched, but a reader who looks for addresses in the page should find none.
     spec.pop("$schema", None)
@@ -41,9 +41,9 @@ def overall(result: CheckResult, name: str) -> list[Measurement]:
 def by_class(
     result: CheckResult, quantity: str, values: Float[np.ndarray, " example"], predicted: Mapping[str, str]
 ) -> Iterator[tuple[str, Bool[np.ndarray, " example"]]]:
-    """One part a predicted class where the check has rows of this quantity a class, else everything in one.
+    """One part per predicted class if the check reports this quantity by class, else one part for all.
 
-    A part is which of the result's examples are in it; those without a value are in none.
+    A part is a mask of the result's examples; examples without a value are in none.
     """
     known = np.isfinite(values)
     labels = np.array([predicted.get(example, "") for example in result.examples], dtype=object)
@@ -65,10 +65,10 @@ def heading(label: str, n: int) -> str:
 
 
 def altair() -> Any:
-    """The package that writes declarations, or the sentence that it is missing.
+    """The altair package; raises MissingPackage if it is not installed.
 
-    Channels are given as its classes, `x=alt.X("low:Q")`: for a text alone, `x="low:Q"`, it first hashes the schemas of
-    all its classes, each time anew, which takes 5 ms.
+    Pass channels as classes, `x=alt.X("low:Q")`: for plain text, `x="low:Q"`, altair hashes the schemas of all its
+    classes every time, which takes 5 ms.
     """
     try:
         import altair

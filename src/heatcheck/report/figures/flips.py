@@ -1,4 +1,4 @@
-"""How many decisions survive as weights are taken away, and how many weights it takes."""
+"""Survival of decisions as weights are removed, and the number of removals until they flip."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ _LOOKS = {
 
 
 def looks(rankings: Iterable[str]) -> dict[str, Style]:
-    """A style each ranking by its name in words: a colour a family, dashes where it knows the sign."""
+    """A style per ranking, by its name: one colour per family, dashes for rankings with a sign."""
     return {
         ranking_name(name): _LOOKS.get(name, Style(MECHANICAL, DASHED if name.endswith("(signed)") else (1, 0)))
         for name in rankings
@@ -35,7 +35,7 @@ def looks(rankings: Iterable[str]) -> dict[str, Style]:
 
 
 def survival(fractions: Float[np.ndarray, " example"], steps: int = STEPS) -> Float[np.ndarray, " item"]:
-    """The share of decisions that still stand after 0, 1/steps, … 1 of the tokens; NaN never falls.
+    """The share of decisions that are unchanged after removing 0, 1/steps, … 1 of the tokens; NaN never flips.
 
     >>> survival(np.array([0.5, 1.0, np.nan]), steps=2).round(2)
     array([1.  , 0.67, 0.33])
@@ -47,7 +47,7 @@ def survival(fractions: Float[np.ndarray, " example"], steps: int = STEPS) -> Fl
 
 
 def curve(ranking: str, shares: Float[np.ndarray, " item"]) -> Rows:
-    """Rows of one curve; a step where nothing changes is left out but for the last."""
+    """Rows of one curve; steps without a change are left out, except for the last."""
     steps = len(shares) - 1
     return [
         {"ranking": ranking_name(ranking), "x": round(at / steps, 4), "y": round(float(share), 4)}
@@ -57,7 +57,7 @@ def curve(ranking: str, shares: Float[np.ndarray, " item"]) -> Rows:
 
 
 def box(ranking: str, values: Float[np.ndarray, " example"]) -> Rows:
-    """The middle half, the median and the middle 90% of the texts that flip; one row, or none."""
+    """Quartiles, median and the middle 90% of the texts that flip; one row, or none."""
     known = values[np.isfinite(values)]
     if not len(known):
         return []
@@ -68,7 +68,7 @@ def box(ranking: str, values: Float[np.ndarray, " example"]) -> Rows:
 
 
 def curve_layer(styles: Mapping[str, Style], *, unit: str, small: bool = False) -> Any:
-    """Step lines, one a ranking."""
+    """Step lines, one per ranking."""
     alt = altair()
     names = list(styles)
     axis: dict[str, Any] = {"values": [0, 0.5, 1]} if small else {"tickCount": 5, "format": "%"}
@@ -92,7 +92,7 @@ def curve_layer(styles: Mapping[str, Style], *, unit: str, small: bool = False) 
 
 
 def box_layers(styles: Mapping[str, Style], *, unit: str, small: bool = False) -> dict[str, Any]:
-    """Whiskers, boxes, medians and the share that never flips, a line a ranking."""
+    """Whiskers, boxes, medians and the share that never flips, one line per ranking."""
     alt = altair()
     names = list(styles)
     y = alt.Y("ranking:N", title=None, sort=names).axis(labelLimit=230, labelFontSize=9 if small else 11)
@@ -121,7 +121,7 @@ def box_layers(styles: Mapping[str, Style], *, unit: str, small: bool = False) -
 
 
 def survival_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """The share of decisions that still stand as more and more weights go, a line a ranking."""
+    """The share of unchanged decisions as more weights are removed, one line per ranking."""
     rankings = _rankings(result)
     if not rankings:
         return None
@@ -129,16 +129,16 @@ def survival_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     rows = [row for name in rankings for row in curve(name, survival(result.per_example[f"fraction:{name}"]))]
     drawn = curve_layer(looks(rankings), unit=unit).properties(data=alt_data(rows), width=WIDTH - 60, height=300)
     caption = (
-        f"How many decisions still stand after the first {unit} of each ranking have lost their weight; the faster a "
-        "line falls, the sooner its ranking finds what the decision hangs on. Every text counts: one that never flips "
-        "keeps its line up. Dashed rankings know which side each of them speaks for, which no heatmap does: compare "
-        "attention with the solid lines. Random order is the first of those drawn."
+        f"The share of unchanged decisions after removing the weights of each ranking's top {unit}. A line that falls "
+        f"faster finds {unit} that the decision depends on sooner. Every text counts: one that never flips stays "
+        "unchanged to the end. Dashed rankings know the sign, which no attention heatmap shows: compare attention with "
+        "the solid lines. Random order is the first of several."
     )
     return declare("flips-survival", result.check, caption, drawn)
 
 
 def fraction_boxes(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """How many weights had to go, over the texts that flip."""
+    """The share of weights removed at the flip, over the texts that flip."""
     alt = altair()
     rankings = _rankings(result)
     rows = [row for name in rankings for row in box(name, result.per_example[f"fraction:{name}"])]
@@ -157,14 +157,14 @@ def fraction_boxes(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     drawn = alt.layer(*layers.values(), data=alt_data(rows)).properties(width=width, height=30 * len(rows))
     share = next((m for m in result.measurements if m.name == "sign_share" and m.by == {"over": "all"}), None)
     told = (
-        f" Of what attention lies behind signed gradient × attention, the sign alone makes {number(share.value)}."
+        f" The sign alone explains {number(share.value)} of the gap between attention and signed gradient × attention."
         if share
         else ""
     )
     caption = (
-        f"What share of the {unit} has to lose its weight until the decision flips: the middle half of the texts that "
-        "do flip, their median, and lines to the middle 90%. Boxes are over different texts where the share that never "
-        f"flips differs: the curves above are not.{told}"
+        f"The share of the {unit} whose weights must be removed until the decision flips, over texts that flip. Boxes "
+        "show the median and the middle half, lines the middle 90%. Boxes cover different texts if the share that "
+        f"never flips differs; the curves above always cover all texts.{told}"
     )
     return declare("flips-fractions", result.check, caption, drawn)
 

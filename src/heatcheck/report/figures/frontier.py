@@ -1,4 +1,4 @@
-"""The TVD–JSD frontier: models by how far their answers and their weights are from one model's."""
+"""The TVD–JSD frontier: models by the distances of their answers and weights from one model's."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _STAR = "M0,-1.4L.41,-.56L1.33,-.43L.67,.21L.82,1.13L0,.7L-.82,1.13L-.67,.21L-1.
 
 
 class Look(NamedTuple):
-    """Colour and shape: each tells the kinds apart without the other."""
+    """Colour and shape; each of the two distinguishes the kinds alone."""
 
     colour: str
     shape: str
@@ -50,7 +50,7 @@ _DASHES = dict(zip(STARTS.values(), ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3]), stri
 
 
 def tvd_by_jsd(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """Every model that was made, the farthest that passes for an honest seed marked."""
+    """Every model, with a ring around the most different one that passes for an honest seed."""
     points = [one.point for one in candidates(result)]
     star = farthest(result)
     kinds = kinds_in(points)
@@ -59,19 +59,20 @@ def tvd_by_jsd(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     drawn = panel(points, kinds, starts_in(points), ring=star.point if star else None, width=WIDTH - 60, height=380)
     seeds = [mean_of_seeds(points, name) for name in ("jsd", "tvd")]
     caption = (
-        "Each mark is a model: to the right its weights differ more from the audited model's, upwards its answers do. "
-        "Trained adversaries are joined in the order of λ. "
+        "Each mark is one model. Further right, its weights differ more from the audited model's; further up, its "
+        "answers differ more. Lines join trained adversaries in the order of λ. "
     )
     if all(map(math.isfinite, seeds)):
         caption += (
-            f"The dashed lines are the mean of the honest seeds (JSD {number(seeds[0])}, TVD {number(seeds[1])}): "
-            "right of the one and below the other a model answers more like this one than an honest seed does, with a "
-            "more different heatmap. "
+            f"The dashed lines are the means of the honest seeds (JSD {number(seeds[0])}, TVD {number(seeds[1])}). "
+            "A model to the right of one and below the other has closer answers than an honest seed and a more "
+            "different heatmap. "
         )
     if star:
         caption += (
-            f"The ring is the most different model that passes for an honest seed, by its decisions and by its TVD "
-            f"after one temperature for all texts: {name_of(star.by)}, JSD {number(star.found['jsd'].value)}. "
+            "The ring marks the most different model that passes for an honest seed, by its decisions and its TVD "
+            f"after one temperature for all texts. It is {name_of(star.by)}, with JSD "
+            f"{number(star.found['jsd'].value)}. "
         )
     return declare("adversarial-model-frontier", result.check, caption.strip(), drawn)
 
@@ -83,7 +84,7 @@ def kinds_in(points: Iterable[Facts]) -> list[str]:
 
 
 def starts_in(points: Iterable[Facts]) -> list[str]:
-    """How adversaries began, in the order of a legend."""
+    """The starts of adversaries, in the order of a legend."""
     present = {start_of(point) for point in points if _place(point)}
     return [start for start in STARTS.values() if start in present]
 
@@ -105,7 +106,7 @@ def panel(
 
     Args:
         kinds, starts: of all panels of the figure, so that they share one legend.
-        published: another adversary's `jsd` and `tvd`, which is no model of ours.
+        published: `jsd` and `tvd` of a published adversary.
         ring: the point to mark.
         top: of the axis of TVD; nan: what the points need.
         crowded: say λ along the first curve only.
@@ -164,7 +165,7 @@ def panel(
 def _labels(
     rows: Iterable[Facts], starts: Sequence[str], top: float, *, crowded: bool
 ) -> dict[tuple[str, int, int], list[Facts]]:
-    """Where the label of each mark stands, as alignment and shift, so that it is on no curve and not under the axis."""
+    """The place of each mark's label, as alignment and shift, away from curves and axis."""
     found: dict[tuple[str, int, int], list[Facts]] = {}
     rows = list(rows)
     several = len({row["start"] for row in rows} - {""}) > 1
@@ -179,13 +180,13 @@ def _labels(
 
 
 def top_of(rows: Iterable[Facts]) -> float:
-    """Where the axis of TVD ends so that every point is on it."""
+    """The end of the TVD axis that includes every point."""
     highest = max((float(row["tvd"]) for row in rows), default=0.0)
     return max(0.1, math.ceil(highest * 22) / 20)
 
 
 def _place(point: Facts) -> bool:
-    """Whether a model has a place on both axes."""
+    """Whether a model has both a JSD and a TVD."""
     return all(name in point and math.isfinite(float(point[name])) for name in ("jsd", "tvd"))
 
 

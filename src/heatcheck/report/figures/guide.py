@@ -1,4 +1,4 @@
-"""What the weights are worth on bare words, without the model around them."""
+"""The accuracy of bare words with the weights, outside the model."""
 
 from collections.abc import Mapping
 
@@ -9,17 +9,17 @@ from heatcheck.results import CheckResult
 from heatcheck.results.written import number
 
 _LINES = {
-    "prior": ("always the commonest label", Style(FLOOR, (6, 4))),
-    "base_accuracy": ("the audited model itself", Style(ATTENTION)),
+    "prior": ("majority class", Style(FLOOR, (6, 4))),
+    "base_accuracy": ("audited model", Style(ATTENTION)),
 }
 _TITLES = {
-    "log_odds": "log-odds guide, nothing fitted",
-    "refitted": "refitted guide: a model without context, trained under these weights",
+    "log_odds": "log-odds guide (nothing is fitted)",
+    "refitted": "refitted guide: a model without context, trained with these weights",
 }
 
 
 def guide_accuracies(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """Bars from zero, a panel a guide."""
+    """Bars from zero, one panel per guide."""
     panels = {
         guide: rows_of([m for m in result.measurements if m.name == "accuracy" and m.by.get("guide") == guide])
         for guide in _TITLES
@@ -46,8 +46,8 @@ def guide_accuracies(result: CheckResult, _: Mapping[str, str]) -> Figure | None
     ]
     said = "; ".join(f"{words}: {number(at)}" for words, at in lines.items())
     caption = (
-        "Accuracy of models that see the words one by one, each word with its weight. Weights that pick out telling "
-        "words do better than uniform ones and come near the audited model. Where only the refitted guide gains, the "
-        f"weights encode the label and the words do not carry it. {said[:1].upper()}{said[1:]}."
+        "Accuracy of models that see the words one by one, each with its weight. Weights on informative words beat "
+        "uniform weights and come close to the audited model. If only the refitted guide gains, the weights encode "
+        f"the label on words that do not carry it. {said[:1].upper()}{said[1:]}."
     )
     return declare("guide-accuracies", result.check, caption, altair().vconcat(*drawn, spacing=16))

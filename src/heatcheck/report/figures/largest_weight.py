@@ -1,4 +1,4 @@
-"""A check's values by how peaked the weights of each text were, a panel of violins a predicted class."""
+"""A check's values by the largest weight of each text, with one panel of violins per predicted class."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from heatcheck.results import CheckResult
 
 
 class Drawn(NamedTuple):
-    """The panels, and the texts they are of."""
+    """The panels, and the number and mean of their texts."""
 
     chart: Any
     mean: float
@@ -32,10 +32,10 @@ def by_largest_weight(
     beside: Mapping[str, Float[np.ndarray, " example"]] = MappingProxyType({}),
     styles: Mapping[str, Style] = MappingProxyType({}),
 ) -> Drawn | None:
-    """None where the check has no such values, or no largest weights to hold them against.
+    """Draw violins of a check's values; None if it lacks these values or the largest weights.
 
     Args:
-        column: of the values of each text, where it is not named as the quantity is.
+        column: the name of the values per text, if it differs from the quantity's.
         beside: other values of the same texts, drawn as a line with the style of that name.
     """
     values, largest = (result.per_example.get(name) for name in (column or quantity, "max_attention"))

@@ -1,6 +1,6 @@
 """Small multiples: the same distribution for every row (a task) and column (a model), on the same axes.
 
-One declaration with a grid, not one a panel: a study has hundreds, and each would be checked on its own.
+One declaration with a grid, not one per panel: a study has hundreds, and each would be validated separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _POINTS = 24  # of an outline a thumb high; hundreds of finer ones would be mega
 
 
 class Panel(NamedTuple):
-    """One distribution, where it stands in the grid, and the lines it is read against."""
+    """One distribution, its place in the grid, and the lines of its baselines."""
 
     row: str
     column: str
@@ -47,7 +47,7 @@ def histograms(
     width: int = 118,
     height: int = 64,
 ) -> Any:
-    """A grid of histograms; bars are shares of the texts, for panels have different numbers of them."""
+    """A grid of histograms; bars are shares, because panels have different numbers of texts."""
     rows: Rows = []
     for panel in panels:
         known = panel.values[np.isfinite(panel.values)]
@@ -68,7 +68,7 @@ def violins(
     width: int = 118,
     height: int = 130,
 ) -> Any:
-    """A grid of violins by largest weight. Counts would be a wall of numbers: they are in the table."""
+    """A grid of violins by largest weight; the counts are in the table."""
     rows: Rows = []
     for panel in panels:
         known = np.isfinite(panel.values) & np.isfinite(panel.largest)
@@ -93,11 +93,11 @@ def _own_parts(layers: Mapping[str, Any]) -> list[Any]:
 def grid(
     layers: Sequence[Any], rows: Rows, places: Sequence[Place], blank: Mapping[str, Any], *, width: int, height: int
 ) -> Any:
-    """The same layers in every panel; panels stand in the order given, and a place without one stays empty.
+    """The same layers in every panel, in the given order; a place without a panel stays empty.
 
     Args:
-        places: of the panels there are.
-        blank: a row that no layer draws, but for its place.
+        places: of the existing panels.
+        blank: a row that only marks a place; no layer draws it.
     """
     alt = altair()
     down, across = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))

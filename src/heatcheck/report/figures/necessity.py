@@ -1,4 +1,4 @@
-"""How well the model does with other weights, and other fits of it without learned attention."""
+"""Accuracies of the model with replaced weights, and of models retrained without learned attention."""
 
 from collections.abc import Mapping
 
@@ -8,16 +8,16 @@ from heatcheck.report.figures.figure import FLOOR, WIDTH, Figure, altair, declar
 from heatcheck.results import CheckResult
 from heatcheck.results.written import number
 
-_PRIOR = "always the commonest label"
+_PRIOR = "majority class"
 _TITLES = {
-    "swapped": "this model, other weights put in: does it use them?",
-    "retrained": "trained again: does the task need them?",
-    "closed form": "the best there is, in closed form: does the task need them?",
+    "swapped": "this model with replaced weights: does it use its own?",
+    "retrained": "retrained models: does the task need learned weights?",
+    "closed form": "the best model, in closed form: does the task need learned weights?",
 }
 
 
 def accuracies(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """Accuracy under each kind of weights, a panel a way of putting them in."""
+    """Accuracy with each kind of weights, one panel for replaced weights and one for retrained models."""
     panels = {
         fit: rows_of([m for m in result.measurements if m.name == "accuracy" and m.by.get("fit") == fit])
         for fit in _TITLES
@@ -41,9 +41,9 @@ def accuracies(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         for fit, rows in panels.items()
     ]
     caption = (
-        "Accuracy with its 95% interval. In this very model a loss under other weights says that it uses its weights; "
-        "only models trained again (or known in closed form) say whether the task needs learned ones. "
-        f"Always saying the commonest label gives {number(prior)}."
+        "Accuracy with its 95% interval. A loss with replaced weights shows that this model uses its weights. Only "
+        "retrained models (or closed forms) show whether the task needs learned ones. "
+        f"The majority class has an accuracy of {number(prior)}."
     )
     return declare("necessity-accuracies", result.check, caption, altair().vconcat(*drawn, spacing=16))
 

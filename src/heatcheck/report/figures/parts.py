@@ -1,4 +1,4 @@
-"""Which texts of a model stand in one panel of a study's figure."""
+"""The texts of a model in one panel of a study's figure."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ CLASSES = 3  # more are drawn together, as published
 
 
 def parts_of(model: Model) -> Iterator[tuple[str, Bool[np.ndarray, " example"]]]:
-    """The texts of each predicted class, or all of them where there are more classes than a grid can take."""
+    """The texts of each predicted class, or all texts if a grid cannot show so many classes."""
     predicted = model.examples["predicted"]
     if len(model.labels) > CLASSES:
         yield "", np.ones(len(predicted), bool)

@@ -1,4 +1,4 @@
-"""What shuffling the weights does to the output, by how peaked they were."""
+"""The effect of shuffling the weights, by the largest weight of each text."""
 
 from collections.abc import Mapping
 
@@ -9,14 +9,14 @@ from heatcheck.results.written import number
 
 
 def delta_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
-    """Median change of the output against the largest weight, a panel a predicted class."""
+    """The median change of the output by the largest weight, with one panel per predicted class."""
     drawn = by_largest_weight(result, "delta", predicted, span=(0.0, 1.0), axis="median change of the output")
     if drawn is None:
         return None
     caption = (
-        "How far the output moves when the weights are dealt out anew among the words of a text (median of its "
-        "shuffles), from texts with flat weights (bottom) to texts with one heavy word (top); lines are quartiles. "
-        "Violins near 0 say that it hardly matters which word has which weight, most tellingly at the top. "
+        "How far the output moves when heatcheck shuffles the weights of a text (median over shuffles). Texts with "
+        "flat weights are at the bottom, texts with one heavy word at the top; lines are quartiles. Violins near 0 "
+        "mean that it hardly matters which word has which weight; this says most at the top. "
         f"Mean {number(drawn.mean)}."
     )
     return declare("permutation-by-largest-weight", result.check, caption, drawn.chart)

@@ -1,4 +1,4 @@
-"""How faithful each explanation is, and the curves behind it."""
+"""Methods ranked by word removal, and the removal curves behind the ranking."""
 
 import math
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from heatcheck.results.written import interval, number
 
 _KINDS = {"attention": "attention", "random": "random order"}
 _ORDERS = {"MoRF": "most relevant first (MoRF)", "LeRF": "least relevant first (LeRF)"}
-_SHOWN = 3  # of the others, the best: more lines than these are a tangle, and the table has all
+_SHOWN = 3  # best other methods; more lines would be hard to read, and the table has all
 
 
 def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """The area between the curves of every explanation, best first."""
+    """The area between the curves of every method, best first."""
     rows = [
         {
             "ranking": ranking_title(str(m.by["ranking"])),
-            "kind": _KINDS.get(str(m.by["ranking"]), "other explanation"),
+            "kind": _KINDS.get(str(m.by["ranking"]), "other method"),
             "operator": str(m.by["operator"]),
             "area": m.value,
             **_ends(m),
@@ -32,7 +32,7 @@ def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         return None
     alt = altair()
     order = [ranking_title(name) for name in _best_first(result)]
-    names = ["attention", "other explanation", "random order"]
+    names = ["attention", "other method", "random order"]
     y = alt.Y("ranking:N", title=None, sort=order).axis(labelLimit=220, grid=True)
     colour = alt.Color("kind:N", title=None).scale(domain=names, range=[ATTENTION, RIVAL, FLOOR]).legend(orient="top")
     chart = alt.Chart()
@@ -53,9 +53,9 @@ def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     wide = 540 if len(panels) == 1 else 200
     drawn = alt.layer(bars, dots, data=alt_data(rows)).properties(width=wide, height=max(22 * len(order), 60))
     caption = (
-        "How faithful each explanation is: what the answer loses without the words ranked first, less what it loses "
-        "without those ranked last, on average over the shares removed; bars are intervals. Right is better. One whose "
-        "interval holds that of random order has not been shown to say anything about this model."
+        "The probability lost without a method's first words minus that lost without its last words, averaged over the "
+        "shares removed. Further right is better; bars are intervals. If a method's interval includes that of random "
+        "order, it has not been shown to say anything about this model."
     )
     return declare(
         "perturbation-areas",
@@ -66,7 +66,7 @@ def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
 
 
 def removal_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """What is lost over how many words are gone: attention, random orders and the best of the others."""
+    """The probability lost by the share of words removed, for attention, random orders and the best other methods."""
     best = [name for name in _best_first(result) if name not in _KINDS][:_SHOWN]
     colours = {"attention": ATTENTION, **dict(zip(best, (RIVAL, MECHANICAL, MOST, BAR), strict=False)), "random": FLOOR}
     rows = [
@@ -109,9 +109,9 @@ def removal_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         data=alt_data(rows),
     ).properties(width=310, height=190)
     caption = (
-        "What the predicted label loses of its probability as words go, the most relevant first (a faithful line rises "
-        f"at once) or the least relevant first (it rises late): attention, random order and the {len(best)} best of "
-        "the other explanations."
+        "The probability that the predicted label loses as heatcheck removes words. With the most relevant words "
+        "first, the line of a faithful method rises at once; with the least relevant first, it rises late. Shown are "
+        f"attention, random order and the {len(best)} best other methods."
     )
     faceted = layers.facet(
         row=alt.Row("order:N", title=None, sort=list(_ORDERS.values())), column=alt.Column("operator:N", title=None)
@@ -128,7 +128,7 @@ def _best_first(result: CheckResult) -> list[str]:
 
 
 def _ends(m: Measurement) -> dict[str, Any]:
-    """The interval, or the value twice where there is none; and both in words."""
+    """The interval (or the value twice if there is none), also as text."""
     return {
         "low": m.low if math.isfinite(m.low) else m.value,
         "high": m.high if math.isfinite(m.high) else m.value,

@@ -1,4 +1,4 @@
-"""How well explanations agree with people, each beside both kinds of chance."""
+"""Agreement of methods with human rationales, each beside both kinds of chance."""
 
 import math
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from heatcheck.results.written import interval, number
 
 _LOOKS = {
     "attention": (ATTENTION, "diamond"),
-    "rival": (RIVAL, "circle"),
+    "other method": (RIVAL, "circle"),
     "random scores": (FLOOR, "cross"),
-    "its runs elsewhere": (MECHANICAL, "triangle-up"),
+    "random spans": (MECHANICAL, "triangle-up"),
 }
 _HARD = {"rationale": "top k", "average": "macro"}
 _PANELS: dict[str, tuple[str, Mapping[str, str]]] = {
@@ -24,7 +24,7 @@ _PANELS: dict[str, tuple[str, Mapping[str, str]]] = {
 
 
 def agreement_with_people(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """One row an explanation, a panel a measure."""
+    """One row per method, one panel per measure."""
     alt = altair()
     rows = [row for panel in _PANELS for row in _rows(result, panel)]
     if not rows:
@@ -52,9 +52,9 @@ def agreement_with_people(result: CheckResult, _: Mapping[str, str]) -> Figure |
     layers = alt.layer(ends, dots, data=alt.Data(values=rows)).properties(width=200, height=max(34 * len(order), 60))
     drawn = layers.facet(column=alt.Column("panel:N", title=None, sort=list(_PANELS))).resolve_scale(x="independent")
     caption = (
-        "Agreement with people's marks; bars are intervals. An explanation that people would find plausible lies well "
-        "to the right of both kinds of chance in its row. All are means over the same texts, so that a difference can "
-        "be sure where intervals overlap: see P. This says nothing about why the model decided."
+        "Agreement with people's marks; bars are intervals. A plausible method is far to the right of both kinds of "
+        "chance in its row. All are means over the same texts, so a difference can be significant although intervals "
+        "overlap: see P. This says nothing about why the model decided."
     )
     return declare("plausibility-agreement", result.check, caption, drawn)
 
@@ -69,9 +69,9 @@ def _rows(result: CheckResult, panel: str) -> list[dict[str, Any]]:
     rows = []
     for explainer in map(str, result.facts.get("explainers", ())):
         marks = {
-            "attention" if explainer == "attention" else "rival": one(explainer=explainer),
+            "attention" if explainer == "attention" else "other method": one(explainer=explainer),
             "random scores": one(explainer="random"),
-            "its runs elsewhere": one(explainer="random spans", matched=explainer),
+            "random spans": one(explainer="random spans", matched=explainer),
         }
         rows += [
             {

@@ -1,4 +1,4 @@
-"""How far the weights of honest seeds differ, by how peaked they are, and whether the answers differ with them."""
+"""Differences between the weights of honest seeds by largest weight, and whether the answers differ too."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,21 +17,21 @@ SPAN = (0.0, 0.7)  # ln 2 is the most that two distributions can differ
 
 
 def jsd_of_seeds(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
-    """Median JSD over seeds against the largest weight, a panel a predicted class."""
+    """The median JSD over seeds by the largest weight, with one panel per predicted class."""
     drawn = by_largest_weight(result, "jsd", predicted, span=SPAN, axis="median JSD from the other seeds (nats)")
     if drawn is None:
         return None
     caption = (
-        "How far the weights of each text are from those of the same recipe trained with other seeds (median over "
-        "seeds, as published), from texts with flat weights (bottom) to texts with one heavy word (top); lines are "
-        "quartiles. Violins far from 0 at the top are texts in which another seed marks another word. "
+        "How far the weights of each text are from those of the same recipe with other seeds (median over seeds, as "
+        "published). Texts with flat weights are at the bottom, texts with one heavy word at the top; lines are "
+        "quartiles. Violins far from 0 at the top are texts in which another seed highlights another word. "
         f"Mean {number(drawn.mean)} over {drawn.texts:,} texts."
     )
     return declare("seed-variance-by-largest-weight", result.check, caption, drawn.chart)
 
 
 def jsd_and_change(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
-    """Whether the texts whose weights differ are those whose answers differ."""
+    """Whether weights and answers differ in the same texts."""
     jsd, change = (result.per_example.get(name) for name in ("jsd", "tvd"))
     if jsd is None or change is None:
         return None
@@ -45,8 +45,8 @@ def jsd_and_change(result: CheckResult, predicted: Mapping[str, str]) -> Figure 
         for at, (label, here) in enumerate(parts)
     ]
     caption = (
-        "Do the heatmaps differ where the answers do? The larger a dot, the more texts are there. At the lower right "
-        "are texts on which honest seeds agree in the answer and not in the heatmap."
+        "Do the heatmaps differ in the same texts as the answers? A larger dot stands for more texts. At the lower "
+        "right are texts on which honest seeds agree on the answer but not on the heatmap."
     )
     return declare("seed-variance-jsd-and-change", result.check, caption, side_by_side(panels))
 
@@ -59,7 +59,7 @@ def scatter(
     *,
     first: bool = True,
 ) -> Any:
-    """One panel: JSD to the right, change of the answer upwards; `first` of its row says what the left axis is."""
+    """One panel with JSD to the right and change of the answer upwards; the first of a row titles its left axis."""
     alt = altair()
     return (
         alt.Chart(alt_data(dots(x, y, spans=(SPAN, (0.0, 1.0)))))

@@ -1,6 +1,6 @@
-"""Distributions as the rows that a figure draws: bars, outlines, quartiles and lines.
+"""Distributions as rows of a figure: bars, outlines, quartiles and lines.
 
-Counts and densities are made here, so that a figure costs the page the same for two hundred texts as for two million.
+Counts and densities are computed here, so that the page is no larger for two million texts than for two hundred.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _HALF = 0.1  # of a violin's height, on an axis from 0 to 1 with bands of a quar
 
 
 class Violins(NamedTuple):
-    """What is drawn of the texts in each quarter of the largest weight, on an axis of that weight."""
+    """The parts of a violin plot: texts in each quarter of the largest weight, on an axis of that weight."""
 
     outlines: Rows
     quartiles: Rows
@@ -30,7 +30,7 @@ class Violins(NamedTuple):
 
 
 def bars(values: Float[np.ndarray, " example"], *, span: Span, bins: int) -> Rows:
-    """Counts of texts over a span; what rounding pushes off its edge is in the last bar."""
+    """Counts of texts over a span; values that rounding moves past the edge are in the last bar."""
     counts, edges = np.histogram(np.clip(values, *span), bins=bins, range=span)
     return [
         {"left": round(float(edges[at]), 4), "right": round(float(edges[at + 1]), 4), "texts": int(count)}
@@ -42,7 +42,7 @@ def bars(values: Float[np.ndarray, " example"], *, span: Span, bins: int) -> Row
 def dots(
     x: Float[np.ndarray, " example"], y: Float[np.ndarray, " example"], *, spans: tuple[Span, Span], bins: int = 40
 ) -> Rows:
-    """A scatter: how many texts are about here, at the mean of those texts, so that a lone text is where it is."""
+    """A scatter of text counts, each at the mean of its texts, so that a single text keeps its exact place."""
     places = [
         np.clip((bins * (values - low) / (high - low)).astype(np.int64), 0, bins - 1)
         for values, (low, high) in zip((x, y), spans, strict=True)
@@ -58,7 +58,7 @@ def dots(
 
 
 def lines_at(places: Mapping[str, float]) -> Rows:
-    """A row each line; those of no finite place are left out."""
+    """One row per line; lines without a finite place are left out."""
     return [{"at": round(at, 5), "line": name} for name, at in places.items() if np.isfinite(at)]
 
 
@@ -98,7 +98,7 @@ def violins_of(
 
 
 def bands(largest: Float[np.ndarray, " example"]) -> list[np.ndarray]:
-    """Which texts have their largest weight in each quarter of 0 to 1; the last quarter holds 1 too.
+    """The texts with their largest weight in each quarter of 0 to 1; the last quarter includes 1.
 
     >>> [band.tolist() for band in bands(np.array([0.1, 0.25, 1.0]))]
     [[0], [1], [], [2]]
@@ -112,7 +112,7 @@ def outline(
 ) -> tuple[Float[np.ndarray, " item"], Float[np.ndarray, " item"]]:
     """A Gaussian density between the smallest and the largest value, its peak at 1.
 
-    Silverman's width, but never under `smallest`: equal values have a place and no width.
+    Silverman's bandwidth, but at least `smallest`, for equal values.
     """
     low, high = float(values.min()), float(values.max())
     spread = min(float(values.std()), float(np.subtract(*np.quantile(values, (0.75, 0.25)))) / 1.34)
@@ -128,6 +128,6 @@ def outline(
 
 
 def mean_of(values: Float[np.ndarray, " example"]) -> float:
-    """Of those that are defined; NaN where none is."""
+    """The mean of the defined values; NaN if there are none."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")
