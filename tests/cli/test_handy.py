@@ -235,7 +235,7 @@ def test_answers_have_the_colours_of_the_report():
 
 def test_verbose_reaches_the_card(heatcheck, monkeypatch):
     asked = []
-    monkeypatch.setattr(show, "card", lambda audit, *, verbose=False: asked.append(verbose))
+    monkeypatch.setattr(show, "card", lambda _, *, verbose=False: asked.append(verbose))
     quick = ["audit", "known:reader@planted_contrast", "--checks", "permutation", "--examples", "30"]
     for option in ("-v", "--verbose", None):
         assert heatcheck(*quick, *filter(None, [option]))[0] == 0
