@@ -165,7 +165,7 @@ def test_other_data_and_other_settings_are_not_paired(tmp_path):
     ]
     page = Page(write_comparison(found, tmp_path / "c.html"))
     assert "Not one by one." in page.text
-    assert "its data is not that of a" in page.text
+    assert "its data differs from that of a" in page.text
 
 
 def test_a_certificate_is_not_compared_with_an_estimate(tmp_path):

@@ -73,7 +73,10 @@ def test_the_floor_of_a_jsd_is_shown_only_where_it_holds(page):
 
 
 def test_only_models_without_context_have_a_mechanical_floor(page):
-    assert page.text.count("BiLSTM, tanh has no such line: it needs a model in which each word acts through its") == 1
+    assert (
+        page.text.count("The line is missing for BiLSTM, tanh: it needs a model in which each word acts through its")
+        == 1
+    )
     assert page.text.count("There is none for average, tanh; BiLSTM, tanh: it needs") == 1, "leave-one-out: for neither"
 
 

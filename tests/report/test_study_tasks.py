@@ -95,7 +95,7 @@ def test_one_table_has_every_task_with_single_sequences_first(page):
     assert rows[2][3] == "0.90", "one without an interval"
     assert "Accuracy, and N" not in page.source, "the table of the study that has F1"
     lost = rows_of(page, "Accuracy lost")
-    assert lost[1] == ["one", "sst", "put in", *["0.05 ± 0.02"] * 5, "5"]
+    assert lost[1] == ["one", "sst", "imposed", *["0.05 ± 0.02"] * 5, "5"]
     assert lost[2][3] == "0.01 ± 0.02"
 
 
@@ -185,7 +185,7 @@ def test_models_and_published_numbers_are_counted_over_both_decoders(found, page
     assert "3 of imdb: the task was not chosen" in page.text
     assert "models trained 90" in page.text
     assert "tasks 2" in page.text, "two decoders of one task"
-    assert "hidden as the preset has it" in page.text
+    assert "hidden as in the preset" in page.text
     assert "all of each test set" in page.text
     assert "beside snli" not in page.text
 

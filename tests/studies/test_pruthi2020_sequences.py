@@ -143,5 +143,5 @@ def test_mistakes_are_refused(changes, said, tmp_path):
 
 
 def test_a_task_that_is_not_here_is_named(tmp_path):
-    with pytest.raises(BadInput, match="no model could be scored. The first error: .*multi30k"):
+    with pytest.raises(BadInput, match=r"no model could be scored\. The first error: .*multi30k"):
         run(replace(TINY, tasks=("multi30k",)), tmp_path, data_dir=tmp_path)

@@ -160,7 +160,7 @@ def test_the_headline_is_the_sign():
                    {}, {}, smoke=False)  # fmt: skip
     said = flips_in_short(found.rows)
     assert said.startswith("Most of the lead of signed gradients over attention is due to their sign")
-    assert "makes 65% in the middle one of 2 kinds of models (60% to 70%); 1 more have no such lead" in said
+    assert "in the median of 2 kinds of models (60% to 70%); 1 more have no such lead" in said
     weak = gather([measured(0, 0.2, 0.3)], {}, {}, smoke=False)
     assert flips_in_short(weak.rows).startswith("Most of the lead of signed gradients is not their sign")
     assert flips_in_short([]) == ""

@@ -41,5 +41,5 @@ def test_a_task_that_is_here_needs_no_stand_in(tmp_path):
 
 
 def test_the_study_itself_takes_no_stand_in(tmp_path):
-    with pytest.raises(BadInput, match="the data of every task is missing. The first error: .*sst"):
+    with pytest.raises(BadInput, match=r"the data of every task is missing\. The first error: .*sst"):
         load_all({"sst": "sst"}, None, tmp_path)

@@ -155,7 +155,7 @@ def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, made_up_c
         raise BadInput("no memory left")
 
     monkeypatch.setattr(cells, "fit_job", no_memory)
-    with pytest.raises(BadInput, match="no model could be measured. The first error: its base model: no memory left"):
+    with pytest.raises(BadInput, match=r"no model could be measured\. The first error: its base model: no memory left"):
         study.run(SMALL, tmp_path, data_dir=made_up_corpora, device="cpu")
 
 

@@ -164,6 +164,6 @@ def test_a_quick_run_takes_a_few_texts_of_a_task_that_is_not_generated(monkeypat
 
 
 def test_a_task_that_is_not_here_is_named(tmp_path):
-    with pytest.raises(BadInput, match="no model could be measured. The first error: .*multi30k"):
+    with pytest.raises(BadInput, match=r"no model could be measured\. The first error: .*multi30k"):
         study.run(replace(study.QUICK, tasks=("multi30k",)), tmp_path, data_dir=tmp_path)
     assert set(WRITING) < set(study.TASKS)

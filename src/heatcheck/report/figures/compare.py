@@ -116,7 +116,7 @@ def q_distribution(results: Results, names: Sequence[str]) -> Figure | None:
     panel = {name: result.per_example["q"] for name, result in results.items() if "q" in result.per_example}
     caption = (
         "The share of shuffles of the weights that keep the answer, text by text. At the right, most other orders of "
-        f"the weights give the same answer; uniform weights are at 1. Marks on the axis are means. {_means({'': panel})}"
+        f"the weights keep the answer; uniform weights are at 1. Marks on the axis are means. {_means({'': panel})}"
     )
     axis = "share of shuffles that keep the answer (q)"
     return _outlines({"": panel}, names, "compare-permutation", "permutation", caption, span=(0.0, 1.0), axis=axis)

@@ -262,7 +262,8 @@ def _about_floors(panels: Sequence[Panel], rival: str) -> str:
         without.append(name if everywhere else f"{name} ({', '.join(tasks)})")
     linear = " and the read-out is linear" if rival == "leave_one_out" else ""
     none = (
-        f"{'; '.join(without)} has no such line: it needs a model in which each word acts through its own state alone"
+        f"The line is missing for {'; '.join(without)}: it needs a model in which each word acts through its own state "
+        "alone"
     )
     return " ".join([line] * bool(known) + [f"{none}{linear}."] * bool(without))
 
