@@ -162,7 +162,9 @@ def test_the_headline_is_the_sign():
     assert said.startswith("Most of the lead of signed gradients over attention is due to their sign")
     assert "in the median of 2 kinds of models (60% to 70%); 1 more have no such lead" in said
     weak = gather([measured(0, 0.2, 0.3)], {}, {}, smoke=False)
-    assert flips_in_short(weak.rows).startswith("Most of the lead of signed gradients is not their sign")
+    assert flips_in_short(weak.rows).startswith(
+        "Most of the lead of signed gradients over attention is not due to their sign"
+    )
     assert flips_in_short([]) == ""
 
 

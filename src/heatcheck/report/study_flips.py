@@ -89,7 +89,7 @@ def flips_in_short(rows: Iterable[Row]) -> str:
     mostly = "" if np.median(shares) > 0.5 else "not "
     return (
         f"Most of the lead of signed gradients over attention is {mostly}due to their sign. The sign makes up "
-        f"{np.median(shares):.0%} of the lead of signed gradient × attention, in the median of {len(shares)} kinds of "
-        f"models ({min(shares):.0%} to {max(shares):.0%})"
+        f"{np.median(shares):.0%} of the lead of signed gradient × attention, in the median of {len(shares)} "
+        f"kind{'s' * (len(shares) > 1)} of models ({min(shares):.0%} to {max(shares):.0%})"
         f"{f'; {without} more have no such lead' if without else ''}. An attention heatmap shows no sign."
     )
