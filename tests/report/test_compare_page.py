@@ -15,6 +15,7 @@ from heatcheck.report import write_comparison
 from heatcheck.report.compare import card_rows
 from heatcheck.report.compared import compare
 from heatcheck.report.figures.compare import draw_comparison
+from heatcheck.report.wording import title
 from heatcheck.results.written import interval, number
 
 MEASURED = 37  # of the 40 texts: the others are one word
@@ -159,12 +160,12 @@ def test_other_data_and_other_settings_are_not_paired(tmp_path):
     assert {one.model for one in found.paired} == {"c"}
     assert "permutation" not in {one.check for one in found.paired}
     assert found.not_paired == [
-        "b: its data is not that of a.",
-        "c: Shuffling the weights was run with other settings than for a.",
+        "b: its data differs from that of a.",
+        f"c: {title('permutation')} has other settings than for a.",
     ]
     page = Page(write_comparison(found, tmp_path / "c.html"))
     assert "Not one by one." in page.text
-    assert "its data is not that of a" in page.text
+    assert "its data differs from that of a" in page.text
 
 
 def test_a_certificate_is_not_compared_with_an_estimate(tmp_path):
@@ -174,7 +175,7 @@ def test_a_certificate_is_not_compared_with_an_estimate(tmp_path):
     unsure = audits.in_state(sure, "no", evidence=sure.evidence[1:])
     both = {name: audits.with_line(audit, line) for name, line in {"a": sure, "b": unsure}.items()}
     assert [row.alike for row in card_rows(compare(both))] == [False, True, True, True, True, True]
-    assert "necessary (not the same statistic)" in write_comparison(both, tmp_path / "c.md").read_text()
+    assert "necessary (different statistics)" in write_comparison(both, tmp_path / "c.md").read_text()
 
 
 def test_six_models_look_different_in_every_figure():

@@ -64,17 +64,18 @@ def test_every_published_number_stands_beside_ours(page):
 
 
 def test_the_floor_of_a_jsd_is_shown_only_where_it_holds(page):
-    films, stories = cells(page, "JSD found, ε = 0.05")
+    films, stories = cells(page, "JSD that the search finds, ε = 0.05")
     assert (films[1], films[3]) == ("bad", "0.247")
     assert (stories[1], stories[3]) == ("all", "–")
-    assert page.text.count("floor that any linear read-out reaches") == 1
+    assert page.text.count("floor: JSD that any linear read-out reaches") == 1
     assert page.text.count("null: relevances shuffled") == 3
     assert page.text.count("a lower bound. Its floor and its null") == 1
 
 
 def test_only_models_without_context_have_a_mechanical_floor(page):
-    assert page.text.count("There is none for BiLSTM, tanh: it needs a model in which each word acts through its") == 1
-    assert page.text.count("There is none for average, tanh; BiLSTM, tanh: it needs") == 1, "leave-one-out: for neither"
+    assert page.text.count("The line is missing for BiLSTM, tanh: it needs a model in which each word") == 1
+    neither = "The line is missing for average, tanh; BiLSTM, tanh: it needs"
+    assert page.text.count(neither) == 1, "leave-one-out: for neither"
 
 
 def test_all_models_are_columns_of_their_task(page):
@@ -86,20 +87,22 @@ def test_all_models_are_columns_of_their_task(page):
 
 
 def test_the_summary_counts_the_statements(page):
-    assert "Of 6 numbers of the paper that are about these models, 3 lie inside" in page.text
+    assert "The paper has 6 numbers about these models: 3 inside" in page.text
     assert cells(page, "all")[0][:6] == ["all", "6", "3", "1", "2", "0.050"], "4.303 · 0.01 · √(4/3)"
     assert cells(page, "all")[1][:5] == ["all", "2", "1", "1", "0"]
 
 
 def test_what_was_done_and_what_to_know_come_before_any_comparison(page):
-    order = [page.text.index(words) for words in ("no memory left", "One note before any number", "Of 6 numbers")]
+    order = [
+        page.text.index(words) for words in ("no memory left", "One note before any number", "The paper has 6 numbers")
+    ]
     assert order == sorted(order)
     assert "poems, lstm, tanh, seed 1" in page.text
     assert "1,234 / 56 / 78" in page.text
     assert "10 / – / 5" in page.text
-    assert "beside tales: a tenth of the stories" in page.text
+    assert "compared with tales: a tenth of the stories" in page.text
     assert "too long (9)" in page.text
-    assert "none: word vectors are learned from the start" in page.text
+    assert "none: word vectors are learned from scratch" in page.text
 
 
 def test_every_link_leads_somewhere(page):
@@ -145,7 +148,7 @@ def test_panels_are_classes_by_models():
 def test_a_study_in_which_everything_failed_has_a_page(tmp_path):
     nothing = replace(study_results.study(), rows=(), models=(), tasks={})
     page = Page(write_study(nothing, tmp_path / "study.html"))
-    assert "No published number is about these models." in page.text
+    assert "No published number can be compared with these models." in page.text
     assert "no memory left" in page.text
 
 

@@ -74,7 +74,7 @@ def test_nothing_is_promised_of_a_jsd_that_is_not_there(found):
 def test_the_other_study_has_none_of_these(tmp_path):
     other = Page(write_study(study_results.study(), tmp_path / "study.html"))
     assert not [a["id"] for _, a in other.tags if a.get("id", "").endswith(("necessity", "guide", "seed_variance"))]
-    assert "One model of each task, the base" not in other.text
+    assert "heatcheck trained one base model per task" not in other.text
 
 
 def test_table_2_has_the_published_number_after_ours(page):
@@ -104,8 +104,8 @@ def test_tables_3_and_4(page):
 def test_a_choice_is_compared_with_nothing(page, found):
     """The λ of the best adversary was chosen; all other published numbers are counted."""
     assert sum(row.paper is not None for row in found.rows) == 10
-    assert "Of 9 numbers of the paper that are about these models, 2 lie inside" in page.text
-    assert "4 lie outside, 3 stand beside a single seed" in page.text
+    assert "The paper has 9 numbers about these models: 2 inside" in page.text
+    assert "4 outside it, 3 beside a single seed" in page.text
     assert "best adversary, λ all 0.001 (1) 0.000525 chosen among those tried" in page.text
     columns, *rows = rows_of(page, "The paper&#39;s numbers")
     assert columns[-2:] == ["half interval", "ours from theirs"]
@@ -122,7 +122,7 @@ def test_how_many_models_were_trained(page, found):
 
 def test_what_had_nothing_to_say_is_said(page):
     assert "films, gauge: its states know their context." in page.text
-    assert "seven, and where there is a published one, that one too" in page.text
+    assert "seven, plus the published one if there is one" in page.text
     assert "starts fresh" in page.text
 
 

@@ -80,12 +80,12 @@ def rows_of(page, caption):
 
 def test_one_table_has_every_task_with_single_sequences_first(page):
     columns, *rows = rows_of(page, "Accuracy under other weights")
-    assert columns[:5] == ["sequences", "task", "other weights", "its own", "uniform"]
-    assert columns[-5:] == ["commonest label", "N", "index", "evenness", "seeds"]
+    assert columns[:5] == ["sequences", "task", "other weights", "learned", "uniform"]
+    assert columns[-5:] == ["majority class", "N", "index", "evenness", "seeds"]
     assert [row[:3] for row in rows] == [
         [sequences, task, way]
         for sequences, task in (("one", "sst"), ("a pair", "snli, merge"), ("a pair", "snli, linear"))
-        for way in ("put in", "trained so")
+        for way in ("imposed", "trained with")
     ]
     put_in, trained = rows[:2]
     assert put_in[3:9] == [f"{0.8 - 0.01 * n:.2f} ± 0.02" for n in range(6)]
@@ -94,8 +94,8 @@ def test_one_table_has_every_task_with_single_sequences_first(page):
     assert trained[9:] == ["0.50", "0.34 ± 0.02", "0.12 ± 0.02", "–", "5"]
     assert rows[2][3] == "0.90", "one without an interval"
     assert "Accuracy, and N" not in page.source, "the table of the study that has F1"
-    lost = rows_of(page, "What they cost")
-    assert lost[1] == ["one", "sst", "put in", *["0.05 ± 0.02"] * 5, "5"]
+    lost = rows_of(page, "Accuracy lost")
+    assert lost[1] == ["one", "sst", "imposed", *["0.05 ± 0.02"] * 5, "5"]
     assert lost[2][3] == "0.01 ± 0.02"
 
 
@@ -124,21 +124,21 @@ def test_a_model_with_nothing_to_lose_has_no_share_of_it(found, tmp_path):
     none = room._replace(task="snli, linear", value=-0.01, low=-0.03)
     some = StudyResult(**{**found.__dict__, "rows": (*found.rows, room, none)})
     said = in_short(some.rows)
-    assert "(N): snli, merge 0.34 ± 0.02; sst 0.34 ± 0.02. No more often right than" in said
-    assert "with nothing to lose: snli, linear." in said
+    assert "1 is all). snli, merge 0.34 ± 0.02; sst 0.34 ± 0.02. No better than" in said
+    assert "so N cannot be asked: snli, linear." in said
     rows = rows_of(Page(write_study(some, tmp_path / "s.html")), "Accuracy under other weights")
-    shares = {row[1]: row[-4:-2] for row in rows if row[2] == "trained so"}
+    shares = {row[1]: row[-4:-2] for row in rows if row[2] == "trained with"}
     assert shares["snli, linear"] == ["–", "0.12 ± 0.02"]
     assert shares["snli, merge"] == ["0.34 ± 0.02", "0.12 ± 0.02"]
     only = in_short([row for row in some.rows if row.task == "snli, linear"])
-    assert only.startswith("No more often right")
+    assert only.startswith("No better than")
 
 
 def test_every_number_has_its_dot(found):
     (figure,) = [one for one in draw_study(found) if one.name == "accuracies-across-tasks"]
     groups = figure.spec["vconcat"]
     assert [[panel["title"] for panel in group["hconcat"]] for group in groups] == [
-        [f"{sequences}: {way}" for way in ("put in at test time", "trained so")]
+        [f"{sequences}: {way}" for way in ("imposed at test time", "trained with them")]
         for sequences in ("one sequence", "a pair of sequences")
     ]
     drawn = {}
@@ -175,17 +175,17 @@ def test_numbers_of_a_reproduction_are_called_so(found, page):
     assert "accuracy, trained with the last state only" in page.text
     said = in_short(found.rows)
     assert "sst 0.34 ± 0.02" in said
-    assert "Of 6 numbers of the authors' rerun" in said
-    assert "Of 6 numbers of the reproduction by Bouwman et al. 2021 that are about these models, 6 are not" in page.text
+    assert "The authors' rerun has 6 numbers" in said
+    assert "The reproduction by Bouwman et al. 2021 has 6 numbers about these models: 6 not" in page.text
 
 
 def test_models_and_published_numbers_are_counted_over_both_decoders(found, page):
     assert sum(fitted(model, found.rows) for model in found.models) == 3 * 6 * 5
     assert not [one for one in not_met(found) if one.partition(" of ")[2].startswith(("sst:", "snli:"))]
-    assert "3 of imdb: not asked for" in page.text
+    assert "3 of imdb: the task was not chosen" in page.text
     assert "models trained 90" in page.text
     assert "tasks 2" in page.text, "two decoders of one task"
-    assert "hidden as the preset has it" in page.text
+    assert "hidden as in the preset" in page.text
     assert "all of each test set" in page.text
     assert "beside snli" not in page.text
 
@@ -195,5 +195,5 @@ def test_a_terminal_has_the_reproduction_too(found, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "reproduction" in said
     assert "rerun" not in said
-    assert "6 of the numbers that were published; 0 more are in the table." in said
-    assert "Of all: 6 not comparable." in said
+    assert "This shows 6 published numbers; 0 more are in table.csv." in said
+    assert "All published numbers: 6 not comparable." in said

@@ -67,7 +67,7 @@ def test_a_study_is_read_as_it_was_kept(tmp_path):
 
 
 def test_a_study_that_is_not_there_or_damaged_is_said_in_a_sentence(tmp_path):
-    with pytest.raises(BadInput, match=r"holds no study\.json"):
+    with pytest.raises(BadInput, match=r"has no study\.json"):
         read_study(tmp_path)
     keep_study(study_results.study(), tmp_path)
     (tmp_path / STUDY_ARRAYS).write_bytes(b"other")
@@ -75,5 +75,5 @@ def test_a_study_that_is_not_there_or_damaged_is_said_in_a_sentence(tmp_path):
         read_study(tmp_path)
     kept = (tmp_path / STUDY).read_text().replace('"format":1', '"format":99')
     (tmp_path / STUDY).write_text(kept)
-    with pytest.raises(BrokenFolder, match="later heatcheck"):
+    with pytest.raises(BrokenFolder, match="later version of heatcheck"):
         read_study(tmp_path)

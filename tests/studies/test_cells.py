@@ -104,7 +104,7 @@ def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
     measured, failed = measure(tmp_path, [absent, odd, *CELLS], data_dir=tmp_path)
     assert [one.cell.name for one in measured] == ["lookup, seed 0", "lookup"]
     assert failed.keys() == {"sst", "odd", "lookup, seed 1"}
-    assert failed["lookup, seed 1"] == "its base: no memory left"
+    assert failed["lookup, seed 1"] == "its base model: no memory left"
     assert "colour" in failed["odd"]
     lost = not_fitted(measured)
     assert sorted(lost) == [
@@ -112,7 +112,7 @@ def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
         "lookup: planted_lookup: average, seed 1",
         "lookup: planted_lookup: average, uniform weights, seed 1",
     ]
-    assert all("no memory left (to try again: delete results/lookup-" in reason for reason in lost.values())
+    assert all("no memory left (delete results/lookup-" in reason for reason in lost.values())
 
 
 def test_a_folder_is_named_by_what_decides_its_numbers():
@@ -129,22 +129,22 @@ def test_a_folder_is_named_by_what_decides_its_numbers():
 
 
 def test_mistakes_are_said_before_anything_runs(tmp_path):
-    with pytest.raises(BadInput, match="two models of try share a name"):
+    with pytest.raises(BadInput, match="two models of try have the same name"):
         measure(tmp_path, [LOOKED, LOOKED])
     with pytest.raises(BadInput, match="unknown device 'nonsense'"):
         measure(tmp_path, device="nonsense")
-    with pytest.raises(BadInput, match="none of the tasks is here; the first: "):
+    with pytest.raises(BadInput, match=r"the data of every task is missing\. The first error: "):
         measure(tmp_path, [LOOKED._replace(task="sst")], data_dir=tmp_path, texts=None)
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match="is a file, not a folder for the study"):
+    with pytest.raises(BadInput, match="is a file: name a folder for the study"):
         measure(tmp_path / "file")
 
 
 def test_a_damaged_folder_is_said(found, folder, tmp_path):
     shutil.copytree(folder / "results", tmp_path / "results")
     (tmp_path / "results" / found[0][0].folder / cells.CELL).write_text("{}")
-    with pytest.raises(BrokenFolder, match="is damaged: delete it and give the same command again"):
+    with pytest.raises(BrokenFolder, match="is damaged: delete it and run the same command again"):
         measure(tmp_path)
 
 

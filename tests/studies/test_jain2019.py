@@ -149,7 +149,7 @@ def test_saturated_and_missing_values_are_left_out_of_means_not_of_counts():
 def test_mistakes(tmp_path):
     with pytest.raises(UnknownName, match="did you mean 'sst'"):
         run(Settings(tasks=("ssst",)), tmp_path)
-    with pytest.raises(BadInput, match="none of the tasks is here"):
+    with pytest.raises(BadInput, match="the data of every task is missing"):
         run(Settings(tasks=("sst",)), tmp_path, data_dir=tmp_path)
 
 
@@ -159,7 +159,7 @@ def test_a_damaged_cell_is_named(tmp_path):
 
     (tmp_path / "cell.json").write_text("{}")
     (tmp_path / "examples.npz").write_bytes(b"PK half of it")
-    with pytest.raises(BrokenFolder, match="is damaged: delete it and give the same command again"):
+    with pytest.raises(BrokenFolder, match="is damaged: delete it and run the same command again"):
         read_cell(Outcome(Job("a", "a", (), {}), "reused", tmp_path))
 
 

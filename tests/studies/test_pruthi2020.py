@@ -110,11 +110,11 @@ def test_the_page(redrawn, tmp_path):
         ("sst_wiki, embedding", "honest"),
         ("sst_wiki, embedding", "λ = 1"),
         ("sst_wiki, embedding", "gauge twin"),
-        ("sst_wiki, embedding", "read against"),
+        ("sst_wiki, embedding", "baseline"),
         ("sst_wiki, BiLSTM", "words removed"),
         ("sst_wiki, BiLSTM", "honest"),
         ("sst_wiki, BiLSTM", "λ = 1"),
-        ("sst_wiki, BiLSTM", "read against"),
+        ("sst_wiki, BiLSTM", "baseline"),
     ]
     rows = {(row.encoder, row.quantity): row for row in found.rows}
     honest = table.rows[6]
@@ -137,7 +137,7 @@ def test_the_page(redrawn, tmp_path):
 def test_in_short(redrawn):
     told = deception_in_short(redrawn[0].rows)
     at = {(row.encoder, row.quantity): row.value for row in redrawn[0].rows}
-    assert f"sst_wiki, embedding: accuracy {at['none', 'accuracy_at:0']:.2f} and weight" in told
+    assert f"sst_wiki, embedding: accuracy {at['none', 'accuracy_at:0']:.2f} → " in told
     assert f"{at['none', 'accuracy_at:twin']:.2f} and" in told
     assert told.count("at λ = 1") == 2
     assert told.count("gauge twin") == 1
@@ -159,7 +159,7 @@ def test_a_fit_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, made
 
     monkeypatch.setattr(cells, "fit_job", no_memory)
     found = study.run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=made_up_corpora, device="cpu")
-    assert found.failed["wiki_only, embedding, seed 1"] == "its base: no memory left"
+    assert found.failed["wiki_only, embedding, seed 1"] == "its base model: no memory left"
     reason = found.failed["sst_wiki, embedding: deceptive model at λ = 1, seed 1"]
     assert "no memory left" in reason
     assert "delete results/" in reason
@@ -203,7 +203,7 @@ def test_every_task_and_control_is_known():
         ({"tasks": ("sst",)}, UnknownName, "unknown task of pruthi2020 'sst'"),
         ({"encoders": ("gru",)}, UnknownName, "unknown encoder of pruthi2020 'gru'"),
         ({"preset": "wp"}, UnknownName, "unknown preset of pruthi2020 'wp'"),
-        ({"seeds": 1}, BadInput, "at least 2 of them, not 1"),
+        ({"seeds": 1}, BadInput, "at least 2 seeds, not 1"),
         ({"strengths": (0.0,)}, BadInput, "above 0"),
     ],
 )

@@ -72,7 +72,7 @@ def test_where_the_weight_went_is_said_place_by_place(found):
         assert set(places) == {"-3", "-2", "-1", "+1", "+2", "+3", "first", "last"}
         assert all(0 <= row.value <= 1 and row.seeds == 2 for row in places.values())
     assert not [row for row in result.rows if row.quantity in ("beside_at:uniform", "beside_at:none")]
-    (table,) = [table for table in tables_of_writing(result, result.models) if "went" in table.caption]
+    (table,) = [table for table in tables_of_writing(result, result.models) if "by distance" in table.caption]
     assert table.columns[2:] == (
         "-3",
         "-2",
@@ -89,11 +89,11 @@ def test_where_the_weight_went_is_said_place_by_place(found):
 def test_a_page_is_drawn(found, tmp_path):
     page = write_study(found[1], tmp_path / "study.html").read_text()
     assert "accuracy-by-links" in page
-    assert "Honest and trained to deceive. bigram_flip: " in page
+    assert "From honest models to models trained to deceive: bigram_flip: " in page
     assert {"accuracy", "mass", "model", "seed"} == set(found[1].models[0].points[0])
     assert len(found[1].models[0].points) == fitted(found[1].models[0], found[1].rows) == 8, "four kinds of two seeds"
     assert "weight on linked words, λ = 1" in page
-    assert "accuracy of words written freely, no attention" in page
+    assert "accuracy of freely generated words, no attention" in page
 
 
 def test_the_published_numbers_are_of_its_tasks_and_rows():
@@ -126,7 +126,7 @@ def test_of_a_translation_only_bleu_is_not_comparable():
     rows = {row.quantity: row for row in found.rows}
     assert rows["bleu_at:0"].statement.startswith("not comparable (BLEU of another tool)")
     assert rows["links_at:0"].rerun_statement.startswith("outside"), "both seeds have .25, and .249 was published"
-    assert found.tasks["multi30k"]["not_run"] == {"links made by hand": "gold_en_de is not here"}
+    assert found.tasks["multi30k"]["not_run"] == {"links made by hand": "the data of gold_en_de is missing"}
     smaller = gather(replace(Settings(seeds=2), captions=9), scores, {"multi30k": corpus}, {})
     assert {row.statement.split(":")[0] for row in smaller.rows if row.paper} == {
         "not comparable (a smaller model or task)"
@@ -143,5 +143,5 @@ def test_mistakes_are_refused(changes, said, tmp_path):
 
 
 def test_a_task_that_is_not_here_is_named(tmp_path):
-    with pytest.raises(BadInput, match="no model could be scored; the first: the file of the task multi30k is missing"):
+    with pytest.raises(BadInput, match=r"no model could be scored\. The first error: .*multi30k"):
         run(replace(TINY, tasks=("multi30k",)), tmp_path, data_dir=tmp_path)

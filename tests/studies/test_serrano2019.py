@@ -12,6 +12,7 @@ from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
 from heatcheck.report.study_flips import flips_in_short
 from heatcheck.report.study_tables import tables_of_study
 from heatcheck.report.study_wording import models_in_order
+from heatcheck.report.wording import title
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.studies import STUDIES
 from heatcheck.studies.cells import Cell, Measured
@@ -79,7 +80,7 @@ def test_the_page_can_be_drawn_from_small_results_alone(smoke, redrawn, tmp_path
     kept = [path for path in elsewhere.rglob("*") if path.is_file()]
     assert {path.suffix for path in kept} == {".json", ".npz"}, "no weights of a model"
     page = write_study(found, tmp_path / "study.html").read_text(encoding="utf-8")
-    for words in ("FLAN noenc", "HAN noenc", "Taking weights away until the decision flips", "which no heatmap has"):
+    for words in ("FLAN noenc", "HAN noenc", title("flips"), "No attention heatmap shows a sign"):
         assert words in page
     assert "Doing without learned attention" not in page
 
@@ -139,7 +140,7 @@ def test_numbers_are_means_over_seeds():
     assert model.seeds == 3
     assert model.examples["predicted"].tolist() == [1.0, 0.0] * 3
     assert found.tasks["imdb_small"]["published"] == "IMDB"
-    assert "two labels in place of ten" in found.tasks["imdb_small"]["differs"]
+    assert "two labels instead of ten" in found.tasks["imdb_small"]["differs"]
 
 
 def test_names_of_rows_tell_all_measurements_apart():
@@ -158,10 +159,12 @@ def test_the_headline_is_the_sign():
     found = gather([measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.0, None, "flan none")],
                    {}, {}, smoke=False)  # fmt: skip
     said = flips_in_short(found.rows)
-    assert said.startswith("Most of the lead of signed gradients is their sign")
-    assert "makes 65% in the middle one of 2 kinds of models (60% to 70%); 1 more have no such lead" in said
+    assert said.startswith("Most of the lead of signed gradients over attention is due to their sign")
+    assert "in the median of 2 kinds of models (60% to 70%); 1 more have no such lead" in said
     weak = gather([measured(0, 0.2, 0.3)], {}, {}, smoke=False)
-    assert flips_in_short(weak.rows).startswith("Most of the lead of signed gradients is not their sign")
+    assert flips_in_short(weak.rows).startswith(
+        "Most of the lead of signed gradients over attention is not due to their sign"
+    )
     assert flips_in_short([]) == ""
 
 

@@ -134,7 +134,7 @@ def test_a_claim_that_does_not_hold_is_said_to(monkeypatch, tmp_path):
         "eight:bad": 50,
         "eight:random": 50,
     }
-    assert found.failed == {"seven bad heads and a good one": "of 400 heads tried alone 0 were good and 20 bad"}
+    assert found.failed == {"seven bad heads and a good one": "only 0 good and 20 bad heads among 400 tried alone"}
 
 
 def test_draws_of_heads_are_what_they_say():
@@ -154,7 +154,7 @@ def test_draws_of_heads_are_what_they_say():
 
 def test_the_page_says_who_failed_and_who_was_late(known, tmp_path):
     page = write_study(known, tmp_path / "study.html").read_text()
-    assert "Permutations of all symbols: 0.500 [0.272, 0.728] after 200 steps" in page
+    assert "permutations of all symbols: 0.500 [0.272, 0.728] after 200 steps" in page
     for words in ("seven bad, one good", "copy-survival", "by elimination"):
         assert words in page
     assert 0 < page.index("<h2>Time to learn to copy</h2>") < page.index("<h2>A lottery of heads</h2>")

@@ -29,7 +29,7 @@ def test_what_stands_in_is_said(tmp_path):
     corpus = found["sst"]
     assert (corpus.name, len(corpus["train"])) == ("reviews", 20)
     facts = about("sst:jw-release", corpus, smoke=True)
-    assert facts["differs"] == "generated reviews stand in for sst, which is not here"
+    assert facts["differs"] == "generated reviews stand in for sst, whose data is missing"
     assert facts["not_comparable"] == "a smoke run"
     assert load("sst:jw-release", 20, tmp_path).reference == corpus.reference  # as the worker reads it again
 
@@ -41,5 +41,5 @@ def test_a_task_that_is_here_needs_no_stand_in(tmp_path):
 
 
 def test_the_study_itself_takes_no_stand_in(tmp_path):
-    with pytest.raises(BadInput, match="none of the tasks is here; the first: the file of the task sst is missing"):
+    with pytest.raises(BadInput, match=r"the data of every task is missing\. The first error: .*sst"):
         load_all({"sst": "sst"}, None, tmp_path)

@@ -71,17 +71,17 @@ def test_what_is_there_is_not_trained_again(ran, made_up_corpora):
 def test_its_page_and_what_is_said_of_it(ran, tmp_path, capsys):
     found, *_ = ran
     page = write_study(found, tmp_path / "study.html").read_text()
-    for words in ("Attention scores and the scale λ", "auc-by-scale", "scores-over-training", "No number here means"):
+    for words in ("Attention scores and the scale λ", "auc-by-scale", "scores-over-training", "Ignore its numbers"):
         assert words in page
-    assert "On synthetic, the chance that a polar word has a higher attention score" in in_short(found.rows)
-    assert "Models of word vectors alone" in page
+    assert "On synthetic, attention scores separate polar from neutral words best at" in in_short(found.rows)
+    assert "The models have word vectors only" in page
     assert "earlier run" in page
     show_study.study(found)
     assert "|polarity|" in capsys.readouterr().out
     named = {row.quantity: quantity_name(row, ()) for row in found.rows}
     assert named["auc:polarity"] == "AUC of |polarity|, polar words"
     assert named["mean_a:positive"] == "mean attention score, positive words"
-    assert not_met(found) == ["20 of synthetic: no text of ours falls there, or no such model was run"] or not_met(
+    assert not_met(found) == ["20 of synthetic: no text of ours is in that group, or no such model was run"] or not_met(
         found
     )
 
@@ -90,7 +90,7 @@ def test_sst_is_left_out_where_it_is_not(tmp_path):
     found = study.run(replace(SMALL, tasks=study.TASKS), tmp_path / "s", data_dir=tmp_path)
     assert set(found.failed) == {"sst"}
     assert set(found.tasks) == {"synthetic"}
-    with pytest.raises(BadInput, match="none of the tasks is here"):
+    with pytest.raises(BadInput, match="the data of every task is missing"):
         study.run(replace(SMALL, tasks=("sst",)), tmp_path / "s", data_dir=tmp_path)
 
 
@@ -145,7 +145,7 @@ def test_groups_of_a_corpus():
     }
     assert ready.splits["test"].words.tolist() == [4, 0] * 7
     few = replace(corpus, splits={"train": split("train", [("good the", 1), ("the bad", 0)])})
-    with pytest.raises(BadInput, match="no word of films is positive"):
+    with pytest.raises(BadInput, match="films has no positive word"):
         study.from_corpus(few)
 
 

@@ -82,7 +82,7 @@ def test_a_seed_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, mon
 
     monkeypatch.setattr(cells, "fit_job", no_memory)
     found = study.run(SMALL, tmp_path, device="cpu")
-    assert found.failed["planted_lookup, linear, seed 1"] == "its base: no memory left"
+    assert found.failed["planted_lookup, linear, seed 1"] == "its base model: no memory left"
     rows = {(row.task, row.quantity): row for row in found.rows}
     assert rows["planted_lookup, linear", "put_in:uniform"].seeds == 1
     assert rows["planted_lookup, linear", "trained:learned"].seeds == 1
@@ -131,7 +131,7 @@ def test_one_cell_of_a_model_trains_and_all_of_its_seeds_are_tried():
         ({"tasks": ("ssst",)}, "unknown task of vashishth2019 'ssst' .did you mean 'sst'"),
         ({"tasks": ("ade",)}, "unknown task of vashishth2019 'ade'"),
         ({"preset": "wp"}, "unknown preset of vashishth2019 'wp'"),
-        ({"seeds": 1}, "at least 2 of them, not 1"),
+        ({"seeds": 1}, "at least 2 seeds, not 1"),
     ],
 )
 def test_a_mistake_is_said_before_anything_runs(tmp_path, changes, sentence):
@@ -231,19 +231,19 @@ def test_numbers_of_the_reproduction_stand_beside_models_like_its_own():
         for quantity, row in beside.items():
             assert row.rerun == published[kind.task, quantity]
             assert row.rerun_statement.startswith("not comparable (an LSTM in one direction): ours is")
-        reason = "an LSTM in one direction" if wanted else "nothing is published of it"
+        reason = "an LSTM in one direction" if wanted else "no number was published for it"
         assert found.tasks[kind.name]["not_comparable"] == reason
 
 
 def test_without_its_first_seed_a_model_has_nothing_trained_and_what_is_lost_is_said():
     others = [measured(SST, seed) for seed in (1, 2)]
-    found = gathered(SST, others, {"sst": "its base: no memory left"})
+    found = gathered(SST, others, {"sst": "its base model: no memory left"})
     assert not [row for row in found.rows if row.quantity.startswith("trained:")]
     assert {row.seeds for row in found.rows if row.quantity != "commonest"} == {2}
-    assert found.failed == {"sst": "its base: no memory left"}
+    assert found.failed == {"sst": "its base model: no memory left"}
     first = measured(SST, 0, not_run={"sst: lstm, first weights, seed 2": "no memory left"})
     assert gathered(SST, [first, *others]).failed == {
-        "sst: sst: lstm, first weights, seed 2": "no memory left (to try again: delete results/sst-0)"
+        "sst: sst: lstm, first weights, seed 2": "no memory left (delete results/sst-0 to try again)"
     }
 
 

@@ -1,4 +1,4 @@
-"""Models that write, for studies: fitted and scored in one job, under their own weights and others; across tasks."""
+"""Sequence-to-sequence models of studies: trained and scored in one job, under their own weights and others."""
 
 import importlib
 import json
@@ -151,8 +151,8 @@ def test_texts_to_write_stand_in_the_one_table_below_the_others(tmp_path):
     assert {f"put_in:{kind}" for kind in ("own", *SWAPS)} <= set(rows)
     assert {row.seeds for name, row in rows.items() if name != "commonest"} == {2}
     page = write_study(found, tmp_path / "study.html").read_text()
-    assert "written from another" in page
-    assert "a text to write: put in at test time" in page
+    assert "sequence to sequence" in page
+    assert "sequence to sequence: imposed at test time" in page
 
 
 def test_a_quick_run_takes_a_few_texts_of_a_task_that_is_not_generated(monkeypatch):
@@ -164,6 +164,6 @@ def test_a_quick_run_takes_a_few_texts_of_a_task_that_is_not_generated(monkeypat
 
 
 def test_a_task_that_is_not_here_is_named(tmp_path):
-    with pytest.raises(BadInput, match=r"no model could be measured; .* the task multi30k is missing"):
+    with pytest.raises(BadInput, match=r"no model could be measured\. The first error: .*multi30k"):
         study.run(replace(study.QUICK, tasks=("multi30k",)), tmp_path, data_dir=tmp_path)
     assert set(WRITING) < set(study.TASKS)

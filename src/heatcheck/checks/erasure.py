@@ -79,13 +79,14 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
     per_example: dict[str, Effects] = {}
     for operator in settings.operators:
         effects = _effects(case, settings, rows, orders, operator)
-        for name, effect in _summaries(case, np.array(rows), effects, rivals).items():
+        shown = _summaries(case, np.array(rows), effects, rivals)
+        for name, effect in shown.items():
             per_example[f"effect:{name}:{operator}"] = effect
             by = {"ranking": name, "operator": operator}
             baseline = "none: this is the floor" if name == "random" else "effect of random removal"
             measurements += measured(case, "effect", effect, np.ones(len(rows), bool), baseline, by, settings.draws)
         measurements += _ratios(case, settings, operator, per_example)
-        measurements += _above_random(case, settings, operator, per_example)
+        measurements += _beyond_random(case, settings, operator, shown)
     return CheckResult(
         check="erasure",
         subject=case.subject.id,
@@ -172,19 +173,16 @@ def _ratios(case: Case, settings: ErasureSettings, operator: str, effects: dict[
         yield Measurement("K_signed", *k_signed, baseline="0: random words; 1: the best method with a sign", by=by)
 
 
-def _above_random(
+def _beyond_random(
     case: Case, settings: ErasureSettings, operator: str, effects: dict[str, Effects]
 ) -> Iterator[Measurement]:
-    """What each ranking's words do beyond random ones: which method to show instead of a heatmap that fails."""
-    floor = effects[f"effect:random:{operator}"]
-    for name, effect in effects.items():
-        ranking = name.removeprefix("effect:").removesuffix(f":{operator}")
-        if name.endswith(f":{operator}") and ranking != "random":
+    """The effect of each ranking's words beyond random ones: which method to show instead of a heatmap that fails."""
+    everyone = np.ones(len(effects["random"]), bool)
+    for ranking, effect in effects.items():
+        if ranking != "random":
             by = {"ranking": ranking, "operator": operator}
-            everyone = np.ones(len(floor), bool)
-            yield from measured(
-                case, "beyond_random", effect - floor, everyone, "0: random removal", by, settings.draws
-            )
+            beyond = effect - effects["random"]
+            yield from measured(case, "beyond_random", beyond, everyone, "0: random removal", by, settings.draws)
 
 
 def _cost(case: Case, settings: ErasureSettings) -> int:

@@ -1,4 +1,4 @@
-"""How a study looks in a terminal: a bar while its models are made, then each published number beside ours."""
+"""A study in the terminal: a progress bar while models train, then each published number beside ours."""
 
 import time
 from collections import Counter
@@ -28,11 +28,11 @@ SHOWN = {
     "score": "F1 or accuracy",
     "tau:attention|gradient": "τ(attention, gradient)",
     "tau:attention|leave_one_out": "τ(attention, leave-one-out)",
-    "searched:0.05": "JSD the search finds, ε .05",
+    "searched:0.05": "JSD that the search finds, ε = .05",
     "f1:learned": "F1",
     "f1:uniform": "F1, trained with uniform weights",
     "guide_f1:uniform": "F1 of a guide with uniform weights",
-    "guide_f1:learned": "F1 of a guide with weights of its own",
+    "guide_f1:learned": "F1 of a guide with its own weights",
     "guide_f1:base": "F1 of a guide with the model's weights",
     "guide_f1:adversary": "F1 of a guide with an adversary's weights",
     "best:lambda": "λ of the best far adversary",
@@ -62,65 +62,65 @@ SHOWN = {
     "gradient:raw:6": "ρ of raw weights with gradients, layer 6",
     "gradient:rollout:6": "ρ of rollout with gradients, layer 6",
     "gradient:flow:3": "ρ of flow with gradients, layer 3",
-    "mixing:Attn-W:all": "share of a token from others, by weights",
-    "mixing:Attn-N:all": "the same by what is written",
-    "mixing:AttnRes-N:all": "with what the token was",
-    "mixing:AttnResLn-N:all": "and the norm after it",
+    "mixing:Attn-W:all": "share of a token from other tokens, by weights",
+    "mixing:Attn-N:all": "the same by norms",
+    "mixing:AttnRes-N:all": "the same by norms, with the residual",
+    "mixing:AttnResLn-N:all": "the same by norms, with the residual and the layer norm",
     "failed:200": "runs that do not copy within 200 steps",
     "aopc:alti:masking": "AOPC of ALTI, words masked",
     "aopc:decompx (signed):masking": "AOPC of DecompX with its sign, words masked",
     "loss": "loss at the end of training",
     "right:test": "accuracy",
 }
-# Shown although nobody published them: what the study is about.
+# Unpublished numbers that the table shows too: the questions of the study.
 UNPUBLISHED = {
     "f1:last": "F1, trained with the last state only",
     "accuracy:learned": "accuracy",
     "accuracy:uniform": "accuracy, trained with uniform weights",
     "accuracy:last": "accuracy, trained with the last state only",
-    "N:retrained": "share of the score that needs attention",
+    "N:retrained": "share of the gain lost without learned attention (N)",
     "jsd:seeds": "JSD between seeds",
     "tvd:seeds": "TVD between seeds",
-    "J_excess": "JSD of an adversary no worse than a seed, above seeds",
+    "J_excess": "JSD of an adversary as close as a seed, minus JSD between seeds",
     "trained:learned": "accuracy",
     "trained:uniform": "accuracy, trained with uniform weights",
-    "trained:permuted": "accuracy, trained with its weights shuffled",
+    "trained:permuted": "accuracy, trained with shuffled weights",
     "trained:last": "accuracy, trained with the last state only",
-    "put_in:uniform": "accuracy, uniform weights put in",
-    "put_in:permuted": "accuracy, its weights shuffled at test time",
-    "evenness": "evenness of its weights (1 is uniform)",
+    "put_in:uniform": "accuracy, uniform weights imposed at test time",
+    "put_in:permuted": "accuracy, weights shuffled at test time",
+    "evenness": "evenness of the weights (1 is uniform)",
     "censored:attention": "share removed until the flip, by attention",
-    "censored:gradient x attention": "by gradient × attention",
-    "censored:gradient x attention (signed)": "by gradient × attention with its sign",
-    "censored:random": "in random order",
+    "censored:gradient x attention": "the same by gradient × attention",
+    "censored:gradient x attention (signed)": "the same by gradient × attention with its sign",
+    "censored:random": "the same in random order",
     "accuracy_at:twin": "accuracy, gauge twin",
     "mass_at:twin": "weight on the marked words, gauge twin",
     "blank_out:rollout:6": "ρ of rollout with blanking out, layer 6",
     "blank_out:random": "ρ of random scores with blanking out",
     "area:attention:masking": "area between the curves, attention, words masked",
-    "area:rollout:masking": "rollout",
-    "area:gradient_rollout:masking": "gradient-weighted rollout",
-    "area:random:masking": "random",
+    "area:rollout:masking": "the same for rollout",
+    "area:gradient_rollout:masking": "the same for gradient-weighted rollout",
+    "area:random:masking": "the same for random order",
     "longer": "share of texts longer than a head is wide",
     "jsd_low": "JSD of other weights with the same output, at least",
-    "jsd_high": "at most",
-    "identified:1:cosine": "tokens told apart after the first layer, by cosine",
-    "auc:polar": "AUC of the attention score, polar against neutral words",
+    "jsd_high": "JSD of other weights with the same output, at most",
+    "identified:1:cosine": "tokens identified after the first layer, by cosine",
+    "auc:polar": "AUC of the attention score, polar and neutral words",
     "auc:polarity": "AUC of |polarity|",
     "mass:polar": "weight on polar words",
     "failed:2000": "runs that do not copy within 2,000 steps",
     "half_by": "steps until half of the runs copy",
     "copied:none:2000": "tokens right without context, 2,000 steps",
     "elimination": "tokens right by elimination alone",
-    "eight:bad": "eight heads that fail alone: share that copies",
-    "eight:one good": "seven of these and a good one",
-    "eight:random": "eight random heads",
-    "sign_share:all": "share of the signed one's lead over attention that is sign",
+    "eight:bad": "share of draws that copy: eight heads that fail alone",
+    "eight:one good": "the same: seven of these and a good one",
+    "eight:random": "the same: eight random heads",
+    "sign_share:all": "share of the lead over attention that is due to the sign",
 }
 
 
 def study_facts(found: "StudyResult") -> dict[str, Any]:
-    """What a program wants to know of a study."""
+    """A study as JSON has it."""
     return {
         "study": found.name,
         "rows": [row.facts() for row in found.rows],
@@ -132,14 +132,14 @@ def study_facts(found: "StudyResult") -> dict[str, Any]:
 
 
 def study(found: "StudyResult") -> None:
-    """The numbers that were published, each beside ours, and the few others to know; the page has the rest."""
+    """Show the main published numbers beside ours and a few others; the page has the rest."""
     from heatcheck.report.study_wording import AUTHORS, RERUNS
 
     for facts in found.tasks.values():
         if "stand in for" in (differs := str(facts.get("differs", ""))):
-            typer.echo(f"heatcheck: {differs}: the numbers say nothing about it.", err=True)
+            typer.echo(f"heatcheck: {differs}. The numbers say nothing about that task.", err=True)
     rerun = RERUNS.get(found.name, AUTHORS)
-    # Where nothing of the paper can be set beside ours, another's run of it may be all there is.
+    # If no number of the paper is beside ours, a rerun's may be.
     of_paper = any(row.paper is not None for row in found.rows) or not any(row.rerun is not None for row in found.rows)
     beside = [row for row in found.rows if (row.paper if of_paper else row.rerun) is not None]
     compared = {id(row): row.statement if of_paper else row.rerun_statement for row in beside}
@@ -168,10 +168,10 @@ def study(found: "StudyResult") -> None:
     said = Counter(COMPARED[row.comparison if of_paper else row.rerun_comparison] for row in beside)
     if said:
         here = sum(id(row) in compared for row in shown)
-        typer.echo(f"{here} of the numbers that were published; {said.total() - here} more are in the table.")
-        typer.echo("Of all: " + ", ".join(f"{count} {what}" for what, count in said.most_common()) + ".")
+        typer.echo(f"This shows {here} published numbers; {said.total() - here} more are in table.csv.")
+        typer.echo("All published numbers: " + ", ".join(f"{count} {what}" for what, count in said.most_common()) + ".")
     else:
-        typer.echo("No published number is about these models.")
+        typer.echo("No published number can be compared with these models.")
     typer.echo(found.notes[0] if found.notes else "")
     for name, reason in found.failed.items():
         typer.echo(f"not run: {name} ({reason})")
@@ -188,7 +188,7 @@ def _number(value: float | None) -> str:
 
 @contextmanager
 def models(*, shown: bool) -> Iterator[Callable[["Outcome", int, int], None]]:
-    """A bar on standard error, one step a model, with an estimate; a line for each that failed."""
+    """A progress bar on standard error, one step per model; a line for each failed model."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -27,7 +27,7 @@ class Cell(NamedTuple):
     line: Line
     sign: str
     statistic: Evidence | None
-    baseline: str  # what the statistic is read against
+    baseline: str  # what the statistic is compared with
 
 
 class Row(NamedTuple):
@@ -36,16 +36,16 @@ class Row(NamedTuple):
     name: str
     question: str
     cells: list[Cell]
-    apart: bool  # the first of those that stand apart from the card
+    apart: bool  # the first line that does not belong to the card proper
 
     @property
     def alike(self) -> bool:
-        """Whether all that have a statistic have the same one: a certificate is another number than an estimate."""
+        """Whether all cells with a statistic have the same one: a proof has another number than an estimate."""
         return len({cell.line.evidence[0].name for cell in self.cells if cell.line.evidence}) < 2
 
 
 def write_comparison(audits: Mapping[str, Audit] | Comparison, path: Path | str) -> Path:
-    """Write 2 to 6 audits side by side, by the names the models shall have; the file's ending says how.
+    """Write 2 to 6 audits side by side, under the given names; the file's suffix decides the format.
 
     `.html` is a page, `.md` the same without figures, `.json` and `.csv` its numbers.
     """
@@ -63,7 +63,7 @@ def write_comparison(audits: Mapping[str, Audit] | Comparison, path: Path | str)
 
 
 def card_rows(found: Comparison) -> list[Row]:
-    """The cards, a row a line."""
+    """The cards, one row per line."""
     every = [[_cell(line) for line in audit.card.every_line] for audit in found.audits.values()]
     own = len(next(iter(found.audits.values())).card.lines)
     return [
@@ -73,25 +73,25 @@ def card_rows(found: Comparison) -> list[Row]:
 
 
 def differing_table(found: Comparison) -> Table:
-    """What differs, a column a model."""
+    """What differs, one column per model."""
     rows = [(f"{one.what}{'' if one.matters else ' (hardly matters)'}", *one.values) for one in found.differing]
     return Table("What differs", ("", *found.names), rows)
 
 
 def lacking_table(found: Comparison) -> Table:
-    """What some have and others lack."""
+    """What some audits have and others lack."""
     rows = [(one.what, *one.values) for one in found.lacking]
-    return Table("What not all of them have", ("", *found.names), rows)
+    return Table("What some audits lack", ("", *found.names), rows)
 
 
 def paired_table(found: Comparison) -> Table:
     """Each model minus the first, text by text."""
     cells = [(one.what, one.model, _said_pair(one)) for one in found.paired]
-    return pivot(f"Minus {found.names[0]}, on the same texts", "of each text", cells)
+    return pivot(f"Minus {found.names[0]}, on the same texts", "per text", cells)
 
 
 def comparison_facts(found: Comparison) -> dict[str, Any]:
-    """What a program wants to know of it."""
+    """The comparison as JSON has it."""
     return {
         "models": {
             name: {
@@ -165,7 +165,7 @@ def _page(found: Comparison) -> bytes:
 
 
 def _facts(found: Comparison) -> list[dict[str, Any]]:
-    """What was audited: value and note of each model."""
+    """The facts of each audit: value and note per model."""
     audits = list(found.audits.values())
     texts = [(f"{a.n:,} of {a.available:,}", f"{a.task.partition('@')[0]}, split “{a.split}”") for a in audits]
     right = [
@@ -182,7 +182,7 @@ def _markdown(found: Comparison) -> bytes:
     blocks.append("## The cards")
     rows = [(row["what"], *(f"{value} ({note})" for value, note in row["cells"])) for row in _facts(found)]
     rows += [
-        (f"{row.name}{'' if row.alike else ' (not the same statistic)'}", *map(_said_cell, row.cells))
+        (f"{row.name}{'' if row.alike else ' (different statistics)'}", *map(_said_cell, row.cells))
         for row in card_rows(found)
     ]
     blocks.append(markdown_table(Table("Answer, statistic, 95% interval and n", ("", *found.names), rows)))
@@ -190,7 +190,7 @@ def _markdown(found: Comparison) -> bytes:
     blocks += ["## What each card means for its heatmaps", listed(f"**{escaped(n)}**: {escaped(w)}" for n, w in leads)]
     blocks.append("## Differences, text by text")
     paired = paired_table(found)
-    blocks.append(markdown_table(paired) if paired.rows else "There is nothing to compare text by text.")
+    blocks.append(markdown_table(paired) if paired.rows else "Nothing can be compared text by text.")
     if found.not_paired:
         blocks.append(f"Not paired: {' '.join(map(escaped, found.not_paired))}")
     return ("\n\n".join(blocks) + "\n").encode("utf-8", "replace")
@@ -201,12 +201,12 @@ def _said_cell(cell: Cell) -> str:
         return f"{cell.sign} {cell.line.state}"
     one = cell.statistic
     return (
-        f"{cell.sign} {cell.line.state}: {one.value} {one.interval}, {one.n}: {one.quantity}; against {cell.baseline}"
+        f"{cell.sign} {cell.line.state}: {one.value} {one.interval}, {one.n}: {one.quantity}; baseline: {cell.baseline}"
     )
 
 
 def _columns(found: Comparison) -> Columns:
-    """A row a line of a model's card, then a row a paired difference."""
+    """One row per line of each card, then one row per paired difference."""
     keys = ("part", "name", "model", "minus", "state", "statistic", "value", "low", "high", "n", "baseline")
     rows: list[dict[str, Any]] = []
     for model, audit in found.audits.items():

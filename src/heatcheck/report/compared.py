@@ -1,4 +1,4 @@
-"""Several audits set against each other: whether their numbers can be compared, and how far the models differ."""
+"""Several audits compared: whether their numbers are comparable, and how much the models differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from heatcheck.results import Audit, find_key
 from heatcheck.results.comparison import ACCURACY, PUT_IN, differences, differing_settings, is_compared, unlike
 from heatcheck.stats import Interval
 
-MOST = 6  # more colours and columns than these nobody can tell apart
+MOST = 6  # readers cannot tell more colours and columns apart
 
-# Of the same text: check, first part of the value's name -> what it is, its other parts in its place.
+# Check and first part of a per-text value's name -> its words; {} stands for the other parts of the name.
 _PAIRED = {
     ("agreement", "tau"): "Kendall τ of {}",
     ("erasure", "effect"): "change of the probability without the words ranked first: {}",
@@ -22,9 +22,9 @@ _PAIRED = {
     ("permutation", "q"): "share of shuffles that keep the answer (q)",
     ("counterfactual", "jsd"): "largest JSD of weights that keep the answer: {}",
     ("necessity", "accuracy"): "accuracy on all texts of the split with {} weights",
-    ("necessity", "change"): "change of the probability when {} weights are put in",
+    ("necessity", "change"): "change of the probability when {} weights are imposed",
     ("seed_variance", "jsd"): "JSD from the weights of other seeds",
-    ("plausibility", "auprc"): "AUPRC with people’s marks: {}",
+    ("plausibility", "auprc"): "AUPRC with human rationales: {}",
 }
 
 
@@ -32,19 +32,19 @@ class Differing(NamedTuple):
     """Something in which audits differ."""
 
     what: str
-    values: tuple[str, ...]  # one a model
-    matters: bool  # numbers are then not comparable one by one
+    values: tuple[str, ...]  # one per model
+    matters: bool  # whether it makes numbers not comparable one by one
 
 
 class Lacking(NamedTuple):
     """Something that not all audits have."""
 
     what: str
-    values: tuple[str, ...]  # one a model: "yes", or why not
+    values: tuple[str, ...]  # one per model: "yes", or why not
 
 
 class Paired(NamedTuple):
-    """A model minus the first, text by text."""
+    """A model minus the first one, text by text."""
 
     check: str
     name: str  # of the value in the result
@@ -55,13 +55,13 @@ class Paired(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Whether the interval excludes zero."""
         return self.difference.low > 0 or self.difference.high < 0
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What can be said of several audits together."""
+    """The comparison of several audits."""
 
     audits: Mapping[str, Audit]  # by the name of the model
     differing: Sequence[Differing]
@@ -75,30 +75,30 @@ class Comparison:
 
     @property
     def comparable(self) -> bool:
-        """Whether numbers can be read against each other one by one."""
+        """Whether numbers can be compared one by one."""
         return not any(one.matters for one in self.differing)
 
     @property
     def statement(self) -> str:
-        """The same in words."""
+        """Whether numbers can be compared, in words."""
         first = next(iter(self.audits.values()))
         task = first.task.partition("@")[0]
         if self.comparable:
             every = "Both" if len(self.audits) == 2 else f"All {len(self.audits)}"
             return (
                 f"{every} were audited on the same {first.n:,} texts of {task} (split {first.split}, seed "
-                f"{first.seed}) with the same settings: their numbers can be read against each other."
+                f"{first.seed}) with the same settings. Their numbers can be compared."
             )
         told = [one.what for one in self.differing if one.matters]
         named = ", ".join(told[:4]) + (f" and {len(told) - 4} more" if len(told) > 4 else "")
         return (
-            f"These audits differ in: {named}. Their numbers are not comparable one by one: read each against its own "
+            f"These audits differ in: {named}. Their numbers are not comparable one by one. Compare each with its own "
             "baseline, and do not rank the models by them."
         )
 
 
 def compare(audits: Mapping[str, Audit], *, draws: int = 2000) -> Comparison:
-    """Sets audits against each other, by the names that the models shall have; the first is what others differ from.
+    """Compare audits under the given names; the first model is the one that the others are compared with.
 
     >>> compare({})
     Traceback (most recent call last):
@@ -112,7 +112,7 @@ def compare(audits: Mapping[str, Audit], *, draws: int = 2000) -> Comparison:
 
 
 def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
-    """Data first, then how it was looked at, then with what."""
+    """What differs: data first, then settings, then versions."""
     ids = [frozenset(looked.id for looked in audit.examples) for audit in audits]
     same_data = len({(audit.task, audit.split) for audit in audits}) == 1
     rows: list[tuple[str, list[Any], bool]] = [
@@ -141,7 +141,7 @@ def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
 
 
 def _settings(of: str, chosen: Sequence[Mapping[str, Any] | None]) -> Iterator[Differing]:
-    """Settings of a check that differ between those audits that ran it."""
+    """Settings of a check that differ between the audits that ran it."""
     for key in differing_settings([one for one in chosen if one is not None]):
         values = ("not run" if one is None else _shown(one.get(key)) for one in chosen)
         yield Differing(f"{of}.{key}", tuple(values), True)
@@ -168,22 +168,22 @@ def _lacking(audits: Sequence[Audit]) -> Iterator[Lacking]:
 
 
 def _all_paired(audits: Mapping[str, Audit], draws: int) -> tuple[list[Paired], list[str]]:
-    """Each but the first minus the first, in the order of a page, and sentences about what cannot be paired."""
+    """Each other model minus the first, in the order of a page, and sentences about what cannot be paired."""
     found, refused = differences(audits, draws=draws)
     first, places = next(iter(audits)), in_order(dict.fromkeys(one.check for one in found if one.check != ACCURACY[0]))
     worded = [(one, words) for one in found if (words := said_of(one.check, one.name)) is not None]
     worded.sort(key=lambda both: [ACCURACY[0], *places].index(both[0].check))
     paired = [Paired(one.check, one.name, words, *one[2:]) for one, words in worded]
     return paired, [
-        f"{one.model}: {title(one.check)} was run with other settings than for {first}."
+        f"{one.model}: {title(one.check)} has other settings than for {first}."
         if one.check
-        else f"{one.model}: its data is not that of {first}."
+        else f"{one.model}: its data differs from that of {first}."
         for one in refused
     ]
 
 
 def said_of(check: str, name: str) -> str | None:
-    """What a value of each text is, in words; None for what is not compared between models.
+    """The words for a per-text value; None if models are not compared by it.
 
     >>> said_of("erasure", "effect:attention:deletion"), said_of("erasure", "effect:gradient:deletion")
     ('change of the probability without the words ranked first: attention, deletion', None)

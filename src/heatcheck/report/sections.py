@@ -1,6 +1,5 @@
 """The sections of a report, one per check: titles, sentences and tables of text."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from heatcheck.report.strips import DrawnStrip, draw_strip
 from heatcheck.report.table import Table
 from heatcheck.report.wording import advice, counted, grouping, in_order, quantity, reading, said, spaced, title
 from heatcheck.results import Audit, CheckResult, Line, Measurement, find_quantity
-from heatcheck.results.written import interval, number
+from heatcheck.results.written import interval, number, sentences
 
 
 class Evidence(NamedTuple):
@@ -82,7 +81,7 @@ def card_line(line: Line, audited: int | None = None) -> CardLine:
     kept = [m for m in line.evidence if m.name != "U_upper" or ("U", m.value) not in exact]
     shown = [_evidence(m, line.check) for m in kept]
     most = max((m.n for m in kept if "accuracy" in m.name), default=0)
-    said = re.split(r"(?<=[.!?]) (?=[A-Zh])", line.sentence)  # heatcheck's name begins a sentence in small letters
+    told = sentences(line.sentence)
     return CardLine(
         line,
         SIGNS[line.state],
@@ -92,8 +91,8 @@ def card_line(line: Line, audited: int | None = None) -> CardLine:
         advice(line),
         most if audited is not None and most > audited else 0,
         draw_strip(line),
-        " ".join(said[:2]),
-        said[2:],
+        " ".join(told[:2]),
+        told[2:],
         _note(line),
     )
 

@@ -1,4 +1,4 @@
-"""One self-contained page of a study: what was done, what to know, every number beside the published one, figures."""
+"""One self-contained page of a study: what was done, notes, every number beside the published one, figures."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,18 +31,18 @@ from heatcheck.report.wording import explainer_name, in_order, said, spaced, tit
 from heatcheck.results import Model, StudyResult
 from heatcheck.results.written import NOTHING, number
 
-_ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # settings that the header and the table of tasks say
+_ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # the header and the table of tasks show these settings
 _UNSET = {
-    "epochs": "as the preset has it",
-    "patience": "as the preset has it",
-    "hidden": "as the preset has it",
+    "epochs": "as in the preset",
+    "patience": "as in the preset",
+    "hidden": "as in the preset",
     "texts": "all",
-    "vectors": "none: word vectors are learned from the start",
-    "strengths": "seven, and where there is a published one, that one too",
-    "starts": "fresh, and for sst also from the base",
+    "vectors": "none: word vectors are learned from scratch",
+    "strengths": "seven, plus the published one if there is one",
+    "starts": "fresh, and for sst also from the base model",
 }
 
-_SETTINGS = {"examples": "texts audited", "texts": "texts a split", "search": "published search", "strengths": "λ"}
+_SETTINGS = {"examples": "texts audited", "texts": "texts per split", "search": "published search", "strengths": "λ"}
 _SLASH = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
 
 
@@ -61,7 +61,7 @@ class Heatmaps(NamedTuple):
 
     task: str
     model: str
-    bound: str  # "" where the weights are the farthest there are
+    bound: str  # "" where the weights are exactly the most different ones
     texts: list[Heatmap]
 
 
@@ -103,7 +103,7 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
 
 
 def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
-    """What was run: name, value, and what makes the value readable."""
+    """The facts of the header: name, value, and a note."""
     kinds = {model_name(model.encoder, model.attention) for model in found.models}
     encoders = [name for key, name in ENCODERS.items() if any(model.encoder == key for model in found.models)]
     attentions = [name for key, name in ATTENTIONS.items() if any(model.attention == key for model in found.models)]
@@ -112,16 +112,16 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
     examples = found.settings.get("examples")
     texts = ("texts audited", "all of each test set", "")
     if examples and _refits(found):
-        texts = (*texts[:2], f"{examples:,} for weights made one text at a time")
+        texts = (*texts[:2], f"{examples:,} for checks that use a sample")
     elif examples:
-        texts = (texts[0], f"{examples:,} a model", "or all of a smaller test set")
+        texts = (texts[0], f"{examples:,} per model", "or all of a smaller test set")
     elif evaluated := found.settings.get("evaluated_on"):
-        texts = ("sequences", f"{found.settings['batch_size']:,} fresh ones a step", f"{evaluated:,} at an evaluation")
+        texts = ("sequences", f"{found.settings['batch_size']:,} fresh ones per step", f"{evaluated:,} per evaluation")
     return [
         (
             "models trained",
             f"{sum(_trained(model, found) for model in found.models):,}",
-            f"{' or '.join(map(str, each))} of a kind",
+            f"{' or '.join(map(str, each))} per kind",
         ),
         ("kinds", str(len(kinds)), named),
         ("tasks", str(len({model.task.partition(",")[0] for model in found.models})), ""),  # "snli, merge" is of snli
@@ -131,7 +131,7 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
 
 
 def _trained(model: Model, found: StudyResult) -> int:
-    """How many models of a kind there are, as its study says or as its numbers do."""
+    """How many models of a kind were trained, from its study or from its rows."""
     return int(found.tasks.get(model.task, {}).get("models", fitted(model, found.rows)))
 
 
@@ -146,7 +146,7 @@ def _settings(found: StudyResult) -> list[tuple[str, str]]:
 
 
 def _refits(found: StudyResult) -> bool:
-    """Whether models were trained beside others, on whose texts all of them are compared."""
+    """Whether the study has retrained models, drawn as points."""
     return any(model.points for model in found.models)
 
 
@@ -164,17 +164,18 @@ def _about_tasks(found: StudyResult) -> Table:
         sizes = about.get("sizes", {})
         published = about.get("published", task)
         reason = about.get("not_comparable", "")
+        beside = "" if published == task.partition(",")[0] else f"compared with {published}: "
         rows.append(
             (
                 task,
                 f"{sum(_trained(model, found) for model in models):,}",
                 _SLASH.join(f"{sizes[name]:,}" if name in sizes else NOTHING for name in splits),
                 counted(about.get("left_out", {})) or "nothing",
-                f"{'' if published == task.partition(',')[0] else f'beside {published}: '}{about.get('differs', '')}",
+                f"{beside}{about.get('differs', '')}",
                 f"no: {reason}" if reason else "yes",
             )
         )
-    columns = ("task", "models", _SLASH.join(splits), "left out", "how it differs", "comparable")
+    columns = ("task", "models", _SLASH.join(splits), "excluded", "how it differs", "comparable")
     return Table("The tasks, and how their data differs from the paper’s", columns, rows)
 
 
@@ -193,7 +194,7 @@ def _chapters(figures: Sequence[Figure], tables: Mapping[str, list[Table]]) -> l
 
 
 def _heatmaps(found: StudyResult) -> list[Heatmaps]:
-    """Of the paper's own model of each task, or the first that has some."""
+    """Heatmaps of the paper's own model of each task, or of the first model that has some."""
     shown: dict[str, Model] = {}
     for model in models_in_order(found):
         if model.heatmaps and ((model.encoder, model.attention) == ("lstm", "tanh") or model.task not in shown):
@@ -202,7 +203,7 @@ def _heatmaps(found: StudyResult) -> list[Heatmaps]:
         Heatmaps(
             task,
             model_name(model.encoder, model.attention),
-            "" if method_of(model) == "exact" else "found by a search: there may be weights that are farther away",
+            "" if method_of(model) == "exact" else "found by a search: even more different weights may exist",
             [_heatmap(one) for one in model.heatmaps],
         )
         for task, model in shown.items()

@@ -1,4 +1,4 @@
-"""A study of the copy task: its tables, and what it says in short."""
+"""A study of the copy task: its tables and its summary."""
 
 import math
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ EIGHT = {"bad": "eight bad", "one good": "seven bad, one good", "random": "eight
 
 
 def tables_of_copy(found: StudyResult) -> dict[str, list[Table]]:
-    """Who learned by when, and how much of it needs the attention; nothing for other studies."""
+    """Tables of how many runs copy by when, and how much of that needs attention; nothing for other studies."""
     rows = {(row.task, row.quantity): row for row in found.rows}
     tasks = [task for task in SEQUENCES if (task, "elimination") in rows]
     told: dict[str, list[Table]] = {}
@@ -27,7 +27,7 @@ def tables_of_copy(found: StudyResult) -> dict[str, list[Table]]:
         ends = sorted({int(row.by["steps"]) for row in found.rows if row.name == "failed"})
         told["time_to_learn"] = [
             Table(
-                "Runs that do not copy yet (at no evaluation more than .95 right), with the exact 95% interval",
+                "Share of runs that do not copy yet (never above .95 right), with the exact 95% interval",
                 ("sequences", *(f"after {end:,} steps" for end in ends), "paper", "steps until half copy", "runs"),
                 [
                     (
@@ -41,7 +41,7 @@ def tables_of_copy(found: StudyResult) -> dict[str, list[Table]]:
                 ],
             ),
             Table(
-                "Tokens right, mean over runs with its 95% t interval, and what elimination alone would give",
+                "Share of tokens right, mean over runs with its 95% t interval, and the share by elimination alone",
                 ("sequences", "runs with", *(f"after {end:,} steps" for end in ends), "by elimination", "runs"),
                 [
                     (
@@ -57,7 +57,7 @@ def tables_of_copy(found: StudyResult) -> dict[str, list[Table]]:
                 ],
             ),
             Table(
-                "Positions whose largest weight is on the symbol to copy, or always on the one before or after it",
+                "Share of positions whose largest weight is on the symbol to copy, or always just before or after it",
                 ("sequences", *(f"after {end:,} steps" for end in ends), "runs"),
                 [
                     (
@@ -74,7 +74,7 @@ def tables_of_copy(found: StudyResult) -> dict[str, list[Table]]:
     tables = []
     if alone:
         shares = [(words, with_interval(row), str(row.seeds)) for words, row in alone]
-        tables.append(Table("Heads tried alone on one body", ("alone it is", "share", "heads"), shares))
+        tables.append(Table("Heads tried alone on one body", ("alone, a head is", "share", "heads"), shares))
     if eight:
         shares = [(words, with_interval(row), str(row.seeds)) for words, row in eight]
         tables.append(Table("Eight heads on the same body: share that copies", ("heads", "share", "draws"), shares))
@@ -82,7 +82,7 @@ def tables_of_copy(found: StudyResult) -> dict[str, list[Table]]:
 
 
 def copy_in_short(rows: Iterable[Row]) -> str:
-    """Who failed, and whether they would have learned later; nothing where no run copied anything."""
+    """The share of runs that fail, by step, as a sentence; nothing for other studies."""
     failed: dict[str, list[Row]] = {}
     for row in rows:
         if row.name == "failed" and row.task in SEQUENCES:
@@ -91,7 +91,7 @@ def copy_in_short(rows: Iterable[Row]) -> str:
         f"{SEQUENCES[task]}: " + ", then ".join(f"{_cell(row)} after {row.by['steps']:,} steps" for row in of_task)
         for task, of_task in failed.items()
     ]
-    return f"Share of runs that do not copy yet. {'; '.join(parts).capitalize()}." if parts else ""
+    return f"Share of runs that do not copy yet: {'; '.join(parts)}." if parts else ""
 
 
 def _has(rows: dict[tuple[str, str], Row], quantity: str) -> bool:

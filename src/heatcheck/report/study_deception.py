@@ -1,4 +1,4 @@
-"""A study of models trained to deceive: Table 3 beside ours, where the marked words went, and what it says in short."""
+"""A study of models trained to deceive: Table 3 beside ours, the traces of the marked words, and its summary."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,14 +11,14 @@ from heatcheck.results.written import NOTHING, fine, number
 
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, encoder and quantity
 _KINDS = {"removed": "words removed", "0": "honest", "twin": "gauge twin"}
-_TWIN, _AGAINST = "twin", "read against"
+_TWIN, _AGAINST = "twin", "baseline"
 _PAIRED = {
     key("accuracy_lost"): "accuracy lost",
-    key("mass_removed"): "weight taken off",
+    key("mass_removed"): "weight removed",
     key("agreement"): "same decision",
     key("after_deletion"): "accuracy without those words",
 }
-# What the numbers of a table are read against, where that is of the texts and not of other models.
+# The baselines of a table that depend on the texts alone.
 _BESIDE = {
     **{key("neighbours", distance=distance): f"neighbours_share:{distance}" for distance in (1, 2, 3)},
     **dict.fromkeys(map(key, ("contribution", "norm_embedding", "norm_state")), "share"),
@@ -27,7 +27,7 @@ _BESIDE = {
 
 
 def tables_of_deception(found: StudyResult, models: Sequence[Model]) -> list[Table]:
-    """Table 3, the same paired with the honest models, and the traces."""
+    """Table 3, the same paired with the honest models, and the traces of the marked words."""
     rows = {(row.task, row.encoder, row.quantity): row for row in found.rows}
     shown = [model for model in models if (model.task, model.encoder, "mass_at:0") in rows]
     if not shown:
@@ -42,17 +42,17 @@ def tables_of_deception(found: StudyResult, models: Sequence[Model]) -> list[Tab
             dense=True,
         ),
         _by_strength(
-            "Beside the honest model of the same seed, and with the marked words deleted", shown, rows, _PAIRED
+            "Compared with the honest model of the same seed, and with the marked words deleted", shown, rows, _PAIRED
         ),
-        _by_strength("Where the weight went, and what the marked words add", shown, rows, NEAR),
+        _by_strength("Weight near the marked words, and their contribution", shown, rows, NEAR),
         _by_strength(
-            "What is left of the marked words, and how often other words alone tell the label", shown, rows, TRACES
+            "Traces of the marked words, and how often the other words alone tell the label", shown, rows, TRACES
         ),
     ]
 
 
 def _of_table_3(model: Model, rows: _Rows) -> Iterable[tuple[str, ...]]:
-    """A line each way of training, the gauge twin last, then what both columns are read against."""
+    """One line per way of training, the gauge twin last, then the baselines of both columns."""
     place = (model.task, model.encoder)
     name = _name(model)
     for strength in ("removed", *strengths_of(model, rows), _TWIN):
@@ -68,7 +68,7 @@ def _of_table_3(model: Model, rows: _Rows) -> Iterable[tuple[str, ...]]:
 
 
 def _by_strength(caption: str, models: Sequence[Model], rows: _Rows, columns: Mapping[Key, str]) -> Table:
-    """A line each model and λ that has any of these numbers, then what they are read against."""
+    """One line per model and λ that has any of these numbers, then their baselines."""
     lines: list[tuple[str, str, dict[Key, Row]]] = []
     for model in models:
         here = []
@@ -88,7 +88,7 @@ def _by_strength(caption: str, models: Sequence[Model], rows: _Rows, columns: Ma
 
 
 def _row(rows: _Rows, model: Model, column: Key, strength: str) -> Row | None:
-    """What a column shows of the models that were trained so."""
+    """The row that a column shows for models trained so."""
     return rows.get((model.task, model.encoder, key(column.name, trained=strength, **column.by).text))
 
 
@@ -116,7 +116,7 @@ def _name(model: Model) -> str:
 
 
 def deception_in_short(rows: Iterable[Row]) -> str:
-    """What the largest λ did to each model, and its twin; nothing where none was trained to deceive."""
+    """The effect of the largest λ on each model, and its twin, as a sentence; nothing for other studies."""
     found = {(row.task, row.encoder, row.attention, row.quantity): row for row in rows}
     models = {key[:3]: None for key in found if key[3] == "mass_at:0"}
     told = []
@@ -133,8 +133,8 @@ def deception_in_short(rows: Iterable[Row]) -> str:
 
         (right, there), (then, left) = at("0"), at(last)
         told.append(
-            f"{_name(model)}: accuracy {right} and weight {there} on the marked words, {then} and {left} at λ = {last}"
+            f"{_name(model)}: accuracy {right} → {then}, weight on the marked words {there} → {left} at λ = {last}"
         )
         if (*place, "mass_at:twin") in found:
-            told[-1] += ", {} and {} in its gauge twin".format(*at(_TWIN))
-    return f"Honest and trained to deceive. {'; '.join(told)}." if told else ""
+            told[-1] += " (gauge twin: {} and {})".format(*at(_TWIN))
+    return f"From honest models to models trained to deceive: {'; '.join(told)}." if told else ""

@@ -1,4 +1,4 @@
-"""The tables of a study of flips, and what it says in short."""
+"""The tables of a study of flips, and its summary."""
 
 from collections.abc import Iterable, Mapping
 
@@ -20,7 +20,7 @@ def _by_ranking(prefix: str, rankings: Iterable[str] = RANKINGS) -> dict[str, st
 # caption and columns (quantity -> title) of each table; the first says what the study is about
 FLIPS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
-        "How much of what signed gradients gain on attention is the sign (share removed, never = 1)",
+        "How much of the lead of signed gradients over attention is the sign (share removed, never = 1)",
         {
             "sign_share:all": "share that is sign",
             "gap:all": "attention minus signed",
@@ -30,20 +30,20 @@ FLIPS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
         "The same over the texts that flip under every ranking",
         {
-            "common": "of the texts",
+            "common": "share of texts",
             "sign_share:common": "share that is sign",
             **_by_ranking("fraction:common"),
         },
     ),
-    ("Mean share removed, over the texts that flip under each ranking, as published", _by_ranking("fraction:own")),
-    ("Median share removed, over the same", _by_ranking("median:own")),
-    ("Share of texts that never flip", {"default": "decided as when nothing is left", **_by_ranking("never")}),
+    ("Mean share removed, over the texts that flip under each ranking, as in the paper", _by_ranking("fraction:own")),
+    ("Median share removed, over the same texts", _by_ranking("median:own")),
+    ("Share of texts that never flip", {"default": "decided as without any weight", **_by_ranking("never")}),
     (
-        "Whose removal alone flips the decision: the heaviest weight, or any other",
+        "Which single removal flips the decision: the heaviest weight, or a random other",
         {
             "single:correct:both": "both",
             "single:correct:top only": "only the heaviest",
-            "single:correct:random only": "only the other",
+            "single:correct:random only": "only the random one",
             "single:correct:neither": "neither",
         },
     ),
@@ -52,13 +52,13 @@ FLIPS: tuple[tuple[str, Mapping[str, str]], ...] = (
         {
             "single:as published:both": "both",
             "single:as published:top only": "only the heaviest",
-            "single:as published:random only": "only the other",
+            "single:as published:random only": "only the random one",
             "single:as published:neither": "neither",
-            "same_place": "the other is the heaviest itself",
+            "same_place": "the random one is the heaviest itself",
         },
     ),
     (
-        "How much more the output moves without the heaviest weight than without any other (JSD, nats)",
+        "How much more the output changes without the heaviest weight than without a random other (JSD, nats)",
         {
             "delta_js:correct": "all",
             **{f"delta_js:correct:{name}": name for name in _DIFFERENCES},
@@ -69,9 +69,9 @@ FLIPS: tuple[tuple[str, Mapping[str, str]], ...] = (
         "The models",
         {
             "texts measured": "texts measured",
-            "tokens": "words or sentences a text",
+            "tokens": "words or sentences per text",
             "accuracy": "accuracy",
-            "commonest": "commonest label",
+            "commonest": "majority class",
             "evenness": "evenness",
         },
     ),
@@ -79,7 +79,7 @@ FLIPS: tuple[tuple[str, Mapping[str, str]], ...] = (
 
 
 def flips_in_short(rows: Iterable[Row]) -> str:
-    """How much of the published gap is sign, as a sentence; "" where that was not asked."""
+    """How much of the published gap is the sign, as a sentence; "" for other studies."""
     rows = list(rows)
     shares = [row.value for row in rows if row.quantity == "sign_share:all"]
     kinds = sum(row.quantity == "gap:all" for row in rows)
@@ -88,8 +88,8 @@ def flips_in_short(rows: Iterable[Row]) -> str:
     without = kinds - len(shares)
     mostly = "" if np.median(shares) > 0.5 else "not "
     return (
-        f"Most of the lead of signed gradients is {mostly}their sign: of what signed "
-        f"gradient × attention gains on attention, the sign alone makes {np.median(shares):.0%} in the middle one of "
-        f"{len(shares)} kinds of models ({min(shares):.0%} to {max(shares):.0%})"
-        f"{f'; {without} more have no such lead' if without else ''}. A heatmap has no sign."
+        f"Most of the lead of signed gradients over attention is {mostly}due to their sign. The sign makes up "
+        f"{np.median(shares):.0%} of the lead of signed gradient × attention, in the median of {len(shares)} "
+        f"kind{'s' * (len(shares) > 1)} of models ({min(shares):.0%} to {max(shares):.0%})"
+        f"{f'; {without} more have no such lead' if without else ''}. An attention heatmap shows no sign."
     )

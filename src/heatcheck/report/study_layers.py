@@ -50,22 +50,22 @@ def _by_layer(prefix: str) -> dict[str, str]:
 LAYERS: Columns = (
     *(
         (
-            f"{way.capitalize()} against {against}: Spearman ρ over the words of a text",
+            f"{way.capitalize()} and {against}: Spearman ρ over the words of a text",
             {**_by_layer(f"{target}:{method}"), f"{target}:random": "random scores"},
         )
         for target, against in _TARGETS.items()
         for method, way in _WAYS.items()
     ),
-    ("The two targets against each other", {"blank_out:gradient": "gradients, blanking out", "accuracy": "accuracy"}),
+    ("Agreement of the two targets", {"blank_out:gradient": "gradients, blanking out", "accuracy": "accuracy"}),
 )
 MIXING: Columns = (
     (
-        "Share of a token that comes from others, over all layers",
+        "Share of a token that comes from other tokens, over all layers",
         {**{f"mixing:{v}:all": v for v in _VARIANTS}, "accuracy": "accuracy"},
     ),
     *((f"{v} by layer", _by_layer(f"mixing:{v}")) for v in _VARIANTS),
     (
-        "What special tokens get, over all layers: of the weights, and of what is written",
+        "Share of special tokens over all layers: of the weights, and of the norms",
         {f"special:{kind}:all": words for kind, words in _SPECIAL.items()},
     ),
     *((f"The {words} of special tokens by layer", _by_layer(f"special:{kind}")) for kind, words in _SPECIAL.items()),
@@ -79,9 +79,9 @@ PERTURBATION: Columns = tuple(
     )
     for signed, caption, quantity in (
         (False, "Area between the curves, rankings by size", "area"),
-        (True, "Area between the curves, rankings that know the sign", "area"),
-        (False, "Probability lost, most relevant words first (AOPC), by size", "aopc"),
-        (True, "The same, with the sign", "aopc"),
+        (True, "Area between the curves, rankings with a sign", "area"),
+        (False, "Probability lost, most relevant words first (AOPC), rankings by size", "aopc"),
+        (True, "Probability lost, most relevant words first (AOPC), rankings with a sign", "aopc"),
     )
     for operator in ("masking", "deletion")
 )
@@ -91,17 +91,17 @@ IDENTIFIABILITY: Columns = (
         {
             "longer": "texts longer than a head is wide",
             "dimension": "dimension of the null space",
-            "effective_distance": "effective attention from attention",
+            "effective_distance": "distance of effective attention from attention",
             "width": "range of a weight",
             "jsd_low": "JSD attained",
             "jsd_high": "JSD at most",
-            "most": "JSD of any weights",
+            "most": "largest JSD of any weights",
             "accuracy": "accuracy",
         },
     ),
     *(
         (
-            f"Tokens told apart by their states, nearest by {metric}",
+            f"Share of tokens identified by their hidden states, nearest by {metric}",
             {**{f"identified:{n}:{metric}": f"layer {n}" for n in range(1, DEEPEST + 1)}, "chance": "by chance"},
         )
         for metric in ("cosine", "euclidean")

@@ -1,4 +1,4 @@
-"""The tables of a study's page: what was compared, every published number beside ours, and every model."""
+"""The tables of a study's page: the summary, every published number beside ours, and every model."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,14 +40,14 @@ KINDS = {
     "τ(attention, gradient)": key("tau", pair=("attention", "gradient")),
     "τ(attention, leave one out)": key("tau", pair=("attention", "leave_one_out")),
     "share of texts with a significant τ": key("significant"),
-    "median change, weights shuffled": key("permutation"),
+    "median change if weights are shuffled": key("permutation"),
     "JSD that the search finds": key("searched"),
     "F1, attention learned or not": key("f1"),
     "accuracy, attention learned or not": key("trained"),
     "F1 of a guide": key("guide_f1"),
     "accuracy, honest and trained to deceive": key("accuracy_at"),
     "weight on the marked words": key("mass_at"),
-    "accuracy of words written freely": key("written_at"),
+    "accuracy of freely generated words": key("written_at"),
     "weight on linked words": key("links_at"),
     "BLEU-4": key("bleu_at"),
     "best adversary": key("best"),
@@ -58,23 +58,23 @@ KINDS = {
     "mean attention score of a group of words": key("mean_a"),
 }
 
-# The lines of a task's table: words and quantity; no quantity: a title.
+# The lines of a task's table: words and quantity; without a quantity, a title.
 LINES: tuple[tuple[str, Key | None], ...] = (
     ("score", key("score")),
-    ("Order of the words, Kendall τ", None),
+    ("Agreement on the order of the words, Kendall τ", None),
     ("attention, gradient", key("tau", pair=("attention", "gradient"))),
     ("– its mechanical floor", key("floor", pair=("attention", "gradient"))),
     ("attention, leave one out", key("tau", pair=("attention", "leave_one_out"))),
     ("– its mechanical floor", key("floor", pair=("attention", "leave_one_out"))),
     ("gradient, leave one out", key("tau", pair=("gradient", "leave_one_out"))),
     ("attention, gradient at uniform weights", key("tau", pair=("attention", "gradient_uniform"))),
-    ("Attended words removed: 0 random words, 1 the best other ranking's words", None),
+    ("Removing the highlighted words: 0 as random words, 1 as the best other method's words", None),
     ("K, words deleted", key("K", operator="deletion")),
     ("K, words masked", key("K", operator="masking")),
-    ("Weights shuffled", None),
+    ("Shuffling the weights", None),
     ("share of shuffles that keep the answer (q)", key("q")),
     ("median change of the output", key("permutation")),
-    ("Other weights, same answer: JSD in nats", None),
+    ("Different weights, same answer: JSD in nats", None),
     *(
         line
         for e in EPSILONS
@@ -85,8 +85,8 @@ LINES: tuple[tuple[str, Key | None], ...] = (
             ("– missed by it", key("missed", epsilon=e)),
         )
     ),
-    ("floor that any linear read-out reaches", key("floor")),
-    ("share of the possible (U), standardised logits", key("U")),
+    ("floor: JSD that any linear read-out reaches", key("floor")),
+    ("share of the possible JSD (U), standardised logits", key("U")),
 )
 
 
@@ -127,14 +127,14 @@ class Line(NamedTuple):
 
 
 class OfTask(NamedTuple):
-    """What the page has of one task."""
+    """The part of the page about one task."""
 
     name: str
     published: list[OfModel]
     models: tuple[str, ...]
     lines: list[Line]
-    methods: list[str]  # what the largest JSD can promise
-    reason: str  # why its published numbers are not comparable, if they are not
+    methods: list[str]  # how exact the largest JSD is
+    reason: str  # why its published numbers are not comparable; "" if they are
     differs: str
 
 
@@ -162,7 +162,7 @@ def of_tasks(found: StudyResult) -> list[OfTask]:
 
 
 def summaries(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> list[Table]:
-    """How many published numbers are where, one table for the paper and one for those of another run."""
+    """How many published numbers are inside and outside: one table for the paper, one for another run."""
     rows = list(rows)
     paper = [(r, r.paper, r.comparison) for r in rows if r.paper is not None and r.comparison in STATES]
     rerun = [(r, r.rerun, r.rerun_comparison) for r in rows if r.rerun is not None and r.rerun_comparison in STATES]
@@ -170,27 +170,31 @@ def summaries(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> list[Table]:
 
 
 def in_short(rows: Iterable[Row], rerun_by: Rerun = AUTHORS) -> str:
-    """What was found, and the summary as a sentence."""
+    """The results in a sentence, and how many published numbers agree."""
     rows = list(rows)
     said = (flips_in_short, tasks_in_short, deception_in_short, writing_in_short, copy_in_short, scales_in_short)
     told = [in_words(rows) for in_words in said]
     found = [part for part in told if part]
-    # What was chosen and not found, such as a λ, is compared with nothing.
+    # A chosen value, such as a λ, is not compared.
     states = Counter(row.comparison for row in rows if row.paper is not None and row.comparison in STATES)
     whose = "the paper"
     if not states:
         states = Counter(r.rerun_comparison for r in rows if r.rerun is not None and r.rerun_comparison in STATES)
         whose = rerun_by.whose
     if not states:
-        unmet = [] if any(row.paper is not None for row in rows) else ["No published number is about these models."]
+        unmet = (
+            []
+            if any(row.paper is not None for row in rows)
+            else ["No published number can be compared with these models."]
+        )
         return " ".join([*found, *unmet])
     parts = [f"{states[state]} {_SAID[state]}" for state in STATES if states[state]]
-    about = f"Of {states.total()} numbers of {whose} that are about these models, {', '.join(parts)}."
+    about = f"{whose[0].upper()}{whose[1:]} has {states.total()} numbers about these models: {', '.join(parts)}."
     return " ".join([*found, about])
 
 
 def not_met(found: StudyResult) -> list[str]:
-    """Published numbers that none of our models answers, by task."""
+    """How many published numbers have none of ours beside them, by task."""
     published = {task: str(about["published"]) for task, about in found.tasks.items() if "published" in about}
     beside = [row for row in found.rows if row.paper is not None or row.rerun is not None]
     met = Counter(published[row.task] for row in beside if row.task in published)
@@ -200,35 +204,35 @@ def not_met(found: StudyResult) -> list[str]:
         missing = count - met[task]
         if missing > 0:
             why = (
-                "no text of ours falls there, or no such model was run"
+                "no text of ours is in that group, or no such model was run"
                 if task in ours
-                else "not asked for, or its data is not here"
+                else "the task was not chosen, or its data is missing"
             )
             told.append(f"{missing} of {task}: {why}")
     return told
 
 
-# What the largest JSD of a task can promise, by how it was computed.
+# How exact the largest JSD of a task is, by how it was computed.
 _METHODS = {
     "exact": "The largest JSD is exact: no search can find more.",
-    "bracket": "More than two labels: weights that reach the JSD shown were found, and there may be a little more; the "
-    "floor holds for two labels only and is left out.",
-    "search": "The read-out of these models is not linear: the largest JSD is only what a search found, a lower bound. "
-    "Its floor and its null hold for linear read-outs only and are left out, as is the mechanical floor of "
+    "bracket": "These models have more than two labels. The JSD shown is reached, and the largest one may be a little "
+    "larger. The floor holds for two labels only, so it is missing.",
+    "search": "The read-out of these models is not linear, so the largest JSD comes from a search, a lower bound. "
+    "Its floor and its null hold for linear read-outs only, so they are missing. So is the mechanical floor of "
     "leave-one-out.",
 }
 _SAID: dict[Comparison, str] = {
-    "inside": "lie inside the interval of one further seed of ours",
-    "outside": "lie outside",
-    "not comparable": "are not comparable (another model, or less or other data)",
-    "one seed": "stand beside a single seed",
+    "inside": "inside the interval of one further seed of ours",
+    "outside": "outside it",
+    "not comparable": "not comparable (another model, or less or other data)",
+    "one seed": "beside a single seed of ours",
 }
 _CLASSES: dict[Comparison, str] = {
     "inside": "inside",
     "outside": "outside",
     "not comparable": "not",
     "one seed": "one",
-}  # of the page's style
+}  # classes of the page's style
 
 
 def _summary(caption: str, published: Sequence[_Compared]) -> Table:
@@ -252,7 +256,7 @@ def _summary(caption: str, published: Sequence[_Compared]) -> Table:
 
 
 def _is_of(row: Row, kind: Key) -> bool:
-    """Whether a row is of this quantity, and has its facts among others."""
+    """Whether a row has this quantity and its facts."""
     return row.name == kind.name and kind.by.items() <= row.by.items()
 
 
@@ -288,7 +292,7 @@ def _published(model: Model, every: Iterable[Row], rows: Rows) -> OfModel:
 
 
 def _floor(row: Row, rows: Rows, *, exact: bool) -> str:
-    """What the number is read against: the mechanical floor of a τ, the model-free floor of a JSD."""
+    """The baseline of a number: the mechanical floor of a τ, the model-free floor of a JSD."""
     if row.name not in ("tau", "searched"):
         return NOTHING
     mechanical = row.name == "tau"
@@ -304,7 +308,7 @@ def _lines(models: Sequence[Model], rows: Rows) -> list[Line]:
         if quantity is None or any(cell != NOTHING for cell in cells):
             words = score_name(models[0].labels) if quantity == key("score") else what
             found.append(Line(words, cells))
-    # A title over nothing says nothing.
+    # A title without lines is dropped.
     return [line for line, after in zip(found, [*found[1:], Line("", ())], strict=True) if line.cells or after.cells]
 
 
@@ -314,7 +318,7 @@ def _cell(model: Model, quantity: Key, rows: Rows) -> str:
 
     if quantity.name == "missed":
         best, searched = row(key("jsd", **quantity.by)), row(key("searched", **quantity.by))
-        # Of means over the same texts: an interval of the difference would need the seeds.
+        # A difference of means over the same texts; its interval would need the seeds.
         return NOTHING if best is None or searched is None else two_digits(best.value - searched.value)
     one = row(quantity)
     known = quantity != key("floor") or method_of(model) == "exact"  # of two labels: it holds nowhere else

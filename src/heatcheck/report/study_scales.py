@@ -1,4 +1,4 @@
-"""A study of attention scores at several scales λ: its tables, and what it says in short."""
+"""A study of attention scores at several scales λ: its tables and its summary."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,20 +8,20 @@ from heatcheck.results import Row
 # caption and columns (quantity -> title) of each table
 SCALES: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
-        "Do scores tell polar words from neutral ones? AUC; ½ is chance",
+        "Do scores separate polar words from neutral ones? (AUC; 1 is perfect, ½ is chance)",
         {
             "auc:polar": "attention score",
             "auc:positive": "of positive words",
             "auc:negative": "of negative words",
-            "auc_apart": "these two apart",
-            "same_side": "higher: the side of V·W",
+            "auc_apart": "difference of these two",
+            "same_side": "higher one on the side of V·W",
             "auc:polarity": "|polarity|",
             "auc:start": "attention score, untrained",
-            "auc_lost": "lost against λ = 10, seed by seed",
+            "auc_lost": "lost compared with λ = 10, seed by seed",
         },
     ),
     (
-        "Weight on the polar words of test texts, and how well the model does",
+        "Weight on the polar words of test texts, and accuracy",
         {
             "mass:polar": "weight",
             "mass:chance": "if uniform",
@@ -47,7 +47,7 @@ SCALES: tuple[tuple[str, Mapping[str, str]], ...] = (
 
 
 def scales_in_short(rows: Iterable[Row]) -> str:
-    """The AUC of attention scores at every λ of each task, in a sentence each; nothing where there is none."""
+    """The AUC of attention scores at every λ, one sentence per task; nothing for other studies."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row.quantity == "auc:polar":
@@ -58,7 +58,7 @@ def scales_in_short(rows: Iterable[Row]) -> str:
         numbers = "; ".join(f"{row.encoder}: {with_half(row)}" for row in of_task)
         best = max(of_task, key=lambda row: row.value)
         told.append(
-            f"On {task}, the chance that a polar word has a higher attention score than a neutral one is highest at "
-            f"{best.encoder} ({two_digits(best.value)}): {numbers}."
+            f"On {task}, attention scores separate polar from neutral words best at {best.encoder} "
+            f"(AUC {two_digits(best.value)}; ½ is chance). {numbers}."
         )
     return " ".join(told)

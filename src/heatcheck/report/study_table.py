@@ -1,4 +1,4 @@
-"""A study's numbers as one tidy table."""
+"""A study's numbers as one CSV table."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from heatcheck.results.study import COLUMNS
 
 
 def write_study_table(found: StudyResult, path: Path | str) -> Path:
-    """One row a number: ours over seeds, the paper's, the authors' rerun, and the statement about each."""
+    """Write one row per number: ours over seeds, the paper's, the rerun's, and the statement about each."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow("class" if name == "of_class" else name for name in COLUMNS)

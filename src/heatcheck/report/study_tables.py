@@ -1,4 +1,4 @@
-"""A study's numbers as tables with a row a task, each published number in the column after ours."""
+"""A study's numbers as tables with one row per task, each published number in the column after ours."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,36 +15,36 @@ from heatcheck.results import Model, Row, StudyResult
 from heatcheck.results.written import NOTHING
 
 _WEIGHTS = {"learned": "learned weights", "uniform": "uniform weights", "last": "last state only"}
-_GUIDES = {"uniform": "uniform", "learned": "learned", "base": "the base’s", "adversary": "an adversary’s"}
+_GUIDES = {"uniform": "uniform", "learned": "learned", "base": "the base model’s", "adversary": "an adversary’s"}
 
-# check -> caption and columns (quantity -> title) of its tables; a task without the first quantity has no row
+# check -> caption and columns (quantity -> title) of its tables; a task needs the first quantity to have a row
 TABLES: dict[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
     "necessity": (
         ("Table 2: F1 with learned attention and without", {f"f1:{w}": words for w, words in _WEIGHTS.items()}),
         (
-            "Accuracy, and N, the share of what is above the commonest label that is lost without attention",
-            {"prior": "commonest label"}
+            "Accuracy, and N: the share of the gain over the majority class that is lost without learned attention",
+            {"prior": "majority class"}
             | {f"accuracy:{w}": words for w, words in _WEIGHTS.items()}
-            | {"N:retrained": "N, trained again"},
+            | {"N:retrained": "N, retrained"},
         ),
         (
-            "The base itself with other weights put in: does it use its own? (accuracy, and N)",
+            "Does the base model use its weights? Accuracy with other weights imposed, and N",
             {
                 "swapped:own": "its own",
                 "swapped:uniform": "uniform",
                 "swapped:permuted": "shuffled",
                 "swapped:random": "random",
-                "N:swap": "N, uniform put in",
+                "N:swap": "N, uniform weights imposed",
             },
         ),
     ),
     "seed_variance": (
         (
-            "The base and its other seeds",
+            "The base model and its other seeds",
             {"jsd:seeds": "JSD of the weights", "tvd:seeds": "TVD of the answers", "agreement:seeds": "same decision"},
         ),
         (
-            "All seeds among each other",
+            "All pairs of seeds",
             {"jsd:pairs": "JSD of the weights", "tvd:pairs": "TVD of the answers", "agreement:pairs": "same decision"},
         ),
     ),
@@ -54,22 +54,22 @@ TABLES: dict[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
             {"best:lambda": "λ", "best:f1": "F1", "best:tvd": "TVD", "best:jsd": "JSD"},
         ),
         (
-            "How far a model can be that answers as an honest seed does (JSD in nats)",
+            "How different the weights of a model can be that answers as closely as an honest seed (JSD in nats)",
             {
                 "J_seed": "honest seeds",
                 "J_star": "the farthest, J*",
-                "J_excess": "the difference",
+                "J_excess": "difference of the two",
                 "reach": "JSD at the seeds’ TVD",
                 "jsd:imitator": "an imitator (λ = 0)",
             },
         ),
         (
-            "How close answers are (TVD after one temperature; 0 is the same probabilities)",
+            "How close the answers are (TVD after fitting one temperature; 0 means the same probabilities)",
             {
                 "tvd_tempered:imitator": "an imitator (λ = 0)",
                 "tvd_tempered:pairs": "two honest seeds",
                 "best:tvd_tempered": "the adversary of Table 4",
-                "cost": "J* more than the imitator",
+                "cost": "J* minus the imitator",
             },
         ),
     ),
@@ -81,17 +81,17 @@ TABLES: dict[str, tuple[tuple[str, Mapping[str, str]], ...]] = {
     "scale": SCALES,
     "guide": (
         (
-            "Table 3: F1 of a model without context under the weights of another",
+            "Table 3: F1 of a model without context under another model’s weights",
             {f"guide_f1:{weights}": words for weights, words in _GUIDES.items()},
         ),
         (
-            "Accuracy of the log-odds guide, which is not fitted, and G, the share of the room that is gained",
+            "Accuracy of the log-odds guide, which is not trained, and G, the share of the headroom that it gains",
             {
-                "log_odds_guide:own": "the base’s weights",
+                "log_odds_guide:own": "the base model’s weights",
                 "log_odds_guide:uniform": "uniform weights",
-                "swapped:own": "the base itself",
+                "swapped:own": "the base model itself",
                 "G:log_odds": "G, log-odds guide",
-                "G:refitted": "G, refitted guide",
+                "G:refitted": "G, retrained guide",
             },
         ),
     ),
@@ -118,7 +118,7 @@ def tables_of_study(found: StudyResult, models: Sequence[Model]) -> dict[str, li
 def _table(
     caption: str, columns: Mapping[str, str], rows: Mapping[tuple[str, str, str, str], Row], models: Sequence[Model]
 ) -> Table:
-    """Columns that have nothing in them are left out."""
+    """One table; empty columns are dropped."""
     first = next(iter(columns))
     found = {_named(model, models): _of_model(model, columns, rows) for model in models}
     found = {task: cells for task, cells in found.items() if first in cells}
@@ -140,7 +140,7 @@ def _table(
 
 
 def _named(model: Model, models: Sequence[Model]) -> str:
-    """Its task, and its kind where there are several of one task."""
+    """The task of a model, and its kind if the task has several."""
     alone = sum(other.task == model.task for other in models) == 1
     return model.task if alone else f"{model.task}, {model_name(model.encoder, model.attention)}"
 

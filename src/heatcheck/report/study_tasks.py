@@ -1,4 +1,4 @@
-"""A study of other weights across tasks: single sequences above pairs above texts to write, and all of it in short."""
+"""A study of other weights across tasks (single sequences, pairs, sequence to sequence): tables and summary."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,10 +7,10 @@ from heatcheck.report.table import Table
 from heatcheck.results import Model, Row, StudyResult
 from heatcheck.results.written import NOTHING
 
-# How weights other than a model's own come to it -> what it is called where they are its own.
+# How other weights come to a model -> the name of its own weights there.
 WAYS = {"put_in": "own", "trained": "learned"}
-SAID = {"put_in": "put in at test time", "trained": "trained so"}
-IN_TABLE = {"put_in": "put in", "trained": "trained so"}
+SAID = {"put_in": "imposed at test time", "trained": "trained with them"}
+IN_TABLE = {"put_in": "imposed", "trained": "trained with"}
 KINDS = {
     "uniform": "uniform",
     "permuted": "shuffled",
@@ -19,13 +19,13 @@ KINDS = {
     "last": "last state only",
 }
 COMMONEST = "commonest"
-WRITTEN = 3  # the group of tasks in which a second text is written from the first
-SEQUENCES = {1: "one", 2: "a pair", WRITTEN: "written from another"}
+WRITTEN = 3  # the group of sequence-to-sequence tasks
+SEQUENCES = {1: "one", 2: "a pair", WRITTEN: "sequence to sequence"}
 _OF_WAY = {"trained": {"N:retrained": "N", "index": "index"}, "put_in": {"evenness": "evenness"}}
 
 
 def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
-    """All tasks in one table, two rows each, and what each kind of weights costs, paired by seed."""
+    """All tasks in one table, two rows each, and the cost of each kind of weights, paired by seed."""
     rows = {(row.task, row.quantity): row for row in found.rows}
     shown = [model for model in models if (model.task, "put_in:own") in rows]
     beside = {name: words for of_way in _OF_WAY.values() for name, words in of_way.items()}
@@ -44,13 +44,13 @@ def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
     first = ("sequences", "task", "other weights")
     return [
         Table(
-            "Accuracy under other weights, put in at test time and trained with; ± half of the 95% interval",
-            (*first, "its own", *KINDS.values(), "commonest label", *beside.values(), "seeds"),
+            "Accuracy under other weights, imposed at test time or used in training; ± half of the 95% interval",
+            (*first, "learned", *KINDS.values(), "majority class", *beside.values(), "seeds"),
             body,
             dense=True,
         ),
         Table(
-            "What they cost: accuracy under learned weights minus accuracy under these, seed by seed",
+            "Accuracy lost: accuracy under learned weights minus accuracy under these, seed by seed",
             (*first, *KINDS.values(), "seeds"),
             lost,
             dense=True,
@@ -59,34 +59,34 @@ def tables_of_tasks(found: StudyResult, models: Sequence[Model]) -> list[Table]:
 
 
 def tasks_in_short(rows: Iterable[Row]) -> str:
-    """N of every task, in a sentence; nothing where no model was trained with other weights on several tasks."""
+    """N of every task, in a sentence; nothing for other studies."""
     rows = list(rows)
     found = [row for row in rows if row.quantity == "N:retrained"]
     if not found or not any(row.name == "trained" for row in rows):
         return ""
     needed = [f"{row.task} {with_half(row)}" for row in found if has_room(rows, row.task)]
-    moot = [row.task for row in found if not has_room(rows, row.task)]
+    at_prior = [row.task for row in found if not has_room(rows, row.task)]
     share = (
-        "Share of what a model knows above the commonest label that is lost when it is trained without learned "
-        f"attention (N): {'; '.join(needed)}."
+        "N is the share of the gain over the majority class that is lost when training without learned attention (0 is "
+        f"nothing, 1 is all). {'; '.join(needed)}."
     )
-    nothing = f"No more often right than the commonest label, so with nothing to lose: {'; '.join(moot)}."
-    return " ".join([share] * bool(needed) + [nothing] * bool(moot))
+    nothing = f"No better than the majority class, so N cannot be asked: {'; '.join(at_prior)}."
+    return " ".join([share] * bool(needed) + [nothing] * bool(at_prior))
 
 
 def has_room(rows: Iterable[Row], task: str) -> bool:
-    """Whether models with learned weights are for sure above the commonest label; else a share of that is noise."""
+    """Whether models with learned weights are significantly above the majority class; else N is noise."""
     return all(row.low > 0 for row in rows if (row.task, row.quantity) == (task, "headroom:retrained"))
 
 
 def group_of(found: StudyResult, task: str) -> int:
-    """How many texts an example of a task has, or that one of them is to be written."""
+    """The group of a task: one text, a pair, or sequence to sequence."""
     about = found.tasks[task]
     return WRITTEN if about.get("written") else int(about.get("segments", 1))
 
 
 def in_groups(found: StudyResult, models: Sequence[Model]) -> list[Model]:
-    """Models that read one sequence, then those that read a pair, then those that write."""
+    """Models of one sequence, then of a pair, then sequence to sequence."""
     return sorted(models, key=lambda model: group_of(found, model.task))
 
 

@@ -1,4 +1,4 @@
-"""Plain words for a study: its models, its quantities, and what is said of a published number."""
+"""Plain words for a study: its models, its quantities, and the statements about published numbers."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ ENCODERS = {
 }
 ATTENTIONS = {"tanh": "tanh", "dot": "dot", "linear": "linear"}
 
-# Where a published number lies, and how a summary says it, in its order.
+# How a published number compares with ours, in the order of a summary.
 STATES: dict[Comparison, str] = {
     "inside": "inside the seed interval",
     "outside": "outside",
@@ -46,15 +46,15 @@ AT = {
     "none": "no attention",
     "diagonal": "the diagonal",
 }
-_BARE = ("bleu_put_in",)  # its words say “weights” themselves
+_BARE = ("bleu_put_in",)  # its words already say “weights”
 PLACES = {"first": "on the start mark", "last": "on the end mark"}
-_RETRAINED = "accuracy of models with other weights"  # beside the accuracy of a study's own models
+_RETRAINED = "accuracy of models with other weights"  # a key of DONE
 _BEST_STRENGTH = key("best", of="lambda")
 _BEST = {"lambda": "λ", "f1": "F1", "tvd": "TVD", "tvd_tempered": "TVD after one temperature", "jsd": "JSD"}
 
 
 class Rerun(NamedTuple):
-    """Whose the numbers are that stand beside the paper's own."""
+    """Who produced the numbers that stand beside the paper's."""
 
     word: str  # at the head of a column
     whose: str
@@ -68,105 +68,108 @@ RERUNS = {
     "vashishth2019": Rerun("reproduction", "the reproduction by Bouwman et al. 2021"),
 }
 
-# What to know about the published numbers, where there are some of these quantities; none: always.
+# What a reader must know about published numbers of these quantities; no quantity: always.
 ABOUT_PUBLISHED = (
     (
         (),
-        "Ours is the mean over seeds with its 95% t interval, which may pass 0 or 1 when seeds are few; a number after "
-        "it says how many seeds have a text there, if not all.",
+        "Our number is the mean over seeds with its 95% t interval. With few seeds the interval may pass 0 or 1. A "
+        "number in brackets counts the seeds that have a text there, if not all have one.",
     ),
     (("significant",), "“Significant τ” is the share of texts with p ≤ 0.05."),
     (
         ("permutation",),
-        "“Change if shuffled” is the median change of the output over texts whose largest weight is in that quarter.",
+        "“Change if shuffled” is the median change of the output. It is over the texts whose largest weight is in that "
+        "quarter.",
     ),
     (
         (),
-        "The statements say whether the published number is inside the interval of one further seed, and how far ours "
-        "is from it.",
+        "Each statement says whether the published number is inside the interval of one further seed of ours. It also "
+        "gives the difference, ours minus theirs.",
     ),
     (
         ("tau",),
-        "The floor of a τ is mechanical: what is left when the relevances stand at other words. Only a model in which "
-        "each word acts through its own state alone has one.",
+        "The floor of a τ is mechanical: it is the τ that remains when the relevances are shuffled among the words. "
+        "Only a model in which each word acts through its own state has one.",
     ),
     (
         ("searched",),
-        "The floor of a JSD is what any model with a linear read-out reaches on these heatmaps. A published JSD is "
-        "what a search found, so it stands beside what the same search finds in our models.",
+        "The floor of a JSD is the value that any model with a linear read-out reaches on these heatmaps. A published "
+        "JSD is the result of a search, so it is compared with the result of the same search on our models.",
     ),
     (
         ("best",),
-        "The best adversary is one fit, chosen as published: the best F1 on test among those with a mean JSD above "
-        "0.4. Its λ is in the published unit, half of ours, and nothing is said of it: it is a choice, not a finding.",
+        "The best adversary is one model, chosen as in the paper: the best F1 on test among those with a mean JSD "
+        "above 0.4. Its λ is in the published unit, half of ours. λ is chosen, not measured, so it is not compared.",
     ),
 )
 
-# The same where the numbers are shares of runs.
+# The same for shares of runs.
 ABOUT_SHARES = (
     (
         ("failed",),
-        "Ours is a share of runs with its exact 95% interval (Clopper & Pearson); the statement says whether the "
-        "published share lies in it. The published one is a sentence (about half, always), not a count.",
+        "Our number is a share of runs with its exact 95% interval (Clopper & Pearson). The statement says whether the "
+        "published share is in that interval. The paper gives the share in words (about half, always), not as a count.",
     ),
 )
 
-# What was done, where there are numbers of these quantities.
+# What was done, for studies with these quantities.
 DONE = (
     (
         ("tau", "searched", "permutation"),
-        "Each model was trained on its task and then audited on a sample of its test texts, the same for all its "
-        "seeds: attention against gradients and leave-one-out, shuffled weights, and the most different weights that "
-        "leave the answer as it is.",
+        "heatcheck trained each model on its task and audited it on a sample of its test texts, the same for all its "
+        "seeds. The audit compares attention with gradients and leave-one-out, shuffles the weights, and finds the "
+        "most different weights that keep the answer.",
     ),
     (
         ("sign_share",),
-        "Each model was trained on its task; then, in a sample of its test texts, its weights were taken away, one by "
-        "one, by each ranking, until the decision flipped, with everything under the last attention held fixed.",
+        "heatcheck trained each model on its task. Then, in a sample of its test texts, it removed the weights one by "
+        "one, in the order of each ranking, until the decision flipped. The hidden states stay the same.",
     ),
     (
         ("put_in",),
-        "Each model was trained with its own weights, and other weights were put in their place at test time; then it "
-        "was trained again, with the same seeds, under each kind of these weights from the start.",
+        "heatcheck trained each model with learned weights and imposed other weights at test time. Then it retrained "
+        "the model, with the same seeds, under each kind of these weights from the start.",
     ),
     (
         ("mass_at",),
-        "Each model was trained honestly, and with the same seeds once more for each λ with a punishment for weight on "
-        "the marked words; its controls were trained on the same texts without those words. Of each honest embedding "
-        "model a twin was made, without training, that decides alike and keeps its weight off those words.",
+        "heatcheck trained each model honestly, and again with the same seeds for each λ, with a penalty for weight "
+        "on the marked words. The controls were trained on the same texts without those words. Each honest embedding "
+        "model also has a gauge twin. The twin is not trained, makes the same decisions, and keeps its weight off "
+        "those words.",
     ),
     (
         ("links_at",),
-        "Each model was trained honestly, with the same seeds once more for each λ with a punishment for weight on the "
-        "words that the data links to each word to be written, and under uniform weights and none. Then it wrote "
-        "freely.",
+        "heatcheck trained each model honestly, and again with the same seeds for each λ, with a penalty for weight "
+        "on linked words. Linked words are the source words that the data links to each target word. It also trained "
+        "models with uniform weights and without attention. Then every model generated freely.",
     ),
     (
         ("failed",),
-        "Runs that differ in their seed alone were trained side by side on fresh sequences and evaluated at every "
-        "tenth step: with learned weights, with uniform ones, and without any context from the attention.",
+        "Runs that differ only in their seed were trained side by side on fresh sequences and evaluated at every tenth "
+        "step. They have learned weights, uniform weights, or no context from the attention.",
     ),
     (
         ("alone",),
-        "Single heads were tried on one and the same body of weights, and eight of them put there together.",
+        "Single heads were trained on one shared body of parameters, then eight of them together on the same body.",
     ),
     (
         ("f1", _RETRAINED),
-        "One model of each task, the base, was trained and then trained again, with other seeds, with uniform weights "
-        "and with all the weight on the last state.",
+        "heatcheck trained one base model per task. It retrained it with other seeds, with uniform weights, and with "
+        "all the weight on the last state.",
     ),
     (
         ("J_seed", "best"),
-        "Adversaries were trained to give the base’s answers with other weights, one for each λ.",
+        "For each λ, an adversary was trained to give the base model’s answers with other weights.",
     ),
     (
         ("auc",),
-        "Models of word vectors alone, with attention scores a = e·V/λ and polarity scores s = e·W, were trained at "
-        "each λ with the same seeds; then every word’s scores were held against whether the word goes with a label.",
+        "The models have word vectors only, with attention scores a = e·V/λ and polarity scores s = e·W. They were "
+        "trained at each λ with the same seeds. Then every word’s scores were compared with whether the word goes "
+        "with a label.",
     ),
     (
         ("guide_f1", "log_odds_guide"),
-        "The weights of the base and of an adversary were given to models without context.",
+        "The weights of the base model and of an adversary were imposed on models without context.",
     ),
 )
 
@@ -184,7 +187,7 @@ def model_name(encoder: str, attention: str) -> str:
 
 
 def models_in_order(found: StudyResult) -> list[Model]:
-    """By task, as the study lists them, then by encoder and attention, as papers do."""
+    """Models by task, as the study lists them, then by encoder and attention."""
     tasks = list(found.tasks)
 
     def place(model: Model) -> tuple[int, int, int]:
@@ -198,7 +201,7 @@ def models_in_order(found: StudyResult) -> list[Model]:
 
 
 def fitted(model: Model, rows: Iterable[Row]) -> int:
-    """How many models of a kind were trained: its seeds, and what was trained beside them."""
+    """How many models of a kind were trained: its seeds, and their retrained models."""
     of_model = [r for r in rows if (r.task, r.encoder, r.attention) == (model.task, model.encoder, model.attention)]
     trained = ("accuracy", "guide_accuracy", "trained", "accuracy_at", "written_at")
     again = sum(r.seeds for r in of_model if r.name in trained and r.by and r.by.get("trained") != "twin")
@@ -206,7 +209,7 @@ def fitted(model: Model, rows: Iterable[Row]) -> int:
 
 
 def quantity_name(row: Row, labels: Sequence[str]) -> str:
-    """What a row is a number of.
+    """The name of a row's quantity.
 
     >>> numbers = (0.1, 0.0, 0.2, 3, None, None, "", "")
     >>> quantity_name(Row("sst", "lstm", "tanh", "permutation", {}, "1", "0.00–0.25", *numbers), ("bad", "good"))
@@ -225,14 +228,14 @@ def quantity_name(row: Row, labels: Sequence[str]) -> str:
     if row.name == "auc" and row.by["words"] == "polarity":
         return "AUC of |polarity|, polar words"
     known = find_quantity(row.name, OF_STUDIES)
-    # Where no place is left for what tells its kinds apart, the text of the table says it.
+    # Without a place for the kind in the words, the key itself is the name.
     if known is None or "{}" not in known.words or not row.by:
         return spaced(row.quantity)
     return known.words.format(_told(row))
 
 
 def _told(row: Row) -> str:
-    """The one fact that a plain name leaves a place for, in words."""
+    """The fact that fills the place in a plain name, in words."""
     axis, value = next((axis, value) for axis, value in row.by.items() if axis not in BESIDE)
     if axis == "trained":
         return trained_in_words(value)
@@ -246,7 +249,7 @@ def _told(row: Row) -> str:
 
 
 def trained_in_words(at: object) -> str:
-    """How a model was trained: at a λ, or in one of the other ways.
+    """How a model was trained: at a λ, or in another way.
 
     >>> trained_in_words(0.0), trained_in_words(0.1), trained_in_words("none")
     ('honest', 'λ = 0.1', 'no attention')
@@ -255,7 +258,7 @@ def trained_in_words(at: object) -> str:
 
 
 def score_name(labels: Sequence[str]) -> str:
-    """What the paper calls a model's score.
+    """The paper's name for a model's score.
 
     >>> score_name(("negative", "positive")), score_name(("entailment", "neutral", "contradiction"))
     ('F1', 'accuracy')
@@ -264,7 +267,7 @@ def score_name(labels: Sequence[str]) -> str:
 
 
 def class_name(of_class: str, labels: Sequence[str]) -> str:
-    """The label that a published table calls by its number.
+    """The name of a label that a published table gives as a number.
 
     >>> class_name("1", ("negative", "positive")), class_name("neutral", ("entailment", "neutral", "contradiction"))
     ('positive', 'neutral')
@@ -273,7 +276,7 @@ def class_name(of_class: str, labels: Sequence[str]) -> str:
 
 
 def in_brief(comparison: Comparison, statement: str, ours: float, published: float | None) -> str:
-    """A statement and how far ours is from the published number; reasons are said once, above the table.
+    """A statement, and ours minus the published number; the reasons stand above the table.
 
     >>> in_brief("not comparable", "not comparable (less data): ours is lower by 0.20", 0.4, 0.6)
     'not comparable, −0.20'
@@ -301,13 +304,13 @@ def with_interval(row: Row) -> str:
 
 
 def _shown(row: Row) -> Callable[[float], str]:
-    """How the values of its quantity are written."""
+    """The number format of a row's quantity."""
     known = find_quantity(row.name, OF_STUDIES)
     return number if known is None else {"fine": fine, ".4f": _fine}.get(known.format, number)
 
 
 def _fine(value: float) -> str:
-    """What a single weight does to an output is small.
+    """Four decimals, for the small effects of a single weight.
 
     >>> _fine(-0.00021), _fine(-0.00001)
     ('−0.0002', '0.0000')
@@ -327,7 +330,7 @@ def ours(row: Row) -> str:
 
 
 def theirs(row: Row, value: float | None) -> str:
-    """A published number of what a row is of, or that there is none; a λ has few digits before its first."""
+    """A published number for a row's quantity, or a dash; a λ in its shortest form."""
     if value is None:
         return NOTHING
     return f"{value:g}" if row.key == _BEST_STRENGTH else _shown(row)(value)
@@ -341,7 +344,7 @@ def beside_theirs(row: Row | None) -> tuple[str, str, str]:
 
 
 def said_of(rows: Iterable[Row], sentences: Iterable[tuple[tuple[str, ...], str]]) -> str:
-    """The sentences that are about some of these rows."""
+    """The sentences that apply to these rows."""
     rows = list(rows)
     names = {_RETRAINED if row.name == "accuracy" and row.by else row.name for row in rows}
     return " ".join(words for about, words in sentences if rows and (not about or names & {*about}))
@@ -366,7 +369,7 @@ def two_digits(value: float) -> str:
 
 
 def method_of(model: Model, epsilon: str = "0.05") -> str:
-    """How the largest JSD of a model's texts is known: exactly, between two bounds, or from a search only."""
+    """How the largest JSD of a model's texts was computed: exactly, between two bounds, or by a search only."""
     largest, upper = (model.examples.get(f"{kind}:published:{epsilon}") for kind in ("jsd", "upper"))
     if largest is None or upper is None or not np.isfinite(upper[np.isfinite(largest)]).all():
         return "search"

@@ -1,4 +1,4 @@
-"""Audits of several models set against each other, text by text: plain numbers, without a word about them."""
+"""Audits of several models compared text by text: numbers only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from heatcheck.stats import Interval, bootstrap_interval
 
 ACCURACY = ("audit", "right")
 
-# What is compared of the same text: the check, and the first part of the value's name.
+# The values compared on the same text: the check, and the first part of the value's name.
 _COMPARED = {
     ("agreement", "tau"),
     ("erasure", "effect"),
@@ -26,7 +26,7 @@ _COMPARED = {
     ("seed_variance", "jsd"),
     ("plausibility", "auprc"),
 }
-_OF_ATTENTION = {"agreement", "erasure", "perturbation", "plausibility"}  # rivals by themselves are not compared
+_OF_ATTENTION = {"agreement", "erasure", "perturbation", "plausibility"}  # other methods by themselves are not compared
 PUT_IN = {  # kind of fit, and its weights
     ("swapped", "own"): "its own",
     ("swapped", "uniform"): "uniform",
@@ -36,7 +36,7 @@ PUT_IN = {  # kind of fit, and its weights
 
 
 class Difference(NamedTuple):
-    """A model minus the first, text by text."""
+    """A model minus the first one, text by text."""
 
     check: str
     name: str  # of the value in the result
@@ -46,14 +46,14 @@ class Difference(NamedTuple):
 
 
 class NotPaired(NamedTuple):
-    """What could not be set against the first: a check of a model, or all of it where no check is named."""
+    """What could not be compared with the first model: one check, or all of them if none is named."""
 
     model: str
     check: str
 
 
 def differences(audits: Mapping[str, Audit], *, draws: int = 2000) -> tuple[list[Difference], list[NotPaired]]:
-    """Each but the first minus the first, where both looked at the same texts in the same way."""
+    """Each other model minus the first, where both audits used the same texts and settings."""
     (_, reference), *others = audits.items()
     found, refused = [], []
     for model, audit in others:
@@ -75,7 +75,7 @@ def differences(audits: Mapping[str, Audit], *, draws: int = 2000) -> tuple[list
 
 
 def differing_settings(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The settings that are not the same in all.
+    """The settings that differ.
 
     >>> differing_settings([{"sizes": (1, 2), "draws": 50}, {"sizes": [1, 2], "draws": 60}])
     ['draws']
@@ -85,13 +85,13 @@ def differing_settings(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def unlike(values: Sequence[Any]) -> bool:
-    """Whether these are not all the same; a file has lists where settings had tuples."""
+    """Whether these values differ; lists and tuples count as equal."""
     plain = [list(value) if isinstance(value, tuple) else value for value in values]
     return any(value != plain[0] for value in plain)
 
 
 def is_compared(check: str, name: str) -> bool:
-    """Whether a value of each text can be read against another model's.
+    """Whether a per-text value can be compared with another model's.
 
     >>> is_compared("erasure", "effect:attention:deletion"), is_compared("erasure", "effect:gradient:deletion")
     (True, False)
@@ -129,7 +129,7 @@ def _pair(
 
 
 def _per_text(audit: Audit, without: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
-    """What was measured of each text and can be compared, by id."""
+    """The comparable values of each text, by id."""
     answered = [one for one in audit.examples if None not in (one.gold, one.predicted)]
     found = {ACCURACY: {one.id: float(one.predicted == one.gold) for one in answered}}
     for check, result in audit.results.items():

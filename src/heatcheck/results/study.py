@@ -1,4 +1,4 @@
-"""What a study found: every number beside the published one."""
+"""The results of a study: every number beside the published one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from heatcheck.stats import further_half_width
 Comparison: TypeAlias = Literal[
     "", "inside", "outside", "not comparable", "one seed", "in exact interval", "not in exact interval", "chosen"
 ]
-"""Where a published number lies; empty where none was published. One that was chosen is compared with nothing."""
+"""How a published number compares with ours; empty if none was published. A chosen value is not compared."""
 
 
-# What tables and programs are given of a row; the quantity as one text.
+# The columns of a row in tables and JSON; the quantity as one text.
 COLUMNS = (
     "task",
     "encoder",
@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 class Row(NamedTuple):
-    """One number of a study: the mean over seeds with its t interval, beside what was published."""
+    """One number of a study: the mean over seeds with its t interval, beside the published number."""
 
     task: str
     encoder: str
@@ -51,16 +51,16 @@ class Row(NamedTuple):
     high: float
     seeds: int
     paper: float | None
-    rerun: float | None  # by the authors, with the code they released
+    rerun: float | None  # by the authors with their released code, or by others
     statement: str  # about the paper's number; "" where none was published
     rerun_statement: str
-    spread: float = np.nan  # standard deviation over seeds, each over the same texts; nan where it was not kept
-    comparison: Comparison = ""  # what the statement says, before it gives reasons and sizes
+    spread: float = np.nan  # standard deviation over seeds, all on the same texts; nan where it was not kept
+    comparison: Comparison = ""  # the statement as a key, without reasons and sizes
     rerun_comparison: Comparison = ""
 
     @property
     def quantity(self) -> str:
-        """Name and facts as one text, as a table has them, such as ``trained:uniform``."""
+        """Name and facts as one text, as in a table, such as ``trained:uniform``."""
         return key_text(self.name, self.by)
 
     @property
@@ -68,17 +68,17 @@ class Row(NamedTuple):
         return key(self.name, **self.by)
 
     def facts(self) -> dict[str, Any]:
-        """As tables and programs have it."""
+        """The row as tables and JSON have it."""
         return {name: getattr(self, name) for name in COLUMNS}
 
     @property
     def further(self) -> float:
-        """How far from the mean one further seed lies at most, in 95% of the cases; nan where that is not known."""
+        """Half-width of the 95% interval of one further seed; nan where it is unknown."""
         return further_half_width(self.spread, self.seeds) if self.seeds > 1 else np.nan
 
 
 class Published(NamedTuple):
-    """A number that somebody published: of the paper, or of a run by the authors or by others."""
+    """A published number: from the paper, or from a rerun by the authors or others."""
 
     task: str
     encoder: str
@@ -88,33 +88,33 @@ class Published(NamedTuple):
     bin: str
     paper: float | None
     rerun: float | None
-    source: str = ""  # where it was read
+    source: str = ""  # where we read it
 
 
 class Model(NamedTuple):
-    """What is drawn of one kind of model: values of each audited example, of all its seeds, and some heatmaps."""
+    """What a page draws of one kind of model: values of each audited example and seed, and some heatmaps."""
 
     task: str
     encoder: str
     attention: str
     labels: tuple[str, ...]
     seeds: int
-    examples: Mapping[str, np.ndarray]  # quantity -> one value an example and seed; nan where there is none
+    examples: Mapping[str, np.ndarray]  # quantity -> one value per example and seed; nan where there is none
     heatmaps: Sequence[Facts]
-    points: Sequence[Facts] = ()  # other models of the same texts: {"model", "jsd", "tvd", …} to this one
+    points: Sequence[Facts] = ()  # other models on the same texts: {"model", "jsd", "tvd", …} compared with this one
 
 
 @dataclass(frozen=True)
 class StudyResult:
-    """Everything a page about a study is drawn from."""
+    """The full result of a study, from which its page is drawn."""
 
     name: str
     title: str
     paper: str
     rows: tuple[Row, ...]
     models: tuple[Model, ...]
-    tasks: Mapping[str, Facts]  # task -> sizes, what was left out, how its data differs from the published
-    notes: tuple[str, ...]  # what to know before reading any number
-    failed: Mapping[str, str] = field(default_factory=dict)  # what was planned and could not be run -> why
+    tasks: Mapping[str, Facts]  # task -> sizes, exclusions, how its data differs from the published
+    notes: tuple[str, ...]  # what a reader must know before any number
+    failed: Mapping[str, str] = field(default_factory=dict)  # what was planned and did not run -> why
     settings: Facts = field(default_factory=dict)
-    published: tuple[Published, ...] = ()  # every published number, those that none of ours answers too
+    published: tuple[Published, ...] = ()  # every published number, also those without one of ours

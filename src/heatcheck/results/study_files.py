@@ -1,4 +1,4 @@
-"""A study's result as two files, so that its page can be drawn again where nothing is run."""
+"""A study's result as two files, so that its page can be drawn again without running anything."""
 
 import io
 import json
@@ -16,14 +16,14 @@ from heatcheck.results.key import parse_key
 from heatcheck.results.study import Model, Published, Row, StudyResult
 
 STUDY, STUDY_ARRAYS = "study.json", "study.npz"
-STUDY_FORMAT = 1  # of these files: a larger one is of a heatcheck to come
+STUDY_FORMAT = 1  # of these files; a larger number is from a later heatcheck
 
 _ARRAYS = "examples"  # the field of a model that is arrays
 _LISTS = ("rows", "models", "published")
 
 
 def keep_study(found: StudyResult, folder: Path | str) -> list[Path]:
-    """Writes all of a study's result into a folder, beside what else is in it; `read_study` gives it back."""
+    """Write a study's whole result into a folder; `read_study` reads it back."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {
@@ -41,28 +41,28 @@ def keep_study(found: StudyResult, folder: Path | str) -> list[Path]:
         "models": [tagged({**model._asdict(), _ARRAYS: list(model.examples)}) for model in found.models],
     }
     write_whole(folder / STUDY_ARRAYS, packed.getvalue())
-    # Last, for it is what makes the folder a study's.
+    # Last: this file marks the folder as a complete study.
     write_whole(folder / STUDY, json.dumps(plain(facts), separators=(",", ":")) + "\n")
     return [folder / STUDY, folder / STUDY_ARRAYS]
 
 
 def read_study(folder: Path | str) -> StudyResult:
-    """What `keep_study` wrote.
+    """Read the result of a study that `keep_study` wrote.
 
     >>> read_study("no-such-folder")
     Traceback (most recent call last):
-    heatcheck.errors.BadInput: no-such-folder holds no study.json: name a folder that `heatcheck reproduce` made.
+    heatcheck.errors.BadInput: no-such-folder has no study.json: name a folder that `heatcheck reproduce` made.
     """
     folder = Path(folder)
     if not (folder / STUDY).is_file():
-        raise BadInput(f"{folder} holds no {STUDY}: name a folder that `heatcheck reproduce` made.")
+        raise BadInput(f"{folder} has no {STUDY}: name a folder that `heatcheck reproduce` made.")
     facts = read_json(folder / STUDY)
     try:
         if facts["format"] > STUDY_FORMAT:
-            raise BrokenFolder(f"{folder} was kept by a later heatcheck: it can be read by that one.")
+            raise BrokenFolder(f"{folder} was written by a later version of heatcheck: use that version to read it.")
         packed = (folder / STUDY_ARRAYS).read_bytes()
         if digest(packed) != facts["arrays"]:
-            raise ValueError(f"{STUDY_ARRAYS} is not the one that was written with {STUDY}")
+            raise ValueError(f"{STUDY_ARRAYS} does not belong to {STUDY}")
         with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
         others = {name: untagged(facts[name]) for name in StudyResult.__dataclass_fields__ if name not in _LISTS}
@@ -72,7 +72,7 @@ def read_study(folder: Path | str) -> StudyResult:
         return StudyResult(**others, rows=rows, models=models, published=published)
     except DAMAGE as error:
         why = f"{STUDY_ARRAYS} cannot be read" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        raise BrokenFolder(f"{folder} is damaged ({why}): give the command that made the study again.") from None
+        raise BrokenFolder(f"{folder} is damaged ({why}): run the command that made the study again.") from None
 
 
 def _model_from(facts: Facts, at: int, arrays: Mapping[str, np.ndarray]) -> Model:

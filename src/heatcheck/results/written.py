@@ -1,6 +1,7 @@
 """Numbers as people read them, for tables, captions and terminals alike."""
 
 import math
+import re
 
 import numpy as np
 
@@ -8,6 +9,15 @@ from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantity import find_quantity
 
 MINUS, NOTHING = "\N{MINUS SIGN}", "\N{EN DASH}"
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, one by one; heatcheck's own name begins one in small letters.
+
+    >>> sentences("It keeps 0.97 of it. heatcheck did not search. Why?")
+    ['It keeps 0.97 of it.', 'heatcheck did not search.', 'Why?']
+    """
+    return re.split(r"(?<=[.!?]) (?=[A-Z]|heatcheck\b)", text)
 
 
 def decimals(value: float, spec: str = ".3f") -> str:

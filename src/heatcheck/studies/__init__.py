@@ -1,4 +1,4 @@
-"""Papers done again, one a file: tasks × models × checks, with the published numbers beside ours."""
+"""Published papers reproduced, one per file: tasks × models × checks, with the published numbers beside ours."""
 
 from heatcheck.studies.abnar2020 import abnar2020
 from heatcheck.studies.brunner2020 import brunner2020

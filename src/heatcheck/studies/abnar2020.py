@@ -1,5 +1,5 @@
 """Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers": raw weights, rollout and flow, layer by layer,
-against blanking words out and against gradients."""
+compared with blanking words out and with gradients."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,19 +10,19 @@ from heatcheck.studies.study import Study
 
 PAPER = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers (arXiv 2005.00928)"
 NOTES = (
-    "The paper's verb model and its data are not here, and DistilBERT's weights are not either. Beside ours stand the "
-    "numbers that the authors' logs have for DistilBERT on SST-2 against gradients (101 texts): another model, so they "
-    "are not comparable as numbers.",
-    "Ours are Spearman's ρ over words with ties counted rightly, of the row of [CLS]; theirs are over pieces, with a "
-    "home-made ρ (dense ranks), the target always the positive logit, and each token scored by its largest relevance "
-    "over all output tokens. So neither the ranking nor the target is the same.",
-    "In a deep network that sees both ways, flow mostly is min(1, the column sum of the first layer's weights): it "
-    "hardly depends on the layers above, nor on which token asks.",
+    "This study does not include the paper's verb model and its data, nor DistilBERT's weights. The numbers beside "
+    "ours come from the authors' logs: DistilBERT on SST-2, compared with gradients, on 101 texts. They are from "
+    "another model, so they are not comparable as numbers.",
+    "Our numbers are Spearman's ρ over words, for the attention row of [CLS], with ties averaged. The authors' numbers "
+    "are over word pieces, with ρ on dense ranks. Their target is always the positive logit. They score each token by "
+    "its largest relevance over all output tokens. So both the ranking and the target differ.",
+    "In a deep bidirectional network, flow is mostly min(1, column sum of the first layer's weights). It hardly "
+    "depends on the layers above, or on which token attends.",
 )
 
 
 def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
-    """Spearman's ρ by target, way and layer; without a layer, random scores and the targets against each other."""
+    """Spearman's ρ by target, method and layer; without a layer, random scores and the agreement of the targets."""
     for m in found.measurements:
         yield key(str(m.by["target"]), **{axis: m.by[axis] for axis in ("method", "layer") if axis in m.by}), m.value
 
@@ -33,14 +33,14 @@ run = partial(
     1,
     "layers",
     numbers,
-    title="Quantifying attention flow, again",
+    title="Quantifying attention flow, reproduced",
     paper=PAPER,
     notes=NOTES,
 )
 abnar2020 = Study(
     "abnar2020",
     PAPER,
-    "raw weights, rollout and flow of each layer against blanking words out and gradients",
+    "raw weights, rollout and flow of each layer, compared with blanking words out and with gradients",
     TASKS,
     run,
     Settings,

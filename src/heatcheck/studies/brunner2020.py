@@ -1,5 +1,5 @@
-"""Brunner et al. 2020, "On Identifiability in Transformers": other weights with the same output, and whether states
-still tell the tokens apart."""
+"""Brunner et al. 2020, "On Identifiability in Transformers": other weights with the same output, and whether hidden
+states still tell the tokens apart."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,13 +11,14 @@ from heatcheck.studies.study import Study
 PAPER = "Brunner et al. 2020, On Identifiability in Transformers (arXiv 1908.04211)"
 TASKS = ("sst", "rotten_tomatoes", "imdb_small")  # the last has texts longer than a head is wide
 NOTES = (
-    "No table of the paper could be read again, and no code was found: nothing here stands beside a published number. "
-    "Its claims: weights are not unique where a text is longer than a head is wide; tokens can be told apart by their "
-    "states up to the last layer, better by cosine than by distance, and less with depth.",
-    "The paper counts the null space of the values, which allows negative weights. Here weights are not negative and "
-    "sum to 1: the range of each weight is an exact linear program, and how different such weights can be a bracket.",
-    "Whether there is anything to find depends on the length: a text of no more tokens than a head's width plus one "
-    "has one set of weights, whatever the model.",
+    "No published number stands beside ours: we could not re-read the paper's tables and found no code. The paper "
+    "claims that weights are not unique where a text is longer than a head is wide. It also claims that hidden states "
+    "identify the tokens up to the last layer: better by cosine than by distance, and less with depth.",
+    "The paper counts the dimensions of the values' null space, which allows negative weights. Here weights are not "
+    "negative and sum to 1. An exact linear program gives the range of each weight. A bracket says how different such "
+    "weights can be.",
+    "The result depends on the length of a text. A text of at most one token more than the head's width has only one "
+    "set of weights, whatever the model.",
 )
 
 
@@ -33,7 +34,7 @@ run = partial(
     1,
     "identifiability",
     numbers,
-    title="On identifiability in transformers, again",
+    title="On identifiability in transformers, reproduced",
     paper=PAPER,
     notes=NOTES,
     known=TASKS,
@@ -41,7 +42,7 @@ run = partial(
 brunner2020 = Study(
     "brunner2020",
     PAPER,
-    "other weights with exactly the same output, and tokens told apart by their states, layer by layer",
+    "other weights with exactly the same output, and tokens identified by their hidden states, layer by layer",
     TASKS,
     run,
     Settings,

@@ -1,8 +1,8 @@
-"""The models of a study and the checks on them: fitted where they are missing, measured, kept in small folders.
+"""The models of a study and the checks on them: trained where they are missing, measured, kept in small folders.
 
-All models of all cells are fitted in one go, then every other fit that their checks plan in a second, then each cell is
-measured in a job of its own. What was found is kept in a small folder a cell under `results`; where that is there,
-nothing is fitted, so a page can be drawn on another machine.
+All models of all cells are trained first, then every retrained model that their checks plan, then a job per cell runs
+the checks. `results` keeps one small folder per cell. If that folder exists, nothing is trained, so a page can be drawn
+on another machine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,13 +41,13 @@ class Cell(NamedTuple):
     checks: tuple[str, ...]
     settings: Mapping[str, Any]  # of the checks, by "check.key"
     seed: int = 0
-    examples: int = 500  # of the test texts, for checks that look at a sample
-    seen: str = ""  # what else is to be known of it
-    refit: bool = False  # also make the other fits that its checks plan
+    examples: int = 500  # of the test texts, for checks that use a sample
+    seen: str = ""  # what else a reader must know about it
+    refit: bool = False  # also retrain the models that its checks plan
 
 
 class Measured(NamedTuple):
-    """What was found of a cell, read back from its small folder."""
+    """The results of a cell, read back from its small folder."""
 
     cell: Cell
     about: Facts  # labels, sizes, what was left out, checks that were not run
@@ -71,16 +71,18 @@ def measure_cells(
     progress: Callable[[Outcome, int, int], None] | None = None,
     measure: JobFunction | None = None,
 ) -> tuple[list[Measured], dict[str, str]]:
-    """Fits and measures what is missing under `folder`; what was found, and by name why the rest was not.
+    """Train and measure what is missing under `folder`; the results, and by name why others are missing.
 
     Args:
         version: raised by hand when the results of a cell change.
-        texts: of each split, for a quick run.
-        measure: the job that measures a cell, where a study keeps more than its checks found; see `measure_cell`.
+        texts: how many of each split, for a quick run.
+        measure: the job that measures a cell, where a study keeps more than its checks measure; see `measure_cell`.
     """
     check_place(folder, device)
     if len({cell.name for cell in cells}) < len(cells):
-        raise BadInput(f"two models of {study} share a name, and their results would too.")
+        raise BadInput(
+            f"two models of {study} have the same name, so their results would be mixed up. Give each its own name."
+        )
     corpora, missing = load_all({cell.task: cell.task for cell in cells}, texts, data_dir)
     failed = {name_parts(task)[0]: reason for task, reason in missing.items()}
     where = {"texts": texts, "data_dir": None if data_dir is None else str(data_dir), "device": device}
@@ -93,7 +95,7 @@ def measure_cells(
 
     bases = {name: _base_job(job, corpora[job.argument["task"]], store) for name, job in wanted.items()}
     lost = {outcome.job.id: outcome.reason for outcome in make(fit_job, [*bases.values()]) if outcome.folder is None}
-    failed |= {name: f"its base: {lost[base.id]}" for name, base in bases.items() if base.id in lost}
+    failed |= {name: f"its base model: {lost[base.id]}" for name, base in bases.items() if base.id in lost}
 
     others: dict[str, list[tuple[float, Job]]] = {}
     for name, job in wanted.items():
@@ -121,7 +123,7 @@ def measure_cells(
         else:
             found[name] = outcome.folder
     if not found:
-        raise BadInput(f"no model could be measured; the first: {next(iter(failed.values()))}")
+        raise BadInput(f"no model could be measured. The first error: {next(iter(failed.values()))}")
     measured = [read_cell(cell, corpora[cell.task], found[cell.name]) for cell in cells if cell.name in found]
     return measured, failed
 
@@ -143,7 +145,7 @@ def plan_job(study: str, version: int, cell: Cell, corpus: Corpus, where: Facts)
 
 
 def plan_cell(argument: Facts, store: Path, device: str, corpus: Corpus) -> Plan:
-    """The audit of a model that has been fitted: planned on a processor, measured where the fits are."""
+    """The audit of a trained model: planned on the CPU, measured on the device of the training runs."""
     return plan_audit(
         load_folder(store / argument["base"], device=device),
         corpus,
@@ -159,7 +161,7 @@ def plan_cell(argument: Facts, store: Path, device: str, corpus: Corpus) -> Plan
 
 
 def as_published(checks: Sequence[str]) -> dict[str, str]:
-    """Papers measure a model's own probabilities; an audit standardises them before it ranks or compares by them.
+    """Settings that measure a model's own probabilities, as papers do; an audit standardises them first.
 
     >>> as_published(["agreement", "necessity"])
     {'agreement.logits': 'published'}
@@ -168,7 +170,7 @@ def as_published(checks: Sequence[str]) -> dict[str, str]:
 
 
 def measure_job(argument: Facts, folder: Path, store: Path) -> None:
-    """Runs the checks on one model and what was fitted beside it, and keeps all that a page needs."""
+    """Run the checks on one model and its retrained models, and keep all that a page needs."""
     measure_cell(argument, folder, store)
 
 
@@ -178,7 +180,7 @@ def measure_cell(
     store: Path,
     more: Callable[[Plan, Mapping[str, CheckResult]], Facts] = lambda *_: {},
 ) -> None:
-    """The same; what `more` makes of the audit and its results is kept too, and found again in `Measured.facts`."""
+    """As `measure_job`, and keep what `more` returns too; `Measured.facts` has it again."""
     corpus = load(argument["task"], argument["texts"], argument["data_dir"])
     plan = plan_cell(argument, store.parent / "fits", str(pick_device(argument["device"])), corpus)
     case = plan.case
@@ -206,7 +208,7 @@ def measure_cell(
 
 
 def read_cell(cell: Cell, corpus: Corpus, folder: Path) -> Measured:
-    """What was kept of a cell."""
+    """The kept results of a cell."""
     facts = read_json(folder / CELL)
     try:
         predicted = facts["predicted"]
@@ -214,13 +216,13 @@ def read_cell(cell: Cell, corpus: Corpus, folder: Path) -> Measured:
         accuracy = sum(right) / len(right)
         return Measured(cell, facts["about"], accuracy, predicted, read_results(folder), facts, folder.name)
     except (KeyError, TypeError):
-        raise BrokenFolder(f"{folder} is damaged: delete it and give the same command again") from None
+        raise BrokenFolder(f"{folder} is damaged: delete it and run the same command again") from None
 
 
 def not_fitted(measured: Sequence[Measured]) -> dict[str, str]:
-    """The other fits that could not be made, each by the name of its cell and its own, with the reason."""
+    """The retrained models that failed, each by the name of its cell and its own, with the reason."""
     return {
-        f"{one.cell.name}: {fit}": f"{reason} (to try again: delete results/{one.folder})"
+        f"{one.cell.name}: {fit}": f"{reason} (delete results/{one.folder} to try again)"
         for one in measured
         for result in one.results.values()
         for fit, reason in result.not_run.items()
@@ -228,7 +230,7 @@ def not_fitted(measured: Sequence[Measured]) -> dict[str, str]:
 
 
 def _base_job(job: Job, corpus: Corpus, store: Path) -> Job:
-    """The fit that a cell is about."""
+    """The training run that a cell is about."""
     cell = job.argument
     recipe, vectors = Recipe(**cell["recipe"]), cell["choices"].get("vectors")
     (base,) = fit_jobs([recipe], corpus, store, vectors=vectors, device=cell["device"])
@@ -236,7 +238,7 @@ def _base_job(job: Job, corpus: Corpus, store: Path) -> Job:
 
 
 def _other_jobs(plan: Plan) -> list[tuple[float, Job]]:
-    """Every other fit that the checks of a cell want, with about how much work it is."""
+    """Every retrained model that the checks of a cell want, with an estimate of the work."""
     fits = fits_of(plan.case)
     fits.make(())  # puts the base where its adversaries look for it
     words = sum(len(example.words) for example in fits.corpus["train"])

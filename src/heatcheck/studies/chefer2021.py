@@ -31,19 +31,21 @@ EXPLAINERS = (
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # as Modarressi et al. 2023
 KEPT = ("aopc", "aopc_least", "area", "above_random", "rank")
 NOTES = (
-    "The paper's perturbation tables are of ViT on ImageNet and cannot be done again here; its text experiment "
-    "(rationales of movie reviews) was published as a figure only. What is done again is its question: does "
-    "gradient-weighted rollout find what the answer hangs on better than raw weights and plain rollout?",
-    "Only the form of the ICCV paper is here (gradient × attention, all layers). The released code of the CVPR paper "
-    "starts at layer 11 for BERT, so that its “rollout” is of one layer while the plain one is of all.",
-    "Beside ours stand two numbers of Modarressi et al. 2023 (Table 1: BERT-base on SST-2, [MASK] in place of words), "
-    "of another model: not comparable as numbers.",
-    "Rankings that know the sign are told more than a heatmap shows: they are a league of their own.",
+    "The paper's perturbation tables are for ViT on ImageNet and cannot be reproduced here. Its text experiment "
+    "(rationales of movie reviews) was published as a figure only. This study asks the paper's question. Does "
+    "gradient-weighted rollout find the words that the answer depends on better than raw weights and plain rollout?",
+    "Only the form of the ICCV paper is included (gradient × attention, all layers). For BERT, the released code of "
+    "the CVPR paper starts at layer 11. So its “rollout” covers one layer, while the plain one covers all.",
+    "Two numbers beside ours are from Modarressi et al. 2023 (Table 1: BERT-base on SST-2, words replaced by [MASK]). "
+    "They are from another model, so they are not comparable as numbers.",
+    "Rankings with a sign know more than an attention heatmap shows, so they are compared separately. "
+    "Gradient-weighted rollout ranks by size too, but it is class-specific: it keeps only the positive parts for the "
+    "predicted class.",
 )
 
 
 def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
-    """Areas and AOPC of each ranking, by how words are removed."""
+    """Areas and AOPC of each ranking, by how heatcheck removes the words."""
     for m in found.measurements:
         if m.name in KEPT:
             axes = ("ranking", "operator", *(("among",) if m.name == "rank" else ()))
@@ -56,7 +58,7 @@ run = partial(
     1,
     "perturbation",
     numbers,
-    title="Beyond attention visualisation, again",
+    title="Beyond attention visualisation, reproduced",
     paper=PAPER,
     notes=NOTES,
     of_check={"explainers": list(EXPLAINERS), "shares": list(SHARES), "operators": ["masking"]},
@@ -64,7 +66,7 @@ run = partial(
 chefer2021 = Study(
     "chefer2021",
     PAPER,
-    "every explainer's words removed, most and least relevant first, in one table",
+    "words removed in the order of every explainer, most and least relevant first, in one table",
     TASKS,
     run,
     Settings,

@@ -16,14 +16,14 @@ DATA: dict[str, tuple[str, str, str]] = {
     "imdb_small": ("imdb", "less data", "a fifth of the train texts"),
     "20news_sports": ("20news_sports", "", "another random split of the same posts, a little smaller"),
     "ag_news": ("ag_news", "less data", "a twelfth of the train texts, the same test texts"),
-    "ade": ("adr_tweets", "other data", "case reports in place of tweets, which may not be passed on"),
+    "ade": ("adr_tweets", "other data", "case reports instead of tweets, which may not be shared"),
     "ag_news_topics": ("ag_news_topics", "", "all four topics; a twelfth of the train texts, the same test texts"),
-    "babi_1": ("babi_1", "", "the same stories; answers are the six places, not every word"),
-    "babi_2": ("babi_2", "", "the same stories; answers are the six places, not every word"),
+    "babi_1": ("babi_1", "", "the same stories; the answers are the six places, not every word"),
+    "babi_2": ("babi_2", "", "the same stories; the answers are the six places, not every word"),
     "babi_3": ("babi_3", "less data", "a fifth of the train stories"),
     "eraser_movies": ("eraser_movies", "", "the same 1,600 train and 199 test reviews"),
     "imdb_ratings": ("imdb_ratings", "other data", "other IMDB reviews, far fewer, none of them rated 5 or 6"),
-    "planted_lookup": ("planted_lookup", "", "generated: the value of the asked key decides"),
+    "planted_lookup": ("planted_lookup", "", "generated: the value of the key in the question decides"),
     "pronoun": ("pronoun", "", "the authors' own 9,017 train and 1,127 test texts"),
     "pronoun_neutral": ("pronoun_neutral", "", "the authors' own texts, with neutral pronouns"),
     "rotten_tomatoes": ("rotten_tomatoes", "other data", "ten thousand sentences of reviews"),
@@ -31,13 +31,13 @@ DATA: dict[str, tuple[str, str, str]] = {
     "sst_wiki": ("sst_wiki", "", "the authors' own 6,920 train and 1,821 test texts"),
     "wiki_only": ("wiki_only", "", "the authors' own texts, without the reviews"),
 }
-# From the 2,000 texts of the task itself a BiLSTM learns those texts, not to look up.
-STAND_IN = "reviews"  # for a quick run where no corpus of the study is here
+# From the 2,000 texts of the task itself a BiLSTM memorises those texts and does not learn the lookup.
+STAND_IN = "reviews"  # for a quick run without any corpus of the study
 LARGER = {"planted_lookup": (20_000, 500, 1_000)}
 
 
 def as_released(task: str) -> str:
-    """The name of a task as the release of Jain & Wallace prepares it; what is generated needs no preparation.
+    """The name of a task as Jain & Wallace's release prepares it; generated tasks need no preparation.
 
     >>> as_released("sst"), as_released("planted_lookup")
     ('sst:jw-release', 'planted_lookup')
@@ -48,7 +48,7 @@ def as_released(task: str) -> str:
 def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
     """A task by the name that `load_task` takes; for a quick run only some texts of each split.
 
-    A quick run shows that the whole path works, so one that is not here is then read as generated reviews.
+    A quick run only shows that the whole path works, so generated reviews replace a missing corpus.
     """
     if texts is None and task in LARGER:
         return planted(task, sizes=LARGER[task])
@@ -65,9 +65,9 @@ def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
 def load_all(
     tasks: Mapping[str, str], texts: int | None, data_dir: Path | str | None
 ) -> tuple[dict[str, Corpus], dict[str, str]]:
-    """The tasks that are here, and why the others are not, under the names that the study has for them.
+    """The tasks whose data is present, and why the others are missing, under the names that the study uses.
 
-    For a quick run with none of them here, the first is read as generated reviews.
+    In a quick run without any of them, generated reviews replace the first.
     """
     found: dict[str, Corpus] = {}
     missing: dict[str, str] = {}
@@ -77,12 +77,12 @@ def load_all(
     for name, task in tasks.items():
         try:
             if _lacks(task, data_dir) and name not in standing_in:
-                load_task(task, data_dir=data_dir)  # says why it is not here
+                load_task(task, data_dir=data_dir)  # says why it is missing
             found[name] = load(task, texts, data_dir)
         except HeatcheckError as error:
             missing[name] = str(error)
     if not found:
-        raise BadInput(f"none of the tasks is here; the first: {next(iter(missing.values()))}")
+        raise BadInput(f"the data of every task is missing. The first error: {next(iter(missing.values()))}")
     return found, missing
 
 
@@ -92,12 +92,12 @@ def _lacks(task: str, data_dir: Path | str | None) -> bool:
 
 
 def about(task: str, corpus: Corpus, *, smoke: bool) -> dict[str, Any]:
-    """What a page says of a task."""
+    """What a page says about a task."""
     published, not_comparable, differs = DATA[name_parts(task)[0]]
     if smoke:
         not_comparable, differs = "a smoke run", "a few of the texts"
         if name_parts(corpus.name)[0] != name_parts(task)[0]:
-            differs = f"generated {corpus.name} stand in for {name_parts(task)[0]}, which is not here"
+            differs = f"generated {corpus.name} stand in for {name_parts(task)[0]}, whose data is missing"
     return {
         "published": published,
         "not_comparable": not_comparable,
@@ -110,7 +110,6 @@ def about(task: str, corpus: Corpus, *, smoke: bool) -> dict[str, Any]:
 
 
 def shown_settings(settings: Any, tasks: Iterable[str]) -> dict[str, Any]:
-    """What a page says of the settings of a run: the tasks that were there; where word vectors lie is nobody's
-    business."""
+    """The settings of a run as a page shows them: the tasks that were run, and the name of the vectors' file only."""
     vectors = None if settings.vectors is None else Path(settings.vectors).name
     return {**settings.__dict__, "tasks": list(tasks), "vectors": vectors}

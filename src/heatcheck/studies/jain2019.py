@@ -1,6 +1,6 @@
-"""Jain & Wallace 2019, "Attention is not Explanation": every task at hand, three encoders, two attentions, many seeds.
+"""Jain & Wallace 2019, "Attention is not Explanation": nine tasks, three encoders, two attentions, several seeds.
 
-One job trains one model and runs the three algorithms on a sample of its test texts; its folder holds the values of
+One job trains one model and runs the three algorithms on a sample of its test texts. Its folder holds the values of
 every example, so the page can be drawn again without running anything.
 """
 
@@ -38,16 +38,16 @@ PAIRS = (
 )
 EPSILONS = (0.05, 0.01, 0.001)
 HEATMAPS = 6  # of the first seed, for the page
-AGREEMENT = ("floor", "difference", "tau_above_uniform", "top_k_overlap")  # of pairs, a mean over texts each
+AGREEMENT = ("floor", "difference", "tau_above_uniform", "top_k_overlap")  # of pairs; each a mean over texts
 OPERATORS = ("deletion", "masking")  # of words, for K
-LEAST_ROOM = 0.02  # of the best ranking beyond random removal; a share of less is not asked for
+LEAST_ROOM = 0.02  # lead of the best ranking over random removal; below it, K is not computed
 
 SEEDS, MORE_SEEDS = 3, {"sst": 5}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice is a field of the jobs' ids, but for where they run."""
+    """What to run. Every field is part of the jobs' ids."""
 
     tasks: tuple[str, ...] = TASKS
     encoders: tuple[str, ...] = ENCODERS
@@ -74,7 +74,7 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Trains and audits what is missing under `folder`, then gathers every number beside the published one."""
+    """Train and audit what is missing under `folder`, then gather every number beside the published one."""
     check_names("task of jain2019", settings.tasks, TASKS)
     check_names("encoder", settings.encoders, ENCODERS)
     check_names("attention", settings.attentions, ATTENTIONS)
@@ -94,13 +94,13 @@ def run(
         else:
             done.append(outcome)
     if not done:
-        raise BadInput(f"no model could be made; the first: {next(iter(failed.values()))}")
+        raise BadInput(f"no model could be trained. The first error: {next(iter(failed.values()))}")
     cells = [read_cell(outcome) for outcome in sorted(done, key=lambda outcome: outcome.job.name)]
     return gather(settings, cells, corpora, failed)
 
 
 def plan_jobs(settings: Settings, task: str, corpus: Corpus, where: Mapping[str, Any], device: str) -> Iterator[Job]:
-    """One job a model, named by all that decides its numbers."""
+    """One job per model, named by all that decides its numbers."""
     seeds = settings.seeds or MORE_SEEDS.get(task, SEEDS)
     for encoder in settings.encoders:
         for attention in settings.attentions:
@@ -128,7 +128,7 @@ def plan_jobs(settings: Settings, task: str, corpus: Corpus, where: Mapping[str,
 
 
 def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
-    """Trains one model (or finds it trained) and audits it; the sample of texts is the same for every seed."""
+    """Train one model (unless it exists) and audit it; the sample of texts is the same for every seed."""
     corpus = load(as_released(argument["task"]), argument["texts"], argument["data_dir"])
     fit = train(
         corpus,
@@ -160,7 +160,7 @@ def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
 
 
 def values_of(found: Audit) -> dict[str, np.ndarray]:
-    """Every per-example value of every check over all audited examples; nan where an example was left out."""
+    """Every per-example value of every check over all audited examples; nan where a check excluded an example."""
     place = {looked.id: row for row, looked in enumerate(found.examples)}
     number: dict[str | None, int] = {label: at for at, label in enumerate(found.labels or ())}
     values = {"predicted": np.array([number[looked.predicted] for looked in found.examples], dtype=float)}
@@ -213,7 +213,7 @@ def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dic
 
 
 def shares_of_effect(values: Mapping[str, np.ndarray], operator: str) -> Iterator[tuple[Key, float]]:
-    """K of one model, and the room it is a share of; no K where no other ranking does clearly better than chance."""
+    """K of one model and the lead that K is a share of; no K if no other ranking clearly beats random removal."""
     names = [f"effect:{ranking}:{operator}" for ranking in ("attention", "random", "best rival")]
     if all(name in values for name in names):
         attention, random, best = (float(np.nanmean(values[name])) for name in names)
@@ -223,19 +223,19 @@ def shares_of_effect(values: Mapping[str, np.ndarray], operator: str) -> Iterato
 
 
 def read_cell(outcome: Outcome) -> dict[str, Any]:
-    """What a job left: its facts, and the values of its examples."""
+    """The results of a job: its facts, and the values of its examples."""
     assert outcome.folder is not None
     facts = read_json(outcome.folder / "cell.json")
     try:
         with np.load(outcome.folder / "examples.npz", allow_pickle=False) as opened:
             values = {name.replace("+", "|"): opened[name] for name in opened.files}
     except (OSError, ValueError, zipfile.BadZipFile, zlib.error):
-        raise BrokenFolder(f"{outcome.folder} is damaged: delete it and give the same command again") from None
+        raise BrokenFolder(f"{outcome.folder} is damaged: delete it and run the same command again") from None
     return {**facts, "values": with_valid_floors(facts["cell"], values)}
 
 
 def with_valid_floors(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Without the mechanical floors of encoders with context: earlier runs kept some, and they mean nothing there."""
+    """Drop the mechanical floors of encoders with context: earlier runs kept some, and they mean nothing there."""
     kept = cell["encoder"] == "average"
     return {name: of for name, of in values.items() if kept or not _mechanical_floor(find_key(name))}
 
@@ -278,7 +278,7 @@ def gather(
         models.append(Model(task, encoder, attention, labels, len(seeds), values, seeds[0]["heatmaps"]))
     return StudyResult(
         name="jain2019",
-        title="Attention is not Explanation, again",
+        title="Attention is not Explanation, reproduced",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
@@ -291,7 +291,7 @@ def gather(
 
 
 def _choices(settings: Settings, task: str, encoder: str, attention: str) -> dict[str, Any]:
-    """Options of training; stories have no pretrained vectors, as published."""
+    """Options of training; stories have no pretrained vectors, as in the paper."""
     vectors = None if task.startswith("babi") else settings.vectors
     choices = {"preset": settings.preset, "encoder": encoder, "attention": attention, "vectors": vectors}
     changes = {"epochs": settings.epochs, "patience": settings.patience}
@@ -315,7 +315,7 @@ def _cell(argument: Mapping[str, Any], fit: Fit, found: Audit) -> dict[str, Any]
 
 
 def _heatmaps(found: Audit, values: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
-    """Texts of at most 40 words: those whose weights can be moved farthest, and least far, without another answer."""
+    """Texts of at most 40 words: those whose weights can differ most, and least, without changing the answer."""
     jsd, change = values["jsd:published:0.05"], values["change:published:0.05"]
     short = [row for row, looked in enumerate(found.examples) if len(looked.words) <= 40 and np.isfinite(jsd[row])]
     ordered = sorted(short, key=lambda row: -jsd[row])
@@ -337,35 +337,41 @@ def _heatmaps(found: Audit, values: Mapping[str, np.ndarray]) -> list[dict[str, 
 
 
 def _class_name(cell: Mapping[str, Any], number: int) -> str:
-    """As the published tables name it: the number of one of two labels, the name of one of more."""
+    """The class as the published tables name it: by number for two labels, by name for more."""
     return str(number) if len(cell["labels"]) == 2 else str(cell["labels"][number])
 
 
 def _published_as(quantity: Key) -> Key | None:
-    """The published ε-max JSD is what their search found, so it is compared with ours."""
+    """The published quantity to compare with: the published ε-max JSD is a search result, so ours is too."""
     jsd, searched = key("jsd", epsilon=0.05), key("searched", epsilon=0.05)
     return jsd if quantity == searched else None if quantity == jsd else quantity
 
 
 PAPER = "Jain & Wallace 2019, Attention is not Explanation (NAACL)"
-SMOKE = "This is a smoke run: a few texts, one epoch, one seed. No number here means anything."
+SMOKE = "This is a smoke run: a few texts, one epoch, one seed. Ignore its numbers."
 NOTES = (
-    "The authors' own two runs, of the paper and of the code they released, differ by 0.06 in mean τ on average and by "
-    "up to 0.28: a single published number is no truth to be hit.",
-    "A published number counts as inside the seed interval if one further seed of ours would fall there in 95 of 100 "
-    "cases, mean ± t s √(1 + 1/n): it is one run, and so it is set against one run.",
-    "τ of attention with a gradient or with leave-one-out contains the weight itself on both sides in a model without "
-    "context. There its mechanical floor, the τ that is left when the relevances stand at other words, is in the "
-    "table. CNNs and BiLSTMs have none: a word acts through its neighbours' states too, so its gradient is not its "
-    "weight times something. τ with the gradient under uniform weights, which contains no weight, is given for every "
-    "model.",
-    "A large ε-max JSD alone says nothing: in any model with a linear read-out some pair of words, mixed rightly, "
-    "gives exactly the same output. It is read beside the floor that depends on the heatmap alone, beside the null "
-    "with the relevances shuffled, and beside q, the share of shuffles that keep the prediction.",
-    "Word vectors: the published models start from fastText or GloVe in 300 dimensions, ours from what --vectors "
-    "names.",
+    "The authors' own two runs (the paper, and the code they released) differ by 0.06 in mean τ on average. The "
+    "largest difference is 0.28. So a single published number is not an exact target.",
+    "A published number is one run, so it is compared with one run. One further seed of ours falls within mean ± t s "
+    "√(1 + 1/n) in 95 of 100 cases. A published number there counts as inside the seed interval.",
+    "In a model without context, the gradient and leave-one-out contain the attention weight as a factor. So τ with "
+    "attention is partly mechanical. Its mechanical floor is the τ that remains when the relevances are shuffled among "
+    "the words; the table shows it. CNNs and BiLSTMs have no such floor, because a word also acts through its "
+    "neighbours' states. For every model the table also has τ with the gradient under uniform weights, which contains "
+    "no weight.",
+    "A large ε-max JSD alone says nothing. In any model with a linear read-out, some mixture of two words gives "
+    "exactly the same output. Compare it with the floor, which depends on the heatmap alone, and with the null, which "
+    "shuffles the relevances. Compare it also with q, the share of shuffles that keep the prediction.",
+    "Word vectors: the published models start from fastText or GloVe in 300 dimensions, ours from the file given by "
+    "--vectors.",
 )
 
 jain2019 = Study(
-    "jain2019", PAPER, "gradients, leave-one-out, permuted and adversarial weights", TASKS, run, Settings, QUICK
+    "jain2019",
+    PAPER,
+    "agreement with gradients and leave-one-out; shuffled and adversarial weights",
+    TASKS,
+    run,
+    Settings,
+    QUICK,
 )

@@ -1,5 +1,5 @@
 """Kobayashi et al. 2020 and 2021, "Attention is Not Only a Weight" and "Incorporating Residual and Normalization Layers
-into Analysis": what weights write, and how much of a token comes from others."""
+into Analysis": what the weighted vectors add, and how much of a token comes from other tokens."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,10 +10,11 @@ from heatcheck.studies.study import Study
 
 PAPER = "Kobayashi et al. 2020, Attention is Not Only a Weight (arXiv 2004.10102); 2021 (arXiv 2109.07152)"
 NOTES = (
-    "The published mixing ratios are of BERT-base on 992 Wikipedia segments with 12% of the tokens masked. Ours are of "
-    "another, fine-tuned model on reviews: not comparable as numbers. What can be compared is their order, and how "
-    "much smaller a token's mixing is once its residual and the norm are counted.",
-    "A ratio is of each token, a mean over the tokens of a text (padding apart), then over texts, layers and seeds.",
+    "The published mixing ratios are for BERT-base on 992 Wikipedia segments with 12% of the tokens masked. Ours are "
+    "for another, fine-tuned model on reviews, so they are not comparable as numbers. Their order can be compared. So "
+    "can the drop in a token's mixing once its residual and the norm are counted.",
+    "The ratio is computed for each token. The mean is over the tokens of a text (without padding), then over texts, "
+    "layers and seeds.",
 )
 
 
@@ -29,14 +30,14 @@ run = partial(
     1,
     "mixing",
     numbers,
-    title="Attention is not only a weight, again",
+    title="Attention is not only a weight, reproduced",
     paper=PAPER,
     notes=NOTES,
 )
 kobayashi2020 = Study(
     "kobayashi2020",
     PAPER,
-    "how much of a token comes from others, by weights and by what is written; special tokens by both",
+    "how much of a token comes from other tokens, by weights and by norms; special tokens by both",
     TASKS,
     run,
     Settings,

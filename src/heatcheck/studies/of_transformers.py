@@ -1,7 +1,7 @@
-"""What studies of transformers share: a model fine-tuned on each task with several seeds, one check on each.
+"""What studies of transformers share: a model fine-tuned on each task with several seeds, and one check on each.
 
-The pretrained model is named by the user. Where none is, a small one is trained from nothing: six layers of eight
-heads, 128 wide, as Abnar & Zuidema's model of verbs is.
+The user names the pretrained model. Without one, a small model is trained from scratch: six layers of eight heads, 128
+wide, as Abnar & Zuidema's verb model.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,23 +18,23 @@ from heatcheck.studies.corpora import load_all
 from heatcheck.studies.study import Where, check_names, read_published, row_of
 
 TASKS = ("sst", "rotten_tomatoes")
-SCRATCH = "from nothing"
-# A model that starts from nothing learns faster, and for longer, than one that is fine-tuned.
+SCRATCH = "from scratch"
+# A model trained from scratch has a higher learning rate and more epochs than a fine-tuned one.
 FROM_NOTHING: Mapping[str, Any] = {"learning_rate": 1e-3, "epochs": 6}
-WORDS = 10_000  # of the vocabulary of a model from nothing
+WORDS = 10_000  # in the vocabulary of a model trained from scratch
 
 Numbers = Callable[[CheckResult], Iterator[tuple[Key, float]]]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = TASKS
-    model: str | None = None  # hf:NAME; None: a small one, from nothing
+    model: str | None = None  # hf:NAME; None: a small one, from scratch
     seeds: int = 3
     examples: int = 200  # of the test texts, the same for every model of a task
-    epochs: int | None = None  # None: the preset's, or six from nothing
+    epochs: int | None = None  # None: the preset's, or six from scratch
     texts: int | None = None  # of each split, for a quick run
 
 
@@ -59,16 +59,16 @@ def run_study(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Fine-tunes and measures what is missing under `folder`, and gathers every number beside the published one.
+    """Fine-tune and measure what is missing under `folder`, and gather every number beside the published one.
 
     Args:
         version: raised by hand when a cell's results change.
-        numbers: what a check found, as named numbers; each is averaged over seeds.
+        numbers: the results of a check as named numbers; each is averaged over seeds.
         of_check: settings of the check.
     """
     check_names(f"task of {name}", settings.tasks, known)
     if settings.seeds < 1:
-        raise BadInput(f"{name} needs at least one seed, not {settings.seeds}.")
+        raise BadInput(f"{name} needs at least 1 seed, not {settings.seeds}.")
     corpora, missing = load_all({task: task for task in settings.tasks}, settings.texts, data_dir)
     starts = {task: _start(settings, corpus, folder) for task, corpus in corpora.items()}
     cells = [
@@ -128,7 +128,7 @@ def _gather(
             for quantity, value in numbers(one.results[check]):
                 found.setdefault(quantity, []).append(value)
         why = "another model and other data"
-        # What a page says of how a corpus differs is about the recurrent models' preparation of it.
+        # The usual words about how a corpus differs are about the recurrent models' preparation of it.
         differs = seeds[0].about["differs"] if settings.texts is not None else "all texts, as distributed"
         tasks[task] = {**seeds[0].about, "differs": differs, "not_comparable": why if published else ""}
         rows += [
@@ -144,7 +144,7 @@ def _name(settings: Settings) -> str:
 
 
 def _start(settings: Settings, corpus: Corpus, folder: Path) -> dict[str, Any]:
-    """What the training of a task starts from."""
+    """What training starts from."""
     if settings.model is not None:
         return {"model": settings.model}
     small = settings.texts is not None
@@ -152,7 +152,7 @@ def _start(settings: Settings, corpus: Corpus, folder: Path) -> dict[str, Any]:
 
 
 def from_nothing(corpus: Corpus, folder: Path, *, small: bool = False) -> Path:
-    """A folder with an untrained BERT and a tokenizer of the words of train, made where it is not there yet."""
+    """A folder with an untrained BERT and a tokenizer of the train words, made if it does not exist yet."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -192,4 +192,4 @@ def from_nothing(corpus: Corpus, folder: Path, *, small: bool = False) -> Path:
     return place
 
 
-SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. No number here means anything."
+SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."

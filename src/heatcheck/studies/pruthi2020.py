@@ -1,7 +1,7 @@
-"""Pruthi et al. 2020, "Learning to Deceive with Attention-Based Explanations": models trained off the words they use.
+"""Pruthi et al. 2020, "Learning to Deceive with Attention-Based Explanations": models trained to hide words they use.
 
-One honest model a task and encoder with the check `deception`, which has it trained again with other seeds and at each
-λ; and beside it models of a control task, in which the marked words are not there at all.
+One honest model per task and encoder with the check `deception`, which retrains it with other seeds and at each λ.
+Beside it stand models of a control task, whose texts lack the marked words.
 """
 
 from collections import defaultdict
@@ -28,23 +28,23 @@ TASKS = tuple(CONTROLS)
 ENCODERS = {"none": "embedding", "lstm": "BiLSTM"}
 ATTENTION = "linear"
 EPOCHS = {"pronoun": 5}  # honest models are perfect after one or two, and the first of the best is kept
-# Of each kind of model; those of the check that are not here are on its own page.
+# Measurements taken for each kind of model; the check's own page has the others.
 TAKEN = ("accuracy_lost", "mass_removed", "after_deletion", "deletion_loss", "agreement")
 AT = {"accuracy": "accuracy_at", "mass": "mass_at"}  # what a check measures -> what a row calls it
 OF_FITS = {f"fit_{name}": row for name, row in AT.items()}  # the same of each fit
-WITHOUT = key("accuracy_at", trained="removed")  # the marked words are in no text
+WITHOUT = key("accuracy_at", trained="removed")  # no text contains the marked words
 PROBES = ("neighbours", "norm_embedding", "norm_state", "contribution", "rest_states", "rest_embeddings")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = TASKS
     encoders: tuple[str, ...] = tuple(ENCODERS)
     strengths: tuple[float, ...] = (0.1, 1.0)  # λ; honest models, λ = 0, are always there
     seeds: int = 5
-    batch_size: int = 32  # 1 as published: a hundred thousand steps a model
+    batch_size: int = 32  # 1 in the paper: a hundred thousand steps per model
     preset: str = "pruthi"
     epochs: int | None = None  # of every training; None: the preset's 15, and 5 for pronoun
     texts: int | None = None  # of each split, for a quick run
@@ -69,7 +69,7 @@ def kinds_of(settings: Settings) -> list[Kind]:
 
 
 def cells_of(settings: Settings, kind: Kind) -> list[Cell]:
-    """The model that is trained to deceive, and the seeds of its control."""
+    """The model trained to deceive, and the seeds of its control."""
     choices: dict[str, Any] = {
         "preset": settings.preset,
         "encoder": kind.encoder,
@@ -115,14 +115,16 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Fits and measures what is missing under `folder`, then gathers every number beside the published one."""
+    """Train and measure what is missing under `folder`, then gather every number beside the published one."""
     check_names("task of pruthi2020", settings.tasks, TASKS)
     check_names("encoder of pruthi2020", settings.encoders, ENCODERS)
     check_names("preset of pruthi2020", [settings.preset], ["pruthi"])
     if settings.seeds < 2:
-        raise BadInput(f"pruthi2020 compares means over seeds, so it needs at least 2 of them, not {settings.seeds}.")
+        raise BadInput(f"pruthi2020 compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
     if not all(0 < strength < float("inf") for strength in settings.strengths):
-        raise BadInput(f"the λ of pruthi2020 are numbers above 0, not {settings.strengths}; λ = 0 is always run.")
+        raise BadInput(
+            f"--strengths of pruthi2020 must be numbers above 0, not {settings.strengths}. λ = 0 always runs."
+        )
     kinds = kinds_of(settings)
     measured, failed = measure_cells(
         "pruthi2020",
@@ -171,7 +173,7 @@ def gather(
         models.append(Model(kind.task, kind.encoder, ATTENTION, labels, seeds, {}, (), tuple(points_of(result))))
     return StudyResult(
         name="pruthi2020",
-        title="Learning to deceive with attention, again",
+        title="Learning to deceive with attention, reproduced",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
@@ -184,13 +186,13 @@ def gather(
 
 
 def of_controls(controls: Sequence[Measured]) -> Iterator[tuple[Key, stats.Interval]]:
-    """The accuracy of models that were trained and tested without the marked words."""
+    """Accuracy of the models trained and tested without the marked words."""
     if controls:
         yield WITHOUT, stats.t_interval(np.array([one.accuracy for one in controls]))
 
 
 def of_check(result: CheckResult) -> Iterator[tuple[Key, stats.Interval]]:
-    """What the check found of each kind of model."""
+    """The results of the check for each kind of model."""
     for m in result.measurements:
         value = stats.Interval(m.value, m.low, m.high, m.n)
         if m.name in ("prior", "share"):  # of the texts, whatever the seeds
@@ -207,7 +209,7 @@ def of_check(result: CheckResult) -> Iterator[tuple[Key, stats.Interval]]:
 
 
 def spreads_of(result: CheckResult) -> dict[Key, float]:
-    """How much accuracy and weight differ from seed to seed, by quantity: from the number of each model."""
+    """Standard deviation of accuracy and weight over seeds, by quantity."""
     each: dict[Key, list[float]] = defaultdict(list)
     for m in result.measurements:
         if m.name in OF_FITS:
@@ -216,7 +218,7 @@ def spreads_of(result: CheckResult) -> dict[Key, float]:
 
 
 def trained_at(by: Facts) -> float | str:
-    """Its λ, 0 where it is honest; `twin` for the gauge twin.
+    """The λ of a model, 0 for an honest one; `twin` for the gauge twin.
 
     >>> trained_at({"fit": "deceptive", "strength": 1.0}), trained_at({"fit": "gauge twin"})
     (1.0, 'twin')
@@ -234,30 +236,29 @@ def points_of(result: CheckResult) -> Iterator[Facts]:
 
 
 PAPER = "Pruthi et al. 2020, Learning to Deceive with Attention-Based Explanations (ACL)"
-SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. No number here means anything."
+SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
 NOTES = (
-    "The paper's numbers were not read in the paper itself: they are what Caulfield et al. 2021 print in their "
-    "reproduction, as their own value and its difference. The paper's two weights of BiLSTMs on the pronoun task could "
-    "not be read so and are left out. Percentages there are shares here.",
-    "A published number counts as inside the seed interval if one further seed of ours would fall there in 95 of 100 "
-    "cases. The reproduction's are means over five seeds, which lie closer to ours than one seed does.",
-    "Published models see one text a step, ours as many as the setting batch size says, at the same learning rate: "
-    "with more texts a step there are fewer steps, and weights have moved less far when training ends. What that "
-    "changes was measured on a small run only. The pronoun task is trained for 5 epochs, not 15.",
-    "The kept epoch is the one with the best accuracy on dev, the first of several; nothing looks at the weights. "
-    "Where accuracy is perfect from the start, as on the pronoun task, that is an early one, and its weights are what "
-    "they happen to be then.",
-    "The gauge twin of an embedding model makes the same decision as the honest model on every text, by proof, with "
-    "scores chosen to stay off the marked words of train. It is not trained. What a word adds is the same share in "
-    "both.",
-    "Models without context and BiLSTMs only: BERT, on which the paper has its strongest result, comes with the "
-    "transformers.",
+    "We did not read the paper's numbers in the paper itself. Caulfield et al. 2021 print them in their reproduction, "
+    "as their own value and its difference from the paper's. The paper's two weights of BiLSTMs on the pronoun task "
+    "are missing there, so they are missing here. Percentages there are shares here.",
+    "A published number counts as inside the seed interval if it is where one further seed of ours would fall in 95 of "
+    "100 cases. The reproduction's numbers are means over five seeds, so they lie closer to ours than one seed does.",
+    "Published models have batch size 1; ours have the batch size of the settings, at the same learning rate. A larger "
+    "batch means fewer steps, so weights have moved less when training ends. We measured this effect on a small run "
+    "only. Models of the pronoun task train for 5 epochs, not 15.",
+    "Training keeps the first epoch with the best accuracy on dev; the choice ignores the weights. On the pronoun "
+    "task, accuracy is perfect almost at once, so an early epoch is kept and its weights are not settled.",
+    "The gauge twin of an embedding model makes the same decision as the honest model on every text, by proof. Its "
+    "scores are chosen to stay off the marked words of train. It is not trained. Each word contributes the same share "
+    "in both models.",
+    "This study covers models without context and BiLSTMs only. It does not cover BERT, on which the paper has its "
+    "strongest result.",
 )
 
 pruthi2020 = Study(
     "pruthi2020",
     PAPER,
-    "models trained to keep attention off words they use, where those words went, and twins that need no training",
+    "models trained to keep attention off words that they use, where that information went, and gauge twins",
     TASKS,
     run,
     Settings,

@@ -1,7 +1,7 @@
-"""Pruthi et al. 2020, sequence to sequence: attention trained off the words that each word is written from.
+"""Pruthi et al. 2020, sequence to sequence: attention trained off the source words that each word comes from.
 
-Each task under λ = 0, under penalties, with uniform weights, and with all weight on the first place of the source,
-which for a model that reads backwards too is no attention at all. What is written freely is scored.
+Each task runs with λ = 0, with penalties, with uniform weights, and with all weight on the first source position. That
+last one is no attention at all, because the encoder also reads backwards. The scores are of free generation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +22,12 @@ from heatcheck.training import plan_recipe
 NAME = "pruthi2020_sequences"
 TASKS = ("bigram_flip", "sequence_copy", "sequence_reverse", "multi30k")
 ENCODER, ATTENTION = "gru", "additive"
-IMPOSED = {"uniform": "uniform", "none": "first"}  # as the paper's table calls it -> kind of imposed weights
+IMPOSED = {"uniform": "uniform", "none": "first"}  # name in the paper's table -> kind of imposed weights
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = TASKS
     strengths: tuple[float, ...] = (0.1, 1.0)  # λ; honest models, λ = 0, are always there
@@ -37,7 +37,7 @@ class Settings:
     captions: int | None = None  # of each split of multi30k; None: all
     hidden: int | None = None  # None: the preset's 512
     epochs: int | None = None  # at most; None: the preset's 30
-    patience: int | None = None  # epochs without a better dev loss before it stops; None: the preset's 2
+    patience: int | None = None  # epochs without a better dev loss before training stops; None: the preset's 2
     batch_size: int | None = None
     preset: str = "pruthi-seq2seq"
 
@@ -73,7 +73,7 @@ def kinds_of(settings: Settings, tasks: Sequence[str]) -> list[Kind]:
 
 
 def recipe_of(settings: Settings, kind: Kind, corpus: Corpus) -> Recipe:
-    """How a model of the table is made."""
+    """The training recipe of a model of the table."""
     given = {name: getattr(settings, name) for name in ("hidden", "epochs", "patience", "batch_size")}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if kind.at in IMPOSED:
@@ -92,14 +92,14 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Fits and scores what is missing under `folder`, then gathers every number beside the published one."""
+    """Train and score what is missing under `folder`, then gather every number beside the published one."""
     check_names(f"task of {NAME}", settings.tasks, TASKS)
     check_names(f"preset of {NAME}", [settings.preset], ["pruthi-seq2seq"])
     check_place(folder, device)
     if settings.seeds < 2:
-        raise BadInput(f"{NAME} compares means over seeds, so it needs at least 2 of them, not {settings.seeds}.")
+        raise BadInput(f"{NAME} compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
     if not all(0 < strength < float("inf") for strength in settings.strengths):
-        raise BadInput(f"the λ of {NAME} are numbers above 0, not {settings.strengths}; λ = 0 is always run.")
+        raise BadInput(f"--strengths of {NAME} must be numbers above 0, not {settings.strengths}. λ = 0 always runs.")
     corpora, failed = corpora_to_write(
         settings.tasks, texts=settings.texts, symbols=settings.symbols, cut=settings.captions, data_dir=data_dir
     )
@@ -110,7 +110,7 @@ def run(
     found, lost = score_models(wanted, folder, data_dir=data_dir, device=device, workers=workers, progress=progress)
     failed |= lost
     if not found:
-        raise BadInput(f"no model could be scored; the first: {next(iter(failed.values()))}")
+        raise BadInput(f"no model could be scored. The first error: {next(iter(failed.values()))}")
     return gather(settings, {kinds[name]: of for name, of in found.items()}, corpora, failed)
 
 
@@ -153,7 +153,7 @@ def gather(
     smoke = settings.hidden is not None or settings.epochs is not None
     return StudyResult(
         name=NAME,
-        title="Learning to deceive in writing, again",
+        title="Learning to deceive, sequence to sequence, reproduced",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
@@ -166,7 +166,7 @@ def gather(
 
 
 def _values(scores: Mapping[Kind, Facts]) -> dict[tuple[Key, str], list[float]]:
-    """Each quantity, at a place beside the links or at none, a value a seed; what is of the texts alone, once."""
+    """One value per seed of each quantity and place beside the links; one value if it depends on the texts alone."""
     found: dict[tuple[Key, str], list[float]] = {}
     for kind, scored in sorted(scores.items()):
         trained = kind.at if kind.at in IMPOSED else float(kind.at)
@@ -193,7 +193,7 @@ def _of_model(kind: Kind, scored: Facts) -> dict[str, float]:
         found["bleu_at"] = own["bleu"]["value"]
     if own["links"] is not None:
         found["links_at"] = own["links"]["mass"]["value"]
-    if kind.at in IMPOSED:  # weights that are given point at nothing that was learned
+    if kind.at in IMPOSED:  # imposed weights point at nothing that was learned
         return found
     found["written_uniform_at"] = scored["test"]["uniform"]["accuracy"]["value"]  # whether its weights are needed
     if own["links"] is not None:
@@ -204,7 +204,7 @@ def _of_model(kind: Kind, scored: Facts) -> dict[str, float]:
 
 
 def not_comparable(settings: Settings, task: str, corpus: Corpus) -> str:
-    """Why the published numbers of a task are of something else; nothing where they are not."""
+    """Why the published numbers of a task are not comparable; empty if they are."""
     reasons = []
     if task in KINDS and len(corpus["train"]) != PUBLISHED_SIZE:
         reasons.append(f"{len(corpus['train']):,} sequences instead of {PUBLISHED_SIZE:,}")
@@ -223,37 +223,38 @@ def _about(task: str, corpus: Corpus, apart: str, *, by_hand: bool) -> dict[str,
         "segments": corpus.segments,
         "differs": apart,
         "not_comparable": apart,
-        "not_run": {} if by_hand or task not in GOLD_OF else {"links made by hand": f"{GOLD_OF[task]} is not here"},
+        "not_run": {}
+        if by_hand or task not in GOLD_OF
+        else {"links made by hand": f"the data of {GOLD_OF[task]} is missing"},
     }
 
 
 OTHER_BLEU = "BLEU of another tool"
 PAPER = "Pruthi et al. 2020, Learning to Deceive with Attention-Based Explanations (ACL), sequence to sequence"
-SMOKE = "This is a small run: its model, task or training is a fraction of the published one."
+SMOKE = "This is a small run: its model, task or training budget is a fraction of the published one."
 NOTES = (
-    "The paper's numbers are written down from memory and were not read again in the paper; the reproduction's were "
-    "read in a report whose name is not said there; for the other half of the paper it is Caulfield et al. 2021. "
-    "Percentages there are shares here, but for BLEU.",
-    "Words are written freely, as many as the right text has, and each is compared with the one at its place. The end "
-    "mark counts as a word and has no link, so that even perfect attention has less than all its weight on links: "
-    "what is read against says how much.",
-    "The penalty has the share of a whole batch's weight in its logarithm, as published, and a least share of 1e-12 "
-    "that is left elsewhere, which the published one has not.",
-    "A mean over a few seeds of which one never learned has an interval that says only that: look at the marks of "
-    "the figure, one a seed.",
-    "A word that the model does not know is written as one mark, and counts as right where the right word is not known "
-    "to it either: 459 of 13,102 words of Multi30k's test.",
-    "Alignments by hand are 100 sentences of parliament, not captions: a quarter of their English words and a third of "
-    "their German ones are not known to the models, which are told the right last word at every step there.",
-    "No attention is all weight on the start mark: the state of the backward reader there has read the whole source.",
+    "The paper's numbers are from memory and were not re-read in the paper. The reproduction's numbers come from a "
+    "report that our source does not name. For the other half of the paper that report is Caulfield et al. 2021. "
+    "Percentages there are shares here, except BLEU.",
+    "The model generates freely, as many words as the reference has. Each word is compared with the reference word at "
+    "its position. The end mark counts as a word and has no link, so even perfect attention has less than all its "
+    "weight on links. The baseline row says how much.",
+    "As in the paper, the penalty takes the logarithm of one minus a whole batch's share of weight. Ours never takes "
+    "less than 1e-12 there; the published one has no such limit.",
+    "If one of a few seeds never learned, the interval of the mean shows only that. The figure marks each seed.",
+    "The model generates one mark for any word that it does not know. The mark counts as right if the model does not "
+    "know the reference word either: 459 of 13,102 words of Multi30k's test.",
+    "The alignments by hand are 100 sentences of parliament, not captions. The models do not know a quarter of their "
+    "English words and a third of their German ones. There, every step is given the right last word.",
+    "“No attention” puts all weight on the start mark, where the backward encoder has read the whole source.",
     "BLEU is corpus BLEU-4 of lower-cased words cut at spaces, without smoothing (heatcheck.stats.bleu). The paper and "
-    "its reproduction lie 13 points apart, and neither names its tool.",
+    "its reproduction differ by 13 points, and neither names its tool.",
 )
 
 pruthi2020_sequences = Study(
     NAME,
     PAPER,
-    "models that copy, reverse, flip and translate, trained to keep attention off the words they write from",
+    "models that copy, reverse, flip and translate, trained to keep attention off the source of each word",
     TASKS,
     run,
     Settings,

@@ -1,4 +1,4 @@
-"""Serrano & Smith 2019, "Is Attention Interpretable?": weights taken away until the decision flips, in flat and
+"""Serrano & Smith 2019, "Is Attention Interpretable?": removing weights until the decision flips, in flat and
 hierarchical classifiers with a recurrent, a convolutional and no encoder.
 
 Every model is a cell of its own (studies/cells.py) with one check, `flips`.
@@ -22,13 +22,13 @@ from heatcheck.studies.study import Study, check_names
 VERSION = 1  # raised by hand when a cell's results change
 TASKS = tuple(numbers.TASKS)
 ENCODERS = ("gru", "conv", "none")
-SHAPES = ("flan", "han")  # words of the text at once; words of each sentence, then sentences
-FLAT_ONLY = ("sst",)  # one sentence a text: there is nothing to choose among
+SHAPES = ("flan", "han")  # flat: all words of the text; hierarchical: words of each sentence, then sentences
+FLAT_ONLY = ("sst",)  # one sentence per text: a HAN has nothing to remove
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = TASKS
     encoders: tuple[str, ...] = ENCODERS
@@ -46,7 +46,7 @@ QUICK = Settings(seeds=1, examples=30, epochs=1, texts=60)
 
 
 def cells_of(settings: Settings) -> list[Cell]:
-    """One a task, shape, encoder and seed."""
+    """One cell per task, shape, encoder and seed."""
     return [
         _cell(settings, task, shape, encoder, seed)
         for task in settings.tasks
@@ -90,7 +90,7 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Fits and measures what is missing under `folder`, then gathers every number over the seeds."""
+    """Train and measure what is missing under `folder`, then gather every number over the seeds."""
     check_names("task of serrano2019", settings.tasks, TASKS)
     check_names("encoder of serrano2019", settings.encoders, ENCODERS)
     check_names("shape of serrano2019", settings.shapes, SHAPES)
@@ -112,19 +112,19 @@ def run(
 
 
 def measure_job(argument: Facts, folder: Path, store: Path) -> None:
-    """As for any cell, and how often the commonest label is right."""
+    """As for any cell, and keep the accuracy of the majority-class baseline."""
     measure_cell(argument, folder, store, more=commonest)
 
 
 def commonest(plan: Plan, _: Mapping[str, CheckResult]) -> Facts:
-    """Accuracy on test of always saying its commonest label."""
+    """Accuracy of the majority-class baseline on test."""
     return {"commonest": float(np.bincount(plan.case.gold).max() / len(plan.case.gold))}
 
 
 serrano2019 = Study(
     "serrano2019",
     numbers.PAPER,
-    "weights taken away until the decision flips, by attention, by gradients with and without their sign, at random",
+    "weights removed until the decision flips: by attention, by gradients with and without their sign, at random",
     TASKS,
     run,
     Settings,

@@ -10,12 +10,12 @@ from heatcheck.results import CheckResult, Key, Measurement, Model, Row, StudyRe
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.study import Where, read_published, row_of
 
-# task -> what it stands for, and what is to be known of it
+# task -> the data set of the paper that it stands for, and what differs
 TASKS: dict[str, tuple[str, str]] = {
-    "imdb_small": ("IMDB", "two labels in place of ten ratings, and far fewer reviews"),
-    "imdb_ratings": ("IMDB", "eight ratings (there is no 5 and no 6) in place of ten, and far fewer reviews"),
-    "ag_news_topics": ("none", "not in the paper; most texts are one sentence, which a HAN has nothing to remove from"),
-    "sst": ("none", "not in the paper; one sentence a text, so flat models only"),
+    "imdb_small": ("IMDB", "two labels instead of ten ratings, and far fewer reviews"),
+    "imdb_ratings": ("IMDB", "eight ratings (no 5 and no 6) instead of ten, and far fewer reviews"),
+    "ag_news_topics": ("none", "not in the paper; most texts have one sentence, so a HAN has nothing to remove"),
+    "sst": ("none", "not in the paper; one sentence per text, so flat models only"),
     "eraser_movies": ("none", "not in the paper; long reviews, few of them"),
 }
 
@@ -54,7 +54,7 @@ def gather(measured: Sequence[Measured], failed: Mapping[str, str], settings: Fa
     notes = [*([SMOKE] if smoke else []), *NOTES]
     return StudyResult(
         name="serrano2019",
-        title="Is Attention Interpretable? Once more",
+        title="Is Attention Interpretable?, reproduced",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(_model(where, seeds) for where, seeds in kinds.items()),
@@ -67,7 +67,7 @@ def gather(measured: Sequence[Measured], failed: Mapping[str, str], settings: Fa
 
 
 def quantity_of(m: Measurement) -> Key:
-    """What a row is a number of.
+    """The quantity of a measurement, as a row names it.
 
     >>> quantity_of(Measurement("fraction", 0.5, 0.4, 0.6, 9, "", {"ranking": "attention", "over": "own"})).text
     'fraction:own:attention'
@@ -114,18 +114,16 @@ def _about(one: Measured, *, smoke: bool) -> Facts:
 
 
 PAPER = "Serrano & Smith 2019, Is Attention Interpretable? (ACL)"
-SMOKE = "This is a smoke run: a few texts, one epoch, one seed. No number here means anything."
+SMOKE = "This is a smoke run: a few texts, one epoch, one seed. Ignore its numbers."
 NOTES = (
-    "No published number stands in these tables: those we know are from memory and of data sets that are not here "
-    "(docs/studies/serrano2019.md has them). What can be set beside the paper is the order of the rankings and what it "
-    "is made of.",
-    "FLAN weighs words, HAN weighs sentences: shares of the one are not shares of the other, and a text of three "
-    "sentences cannot flip before a third of them is gone.",
-    "A text that never flips counts as 1 in “never = 1”, keeps its survival curve up, and is left out of means over "
-    "texts that flip; these are over different texts for each ranking. “Common” texts flip under every ranking.",
-    "“Texts measured” is what the sample has without the texts of one word (FLAN) or one sentence (HAN), from which "
-    "nothing can be removed.",
-    "Samplers: the published code draws a random rank and uses it as a position, so that its random weight can be the "
-    "heaviest itself and is never the first. Both tables are means over every possible draw.",
-    "Intervals are over seeds, which share the texts.",
+    "These tables have no published number. The ones we know are from memory and for data sets that are missing here "
+    "(see docs/studies/serrano2019.md). The order of the rankings can be compared with the paper.",
+    "A FLAN weighs words, a HAN weighs sentences, so their shares are not comparable. A text of three sentences cannot "
+    "flip before a third of them is removed.",
+    "A text that never flips counts as 1 in “never = 1” and keeps its survival curve up. Means over texts that flip "
+    "exclude it, so each ranking has a mean over its own texts. “Common” texts flip under every ranking.",
+    "“Texts measured” excludes texts of one word (FLAN) or one sentence (HAN), where nothing can be removed.",
+    "The published code draws a random rank and uses it as a position. So its random weight can be the heaviest "
+    "itself, and it is never the first. Both tables are means over every possible draw.",
+    "Intervals are over seeds; all seeds share the same texts.",
 )

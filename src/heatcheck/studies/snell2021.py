@@ -1,9 +1,9 @@
 """Snell et al. 2021, "Approximating How Single Head Attention Learns": the copy task and the lottery of heads.
 
-Attention is said to be learned from what the states at each position have come to predict under near-uniform weights.
+The paper says that attention is learned from what the states at each position predict under near-uniform weights.
 Permutations of all symbols hide that: under uniform weights every sequence looks alike. Here 20 runs of each kind of
-sequence are trained side by side for ten times as long as published, and the time until each copies is kept as
-survival data: is a run that failed one that would have learned later?
+sequence train side by side for ten times as long as in the paper. The time until each copies is survival data with
+right-censoring. The question: would a failed run have learned later?
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ from heatcheck.training.stacked import Member, Shape
 
 VERSION = 1  # raised by hand when what a job keeps changes
 PUBLISHED_STEPS = 200
-GOOD, BAD = 0.95, 0.6  # the authors' thresholds: a run above has learned to copy, one below has not
+GOOD, BAD = 0.95, 0.6  # the authors' thresholds: a run above GOOD has learned to copy, one below BAD has not
 KINDS = ("learned", "uniform", "none")
 LOTTERY = "lottery"
 DRAWS = {"bad": "eight bad heads", "one good": "seven bad heads and a good one", "random": "eight random heads"}
@@ -46,14 +46,14 @@ CURVES = "curves.json"
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = (*COPY_TASKS, LOTTERY)
     seeds: int = 20
     baseline_seeds: int = 5  # of runs with uniform weights, and of runs without context
     steps: int = 2000
     hidden: int = 256
-    symbols: int | None = None  # fewer than published, and sequences as long in proportion; for a quick run
+    symbols: int | None = None  # fewer than in the paper, with shorter sequences in proportion; for a quick run
     heads: int = 20  # good and bad ones to be found for the lottery
     tried: int = 400  # heads at most
     together: int = 25  # heads tried at once, each with three seeds of data
@@ -72,11 +72,11 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Trains what is missing under `folder`, then gathers every number beside what was published."""
+    """Train what is missing under `folder`, then gather every number beside the published one."""
     check_names("task of snell2021", settings.tasks, (*COPY_TASKS, LOTTERY))
     check_place(folder, device)
     if settings.seeds < 2 or settings.steps < 1:
-        raise BadInput(f"snell2021 needs at least 2 seeds and a step, not {settings.seeds} and {settings.steps}.")
+        raise BadInput(f"snell2021 needs at least 2 seeds and 1 step, not {settings.seeds} and {settings.steps}.")
 
     def make(jobs: Sequence[Job]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         outcomes = list(engine.map(watch_job, jobs, folder / "results", workers=workers, progress=progress))
@@ -102,12 +102,12 @@ def run(
         lottery = {"heads": heads, **drawn}
         failed |= lost | why
     if not found and not lottery:
-        raise BadInput(f"no run could be made; the first: {next(iter(failed.values()))}")
+        raise BadInput(f"no run could be trained. The first error: {next(iter(failed.values()))}")
     return gather(settings, found, lottery, failed)
 
 
 def copy_jobs(settings: Settings, task: str, device: str) -> Iterator[Job]:
-    """All seeds of one kind side by side: learned weights, uniform ones, and no context at all."""
+    """All seeds of one kind side by side: learned weights, uniform weights, and no context at all."""
     copied = sized(COPY_TASKS[task], settings)
     for kind in KINDS:
         seeds = settings.seeds if kind == "learned" else settings.baseline_seeds
@@ -125,16 +125,16 @@ def head_job(settings: Settings, first: int, device: str) -> Job:
 
 
 def draw_jobs(settings: Settings, heads: Mapping[str, Sequence[int]], device: str) -> tuple[list[Job], dict[str, str]]:
-    """Eight heads on the same body, drawn from the bad, with a good one among them, or from all; and why not."""
+    """Jobs of eight heads on the same body: all bad, one good among them, or random; and why one is missing."""
     copied = sized(COPY_TASKS["copy_permutation"], settings)
     good, bad = heads["good"][: settings.heads], heads["bad"][: settings.heads]
     shape = Shape(settings.hidden, cell="gru", heads=8, shared=False)
-    fresh = range(settings.tried, settings.tried + 30)  # never tried alone, so not chosen for anything
+    fresh = range(settings.tried, settings.tried + 30)  # never tried alone, so not selected
     jobs, why = [], {}
     for kind, words in DRAWS.items():
         if kind != "random" and (len(bad) < 8 or (kind == "one good" and not good)):
             why[words] = (
-                f"of {sum(map(len, heads.values()))} heads tried alone {len(good)} were good and {len(bad)} bad"
+                f"only {len(good)} good and {len(bad)} bad heads among {sum(map(len, heads.values()))} tried alone"
             )
             continue
         runs = []
@@ -164,7 +164,7 @@ def _job(name: str, runs: Sequence[Run], shape: Shape, steps: int, device: str) 
 
 
 def watch_job(argument: Facts, folder: Path, _: Path) -> None:
-    """Trains the runs of one job side by side, and keeps what was seen of each."""
+    """Train the runs of one job side by side, and keep the curves of each."""
     runs = [
         Run(CopyTask(*task), Member(*member)._replace(heads=tuple(member[3])), data)
         for task, member, data in argument["runs"]
@@ -177,23 +177,23 @@ def watch_job(argument: Facts, folder: Path, _: Path) -> None:
 
 
 def read_curves(folder: Path) -> dict[str, Any]:
-    """What a job kept: its runs, and `curves`."""
+    """The kept results of a job: its runs, and `curves`."""
     facts = read_json(folder / CURVES)
     try:
         curves = Curves(*(np.array(facts[name]) for name in Curves._fields))
         return {"runs": facts["runs"], "device": facts["device"], "curves": curves}
     except (KeyError, TypeError, ValueError):
-        raise BrokenFolder(f"{folder} is damaged: delete it and give the same command again") from None
+        raise BrokenFolder(f"{folder} is damaged: delete it and run the same command again") from None
 
 
 def steps_until(curves: Curves, within: int) -> Float[np.ndarray, " model"]:
-    """The steps until a run was first seen to copy; NaN where it was not seen to, within so many."""
+    """Steps until a run first copied at an evaluation; NaN if it did not within so many steps."""
     good = (curves.accuracy > GOOD) & (curves.steps <= within)
     return np.where(good.any(axis=1), curves.steps[good.argmax(axis=1)].astype(float), np.nan)
 
 
 def judged(facts: Facts) -> dict[int, str]:
-    """Each head that was tried alone: good where every seed of data was copied in time, bad where none nearly was."""
+    """Each head tried alone: good if it copied in time under every seed of data, bad if far from it under every one."""
     curves: Curves = facts["curves"]
     copied = np.isfinite(steps_until(curves, PUBLISHED_STEPS))
     lost = ~copied & (curves.accuracy[:, -1] < BAD)
@@ -235,7 +235,7 @@ def gather(
     ours = {key: value for key, value in asdict(settings).items() if value is not None}
     return StudyResult(
         name="snell2021",
-        title="How attention learns to copy, again",
+        title="How attention learns to copy, reproduced",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
@@ -253,7 +253,7 @@ def aligned(curves: Curves) -> Float[np.ndarray, "model item"]:
 
 
 def copy_rows(task: str, copied: CopyTask, curves: Mapping[str, Curves]) -> Iterator[Row]:
-    """What is said of one kind of sequence."""
+    """The rows of one kind of sequence."""
     published = {one.key: one.paper for one in read_published("snell2021") if one.task == task}
 
     def row(quantity: Key, found: stats.Interval) -> Row:
@@ -296,7 +296,7 @@ def lottery_rows(lottery: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def survival_of(until: Float[np.ndarray, " model"], watched: int) -> stats.SurvivalCurve:
-    """The runs that do not copy yet; those that never did were watched to the end."""
+    """Kaplan–Meier curve of the runs that do not copy yet; those that never did are right-censored at the end."""
     return stats.kaplan_meier(np.where(np.isnan(until), float(watched), until), np.isfinite(until))
 
 
@@ -310,12 +310,12 @@ def not_yet(until: Float[np.ndarray, " model"], watched: int) -> dict[str, np.nd
 
 
 def _place(steps: Int[np.ndarray, " item"], wanted: int) -> int:
-    """The last evaluation up to there."""
+    """The last evaluation up to this step."""
     return int(np.flatnonzero(steps <= wanted)[-1])
 
 
 def _said(found: stats.Interval, paper: float) -> Said:
-    """A published share is of runs as ours are: whether it lies in our exact interval."""
+    """Whether the published share of runs is in our exact interval."""
     gap = found.value - paper
     if found.low <= paper <= found.high:
         return Said("in exact interval", "in our exact interval")
@@ -330,35 +330,35 @@ def _about(task: str, models: int, settings: Settings) -> Facts:
 
 PAPER = "Snell, Zhong, Klein & Steinhardt 2021, Approximating How Single Head Attention Learns (arXiv 2103.07601)"
 DIFFERS = {
-    "copy_permutation": "permutations of 40 symbols: under uniform weights all sequences look alike",
+    "copy_permutation": "permutations of 40 symbols: under uniform weights all sequences look the same",
     "copy_distinct": "40 distinct symbols out of 60, in random order",
     "copy_iid": "40 symbols drawn one by one, with repetition, out of 40",
-    LOTTERY: "permutations of 40 symbols; a GRU with heads that are drawn apart from the rest",
+    LOTTERY: "permutations of 40 symbols; a GRU whose heads are drawn separately from the rest",
 }
-SMOKE = "This is a smoke run: six symbols, a few steps, tiny models. No number here means anything."
+SMOKE = "This is a smoke run: six symbols, a few steps, tiny models. Ignore its numbers."
 NOTES = (
-    "A run has learned to copy at the first evaluation with more than .95 of all tokens right, the authors’ threshold; "
-    "every tenth step is evaluated on 50 fresh sequences with the right symbols before each, the end included. A run "
-    "that has not done so by the last step is censored there, not failed: the curves are Kaplan–Meier’s.",
-    "The published sentence is about 200 steps: permutations fail in about half of the runs, the other two kinds "
-    "never. It is a sentence of slides and a blog, not of a table; the number beside ours is that half.",
-    "Late symbols of a permutation can be told from those that came before: the share that elimination alone would "
-    "give is exact and stands beside, as do runs without any context from the attention (their decoder still starts "
-    "from the encoder’s last state) and runs with uniform weights.",
-    "In the authors’ code Python’s own random numbers shuffle the permutations, and nothing seeds them: their runs on "
-    "permutations cannot be had again. Ours are drawn from streams named by task, seed and step.",
-    "In the authors’ code a run with forced uniform weights is evaluated with learned ones; ours is evaluated as it "
+    "A run has learned to copy at the first evaluation with more than .95 of all tokens right, the authors’ threshold. "
+    "Every tenth step is evaluated on 50 fresh sequences, with teacher forcing and the end mark included. A run that "
+    "has not copied by the last step is right-censored there. The curves are Kaplan–Meier curves.",
+    "The published statement is about 200 steps: permutations fail in about half of the runs, the other two kinds "
+    "never. It comes from slides and a blog, not from a table. The number beside ours is that half.",
+    "The last symbols of a permutation can be guessed from those before them. The table has the exact share that this "
+    "elimination alone gives. It also has runs without any context from the attention and runs with uniform weights. "
+    "Without context, the decoder still starts from the encoder’s last state.",
+    "In the authors’ code, Python’s own random numbers shuffle the permutations without a seed. So their runs on "
+    "permutations cannot be repeated. Ours are drawn from streams named by task, seed and step.",
+    "In the authors’ code, a run with forced uniform weights is evaluated with learned ones. Ours is evaluated as it "
     "was trained.",
-    "Lottery: a head is good alone if it copies within 200 steps under each of three seeds of data, bad if it has less "
-    "than .6 right at the last step under each; eight heads are then drawn from the bad, from the bad with one good "
-    "among them, or from 30 that were never tried alone. Choosing heads on the same body that the eight are put on is "
-    "as published; so is one seed of data for all draws.",
+    "Lottery: a head is good if it copies alone within 200 steps under each of three seeds of data. It is bad if it "
+    "has less than .6 right at the last step under each. Then eight heads are drawn: all bad, one good among seven "
+    "bad, or from 30 heads never tried alone. As in the paper, the eight heads share the body on which they were "
+    "selected, and all draws share one seed of data.",
 )
 
 snell2021 = Study(
     "snell2021",
     PAPER,
-    "the copy task as survival data: permutations, distinct and repeated symbols; the lottery of heads",
+    "how long models take to learn copying: permutations, distinct and repeated symbols; the lottery of heads",
     (*COPY_TASKS, LOTTERY),
     run,
     Settings,

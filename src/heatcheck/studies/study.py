@@ -1,4 +1,4 @@
-"""What a study is: one paper done again, every number beside the published one, and a plain statement about each."""
+"""A study: one paper reproduced, every number beside the published one, and a plain statement about each."""
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -30,28 +30,28 @@ class Study(NamedTuple):
 
 
 def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Of what a study is asked for: the first that it does not have is said before anything runs."""
+    """Raise for the first name that a study does not have, before anything runs."""
     for name in given:
         if name not in known:
             raise UnknownName(kind, name, known)
 
 
 def check_place(folder: Path, device: str) -> None:
-    """Whether a study can be run here; a wrong device is said once, not once a model."""
+    """Raise if the study cannot run here, before any model does."""
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file, not a folder for the study.")
+        raise BadInput(f"{folder} is a file: name a folder for the study.")
     pick_device(device)
 
 
 class Said(NamedTuple):
-    """What is said of a published number: in a word, and in words."""
+    """A statement about a published number: a key, and words."""
 
     comparison: Comparison
     words: str
 
 
 def read_published(study: str) -> list[Published]:
-    """The published numbers of a study, from a tidy table that comes with the package."""
+    """The published numbers of a study, from a table that comes with the package."""
     text = files("heatcheck.studies").joinpath(f"{study}.csv").read_text(encoding="utf-8")
     return [
         Published(
@@ -70,10 +70,10 @@ def read_published(study: str) -> list[Published]:
 
 
 def compare(values: Sequence[float], published: float | None, not_comparable: str) -> str:
-    """One published number against the values of our seeds.
+    """Compare one published number with the values of our seeds.
 
-    A published number is one run, so the interval it must lie in is that of one further seed, not of our mean: mean
-    ± t s √(1 + 1/n).
+    A published number is one run, so it must lie in the interval of one further seed, not in that of our mean:
+    mean ± t s √(1 + 1/n).
 
     >>> compare([0.40, 0.42, 0.38], 0.43, "")
     'inside the seed interval'
@@ -98,13 +98,13 @@ def spread_of(values: Sequence[float]) -> float:
 def statement(
     found: stats.Interval, spread: float, published: float | None, not_comparable: str, *, finely: bool = False
 ) -> Said:
-    """The same, given the mean over seeds and their spread.
+    """As `compare`, given the mean over seeds and their spread.
 
-    The interval of the mean does not tell where one further seed falls: it may hold what the choice of texts adds,
+    The interval of the mean does not tell where one further seed falls: it may include the variance of the texts,
     which all seeds share.
 
     Args:
-        finely: numbers can be so small that two decimals say nothing of how far apart they are.
+        finely: show more than two decimals for small differences.
     """
     if published is None:
         return Said("", "")
@@ -115,14 +115,14 @@ def statement(
         return Said("not comparable", f"not comparable ({not_comparable}): {how}")
     if found.n < 2:
         return Said("one seed", f"one seed only: {how}")
-    assert np.isfinite(spread), "a published number is set against the spread of the seeds"
+    assert np.isfinite(spread), "a published number is compared with the spread of the seeds"
     if abs(gap) <= stats.further_half_width(spread, found.n):
         return Said("inside", INSIDE)
     return Said("outside", f"{OUTSIDE}: {how}")
 
 
 class Where(NamedTuple):
-    """What a number is of: a kind of model, and a quantity."""
+    """The place of a number: a kind of model, and a quantity."""
 
     task: str
     encoder: str

@@ -1,8 +1,8 @@
 """Sun & Lu 2020, "Understanding Attention for Text Classification": which words get high scores, and at which λ.
 
-Words that go with one label should get higher scores than neutral ones if the scale λ of the scores is moderate: at a
-small λ the softmax saturates before anything is learned, at a large one all words keep the same weight. Generated texts
-in which it is known which words are polar, and SST, where counts say so; every λ with the same seeds.
+The prediction: words of one label (polar words) get higher scores than neutral ones if the scale λ is moderate. At a
+small λ the softmax saturates before anything is learned; at a large λ all words keep the same weight. The texts are
+generated, so that the polar words are known, or SST, where label counts decide. Every λ has the same seeds.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ FOUND = "found.json"
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = TASKS
     strengths: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0)  # λ, which the scores are divided by
@@ -74,16 +74,18 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Trains what is missing under `folder`, one small folder a model, and gathers every number beside the published.
+    """Train what is missing under `folder`, one small folder per model, and gather every number beside the published.
 
-    Models are trained on a processor whatever the device: each takes seconds there.
+    Models train on the CPU whatever the device: each takes seconds there.
     """
     check_names("task of sun2020", settings.tasks, TASKS)
     check_place(folder, device)
     if settings.seeds < 2:
-        raise BadInput(f"sun2020 compares means over seeds, so it needs at least 2 of them, not {settings.seeds}.")
+        raise BadInput(f"sun2020 compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
     if not settings.strengths or not all(0 < scale < float("inf") for scale in settings.strengths):
-        raise BadInput(f"the λ of sun2020 divide the scores: numbers above 0, not {settings.strengths}.")
+        raise BadInput(
+            f"--strengths of sun2020 must be numbers above 0, not {settings.strengths}: λ divides the scores."
+        )
     failed: dict[str, str] = {}
     jobs: dict[tuple[str, float, int], Job] = {}
     about: dict[str, Facts] = {}
@@ -97,7 +99,7 @@ def run(
             for scale in dict.fromkeys(settings.strengths):
                 jobs[task, scale, seed] = plan_job(settings, task, scale, seed, str(about[task]["reference"]), data_dir)
     if not jobs:
-        raise BadInput(f"none of the tasks is here; the first: {next(iter(failed.values()))}")
+        raise BadInput(f"the data of every task is missing. The first error: {next(iter(failed.values()))}")
     of_job = {job.id: key for key, job in jobs.items()}
     found: dict[tuple[str, float, int], Facts] = {}
     for outcome in engine.map(train_job, [*jobs.values()], folder / "results", workers=workers, progress=progress):
@@ -107,7 +109,7 @@ def run(
         else:
             found[key] = read_found(outcome.folder)
     if not found:
-        raise BadInput(f"no model could be trained; the first: {next(iter(failed.values()))}")
+        raise BadInput(f"no model could be trained. The first error: {next(iter(failed.values()))}")
     return gather(settings, found, about, failed)
 
 
@@ -127,7 +129,7 @@ def plan_job(
 
 
 def train_job(argument: Facts, folder: Path, _: Path) -> None:
-    """Trains one model and keeps its numbers, and the scores of every word."""
+    """Train one model and keep its numbers and the scores of every word."""
     task, seed = argument["task"], argument["seed"]
     ready = make_ready(task, seed, argument["texts"], argument["data_dir"])
     # By seed and not by λ: models of one seed differ in nothing but λ.
@@ -142,7 +144,7 @@ def train_job(argument: Facts, folder: Path, _: Path) -> None:
 
 
 def measured(model: WordScores, ready: Ready, how: Descent, generator: np.random.Generator) -> Facts:
-    """Trains the model and says what became of it; where there is a dev set, its first best epoch is kept."""
+    """Train the model and return its numbers; with a dev set, keep the first best epoch."""
     numbers: dict[str, float] = {"auc:start": auc_of(model.attention, ready.group, (POSITIVE, NEGATIVE))}
     curves: dict[str, dict[str, float]] = {"0": means_of(model, ready.group)}
     losses: list[float] = []
@@ -228,7 +230,7 @@ def synthetic(seed: int, sizes: Mapping[str, int]) -> Ready:
 
 
 def from_corpus(corpus: Corpus) -> Ready:
-    """Lower-cased words, with a vector for each; those that training never sees keep the vector they start with."""
+    """Lower-cased words, each with a vector; words that training never sees keep their initial vector."""
     words: dict[str, int] = {}
     splits = {}
     counts: dict[int, Counter[int]] = {1: Counter(), -1: Counter()}
@@ -244,7 +246,7 @@ def from_corpus(corpus: Corpus) -> Ready:
     group = np.array([group_of(counts[1][word], counts[-1][word]) for word in range(len(words))])
     for name, code in GROUPS.items():
         if code not in group:
-            raise BadInput(f"no word of {corpus.name} is {name} by the counts of so few texts: take more.")
+            raise BadInput(f"{corpus.name} has no {name} word by the published rule: use more texts.")
     return Ready(splits, group)
 
 
@@ -267,7 +269,7 @@ def group_of(with_positive: int, with_negative: int) -> int:
 
 
 def about_task(task: str, texts: int | None, data_dir: Path | str | None) -> dict[str, object]:
-    """What a page says of a task; `reference` names its texts."""
+    """What a page says about a task; `reference` names its texts."""
     smoke = texts is not None
     facts: dict[str, object] = {"published": task, "labels": list(LABELS), "left_out": {}, "segments": 1}
     facts["not_comparable"] = "a smoke run" if smoke else ""
@@ -289,10 +291,10 @@ def about_task(task: str, texts: int | None, data_dir: Path | str | None) -> dic
 
 
 def read_found(folder: Path) -> Facts:
-    """What `train_job` kept."""
+    """The kept results of `train_job`."""
     facts: Facts = read_json(folder / FOUND)
     if not {"numbers", "curves"} <= facts.keys():
-        raise BrokenFolder(f"{folder} is damaged: delete it and give the same command again")
+        raise BrokenFolder(f"{folder} is damaged: delete it and run the same command again")
     return facts
 
 
@@ -302,7 +304,7 @@ def gather(
     about: Mapping[str, Facts],
     failed: Mapping[str, str],
 ) -> StudyResult:
-    """All models as one result: means over seeds, and what each λ loses against the authors', seed by seed."""
+    """All models as one result: means over seeds, and the loss of each λ compared with the authors', seed by seed."""
     published = {(one.task, one.encoder, one.key): one for one in read_published("sun2020")}
     rows: list[Row] = []
     models: list[Model] = []
@@ -320,7 +322,7 @@ def gather(
     tasks = {task: {key: value for key, value in facts.items() if key != "reference"} for task, facts in about.items()}
     return StudyResult(
         name="sun2020",
-        title="Understanding attention for text classification, again",
+        title="Understanding attention for text classification, reproduced",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
@@ -369,24 +371,24 @@ def name_of(scale: float) -> str:
 
 
 PAPER = "Sun & Lu 2020, Understanding Attention for Text Classification (ACL)"
-SMOKE = "This is a smoke run: a few texts, two epochs, two seeds. No number here means anything."
+SMOKE = "This is a smoke run: a few texts, two epochs, two seeds. Ignore its numbers."
 NOTES = (
-    "The paper's own numbers are what the authors' notebooks print: losses of .020 to .026 at the end of 500 epochs on "
-    "generated texts (batches, with dropout; .022 is the mean of the last five), and of one run on SST the accuracy on "
-    "train after 40 epochs, the best on dev, and on test. “Earlier run” is one seed of our own, written in numpy when "
-    "the specification was made: another implementation, the same recipe.",
-    "Models of one seed share their texts, their start, the order of the texts and every dropout: they differ in λ "
-    "alone, so what a λ loses is counted seed by seed. Seeds of generated texts differ in the texts too.",
-    "AUC is the chance that a polar word has a higher score than a neutral one; ½ is chance. For generated texts polar "
-    "is known; for SST the published rule counts labels of train texts, so that which words are polar is itself "
-    "estimated, and |s| is fitted to the same counts. Weights are read with nothing dropped.",
-    "The scores are one number a word, whatever the text: nothing here says anything about models with context.",
+    "The paper's numbers come from the authors' notebooks. On generated texts, the loss is .020 to .026 after 500 "
+    "epochs, in batches with dropout (.022 is the mean of the last five). For one run on SST, they print the "
+    "accuracy on train after 40 epochs, the best on dev, and the one on test. “Earlier run” is one seed of our own "
+    "with the same recipe: another implementation, written in numpy when the specification was made.",
+    "Models of one seed share their texts, their initial values, the order of the texts and every dropout. They differ "
+    "in λ alone, so the loss at a λ is counted seed by seed. Seeds of generated texts also differ in the texts.",
+    "AUC is the probability that a polar word has a higher score than a neutral one; ½ is chance. Generated texts "
+    "have known polar words. For SST, the published rule counts labels of train texts, so the polar words are "
+    "estimated, and |s| is fitted to the same counts. Weights are measured without dropout.",
+    "Each word has one score, whatever the text. So nothing here applies to models with context.",
 )
 
 sun2020 = Study(
     "sun2020",
     PAPER,
-    "attention scores of polar and neutral words at five scales λ, on texts where it is known which word is which",
+    "attention scores of polar and neutral words at five scales λ, on texts with known polar words and on SST",
     TASKS,
     run,
     Settings,

@@ -1,8 +1,8 @@
-"""Sun & Lu's classifier: word vectors, one softmax over them, one direction that says which label they speak for.
+"""Sun & Lu's classifier: word vectors, one softmax over them, one direction for the label of each word.
 
 Score a_i = e_i·V/λ, weights α = softmax(a), polarity s_i = e_i·W, a text's s = Σ α_j s_j, loss −log σ(y s). It is small
-enough to be trained by its own gradients, written out, in one compiled loop; tests hold them against autograd. With
-β = 1 − σ(y s): ∂/∂a_i = −y β α_i (s_i − s), so attention is drawn to what already speaks for the label.
+enough to train with explicit gradients in one compiled loop; tests compare them with autograd. With
+β = 1 − σ(y s): ∂/∂a_i = −y β α_i (s_i − s), so attention moves to words that already support the label.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ BYTE = 8  # dimensions whose dropout one random byte decides; a width is filled 
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts one after the other: no padding, so none that could get weight."""
+    """Texts one after the other, without padding."""
 
     words: Int[np.ndarray, " token"]
     starts: Int[np.ndarray, " item"]  # where each text begins, and after the last where it ends
@@ -49,7 +49,7 @@ def texts_of(sentences: Sequence[Sequence[int]], signs: Sequence[int]) -> Texts:
 
 @dataclass
 class WordScores:
-    """The parameters, which training changes in place, and what they say of every word."""
+    """The parameters, which training changes in place, and the scores of every word."""
 
     vectors: Float[np.ndarray, "word feature"]
     attend: Float[np.ndarray, " feature"]  # V
@@ -64,12 +64,12 @@ class WordScores:
 
     @property
     def polarity(self) -> Float[np.ndarray, " word"]:
-        """s, which label each word speaks for and how much."""
+        """s, the label that each word supports, and how much."""
         scores: Float[np.ndarray, " word"] = self.vectors @ self.polar
         return scores
 
     def weights(self, texts: Texts) -> Float[np.ndarray, " token"]:
-        """α of every token, as it is when nothing is dropped."""
+        """α of every token, without dropout."""
         score = self.attention[texts.words]
         highest = np.maximum.reduceat(score, texts.first)
         raised = np.exp(score - np.repeat(highest, texts.lengths))
@@ -77,14 +77,14 @@ class WordScores:
         return shares
 
     def answers(self, texts: Texts) -> Float[np.ndarray, " text"]:
-        """s of every text: above 0 is the label +1."""
+        """s of every text; above 0 means the label +1."""
         said: Float[np.ndarray, " text"] = np.add.reduceat(
             self.weights(texts) * self.polarity[texts.words], texts.first
         )
         return said
 
     def accuracy(self, texts: Texts) -> float:
-        """Share of the texts whose label it gives; an answer of exactly 0 is wrong."""
+        """Share of the texts with the right label; an answer of exactly 0 is wrong."""
         return float((self.answers(texts) * texts.signs > 0).mean())
 
 
@@ -100,7 +100,7 @@ def untrained(
 
 
 class Descent(NamedTuple):
-    """How it is trained."""
+    """Settings of training."""
 
     rate: float
     batch: int
@@ -118,7 +118,7 @@ def train(
     *,
     watch: Callable[[int, float], None] = lambda *_: None,
 ) -> None:
-    """Changes the model in place; `watch` is told each epoch (from 1) and its mean loss, as training saw it.
+    """Train the model in place; `watch` gets each epoch (from 1) and its mean training loss.
 
     Everything random comes from the generator in an order that does not depend on λ: models of one seed see the same
     texts in the same order with the same dropout.
@@ -171,7 +171,7 @@ def _epoch(
     kept,
     how,
 ):
-    """One pass over the texts; the mean loss. `drop` has a row a token, in the order in which texts are seen."""
+    """One pass over the texts; returns the mean loss. `drop` has one row per token, in the order of training."""
     scale, rate, decay, batch, step, adaptive = how
     width = vectors.shape[1]
     blocks = width // 8

@@ -1,9 +1,8 @@
-"""Vashishth et al. 2019, "Attention Interpretability Across NLP Tasks": other weights, put in and trained with.
+"""Vashishth et al. 2019, "Attention Interpretability Across NLP Tasks": other weights, at test time and in training.
 
-A model of each task and seed, with other weights put in its own's place at test time; and the same seeds trained with
-such weights from the start. One sequence or a pair of them; for pairs both decoders, for the question is whether the
-answer can reach the decoder by another way than through the weights. Tasks in which a text is written are in
-vashishth2019_writing.
+One model per task and seed, with other weights imposed at test time; and the same seeds trained with such weights from
+the start. Tasks have one sequence or a pair. Pairs have two decoders, because the answer may reach the decoder by
+another way than through the weights. vashishth2019_writing has the sequence-to-sequence tasks.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,8 +28,8 @@ STATES = ("jw-release", "jw-paper")  # the kept epoch is the best on dev, or on 
 SINGLE, PAIRS = ("sst", "imdb_small", "20news_sports", "ag_news"), ("snli", "babi_1", "babi_2", "planted_lookup")
 TASKS = SINGLE + PAIRS + WRITING
 DECODERS = {
-    "merge": "the decoder sees the second text beside the weighted first",
-    "linear": "the second text is in the weights only",
+    "merge": "the decoder sees the second text and the weighted first text",
+    "linear": "only the weights depend on the second text",
 }
 WITHOUT_VECTORS = ("babi_1", "babi_2", "planted_lookup")  # their words have meanings of their own
 OF_TASK: Mapping[str, Facts] = {"planted_lookup": {"embedding": 50}}  # as the stories have; the rest is the preset's
@@ -38,7 +37,7 @@ OF_TASK: Mapping[str, Facts] = {"planted_lookup": {"embedding": 50}}  # as the s
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = TASKS
     seeds: int = 5
@@ -62,7 +61,7 @@ class Kind(NamedTuple):
 
 
 def kinds_of(tasks: Sequence[str]) -> list[Kind]:
-    """One a task, and two for a pair; single sequences above pairs.
+    """One kind per task, and two for a pair; single sequences before pairs.
 
     >>> [kind.name for kind in kinds_of(["babi_1", "sst"])]
     ['sst', 'babi_1, merge', 'babi_1, linear']
@@ -72,7 +71,7 @@ def kinds_of(tasks: Sequence[str]) -> list[Kind]:
 
 
 def cells_of(settings: Settings, kind: Kind) -> list[Cell]:
-    """A cell a seed; the first also asks what models do that were trained with other weights."""
+    """One cell per seed; the first also trains models with other weights."""
     vectors = None if kind.task in WITHOUT_VECTORS else settings.vectors
     choices: dict[str, Any] = {"preset": settings.preset, "encoder": "lstm", "attention": "tanh", "vectors": vectors}
     budget = {"epochs": settings.epochs, "patience": settings.patience, "hidden": settings.hidden}
@@ -105,13 +104,11 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Fits and measures what is missing under `folder`, then gathers every number beside the published one."""
+    """Train and measure what is missing under `folder`, then gather every number beside the published one."""
     check_names("task of vashishth2019", settings.tasks, TASKS)
     check_names("preset of vashishth2019", [settings.preset], STATES)
     if settings.seeds < 2:
-        raise BadInput(
-            f"vashishth2019 compares means over seeds, so it needs at least 2 of them, not {settings.seeds}."
-        )
+        raise BadInput(f"vashishth2019 compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
     check_place(folder, device)
     where: dict[str, Any] = {"data_dir": data_dir, "device": device, "workers": workers, "progress": progress}
     kinds = kinds_of(settings.tasks)
@@ -130,7 +127,9 @@ def run(
         **where,
     )
     if not measured and not writing.models:
-        raise BadInput(f"no model could be measured; the first: {next(iter({**failed, **writing.failed}.values()))}")
+        raise BadInput(
+            f"no model could be measured. The first error: {next(iter({**failed, **writing.failed}.values()))}"
+        )
     return gather(settings, kinds, measured, failed, writing)
 
 
@@ -175,7 +174,7 @@ def gather(
     ]
     return StudyResult(
         name="vashishth2019",
-        title="Attention interpretability across tasks, again",
+        title="Attention interpretability across tasks, reproduced",
         paper=PAPER,
         rows=(*rows, *writing.rows),
         models=(*models, *writing.models),
@@ -188,7 +187,7 @@ def gather(
 
 
 def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[Key, stats.Interval, float]]:
-    """What other weights do to the models as they are: over their seeds and all texts of test."""
+    """The effect of imposing other weights on the trained models, over their seeds and all test texts."""
     results = [one.results["necessity"] for one in of_kind if "necessity" in one.results]
     if not results:
         return
@@ -210,7 +209,7 @@ def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[Key, stats.Interval, f
 
 
 def trained(base: Measured | None) -> Iterator[tuple[Key, stats.Interval, float]]:
-    """What models do that were trained with other weights, paired by seed."""
+    """Accuracy of models trained with other weights, paired by seed."""
     if base is None or "necessity" not in base.results:
         return
     wanted: dict[Key, tuple[str, Facts]] = {}
@@ -232,45 +231,44 @@ def trained(base: Measured | None) -> Iterator[tuple[Key, stats.Interval, float]
 
 
 def _by_seed(results: Sequence[CheckResult], name: str) -> Float[np.ndarray, "seed example"]:
-    """The values of every text, a row a seed."""
-    assert len({result.examples for result in results}) == 1, "all seeds answer the same texts"
+    """The values of every text, one row per seed."""
+    assert len({result.examples for result in results}) == 1, "all seeds must answer the same texts"
     return np.stack([np.asarray(result.per_example[name]) for result in results])
 
 
 PAPER = "Vashishth et al. 2019, Attention Interpretability Across NLP Tasks (arXiv 1909.11218)"
 ONE_WAY = "an LSTM in one direction"
-UNPUBLISHED = "nothing is published of it"
-SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. No number here means anything."
+UNPUBLISHED = "no number was published for it"
+SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
 NOTES = (
-    "The paper's own numbers could not be read again, and no code was found: nothing here is set beside them. The "
-    "numbers beside ours are of a reproduction of Mohankumar et al. 2020 by Bouwman et al. 2021, who trained their "
-    "models with all weight on the last state and with uniform weights too: one run each, an LSTM that reads in one "
-    "direction with 256 units, other word vectors. They are not comparable as numbers; what can be compared is where "
-    "attention is needed and where it is not.",
-    "Weights that are put in at test time meet a model that was trained with its own: what it loses says that it uses "
-    "them. Only a model that was trained with other weights says whether the task needs learned ones.",
-    "Shuffled weights change little where the weights are even: the evenness, entropy over that of uniform weights, "
-    "stands beside. Random weights are drawn from all points of the simplex alike; other draws would be more or less "
-    "even. Ten draws a text are put in; a model is trained with fresh draws at every step and tested with one draw a "
-    "text, the same for every seed.",
-    "For one sequence without context the weight of a word can be traded against what the word says (the gauge), so "
-    "that no decision needs learned weights; an encoder with context can trade still more. For a pair only the part of "
-    "the weights that depends on both texts cannot be traded.",
-    "A decoder that sees the second text can do without attention if it is wide enough and trained for long enough: "
-    "that it does not within this budget shows nothing about the task. Where the second text is in the weights only, "
-    "fixed weights cannot know what was asked, and that is a theorem.",
-    "N is against the better of uniform weights and the last state on dev; the index is the share of all accuracy that "
-    "is lost with uniform weights, the commonest label's part included.",
-    "Where a text is written, accuracy is of words at their place, written freely, and the interval counts seeds only. "
-    "Random and shuffled weights are drawn anew at every step, once a text. Those models were trained with learned and "
-    "uniform weights and with all weight on the first state, which has read the whole text backwards; N is against the "
-    "better of the last two.",
+    "We could not re-read the paper's own numbers and found no code, so none of them stands here. The numbers beside "
+    "ours are from Bouwman et al. 2021, who reproduced Mohankumar et al. 2020. They also trained with all weight on "
+    "the last state and with uniform weights. They have one run each, an LSTM in one direction with 256 units, and "
+    "other word vectors. So the numbers are not comparable one by one. The tasks that need attention can be compared.",
+    "Imposing weights at test time shows whether this model uses its own weights. Training with other weights shows "
+    "whether models of this kind need learned ones.",
+    "Shuffling changes little if the weights are nearly uniform. So the table has the evenness: their entropy over "
+    "that of uniform weights. Random weights are drawn uniformly from the simplex; other draws would be more or less "
+    "even. At test time, ten draws per text are imposed. In training, weights are drawn again at every step. Tests "
+    "then use one draw per text, the same for every seed.",
+    "For one sequence without context, the weight of a word can be traded against its value (see the gauge check). So "
+    "no decision needs learned weights. An encoder with context can trade still more. For a pair, only the part of the "
+    "weights that depends on both texts cannot be traded.",
+    "A decoder that sees the second text can do without attention if it is wide enough and trained for long enough. If "
+    "it fails within this budget, that says nothing about the task. If only the weights depend on the second text, "
+    "fixed weights cannot know the question: that is a theorem.",
+    "N compares with the better of uniform weights and the last state, chosen on dev. The index is the share of all "
+    "accuracy that is lost with uniform weights, including the part that the majority-class baseline has.",
+    "For sequence-to-sequence tasks, accuracy counts freely generated words at their positions. The interval counts "
+    "seeds only. Random and shuffled weights are drawn once per text, at every step. Those models were trained with "
+    "learned weights, with uniform weights, and with all weight on the first state. The first state has read the whole "
+    "text backwards. N compares with the better of the last two.",
 )
 
 vashishth2019 = Study(
     "vashishth2019",
     PAPER,
-    "other weights put in at test time and trained with: single sequences, pairs, and texts to write",
+    "other weights, imposed at test time and in training: single sequences, pairs, sequence to sequence",
     TASKS,
     run,
     Settings,

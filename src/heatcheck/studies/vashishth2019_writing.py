@@ -1,7 +1,7 @@
-"""The third kind of task of Vashishth et al. 2019: a text is written, and every word of it asks anew.
+"""The third kind of task of Vashishth et al. 2019: sequence to sequence, where every generated word attends again.
 
-The models are those of pruthi2020_sequences without a penalty. Others are put in place of their weights while they
-write freely, and the same seeds learn under uniform weights and with all weight on the first place of the source.
+The models are those of pruthi2020_sequences without a penalty. heatcheck imposes other weights while they generate
+freely. The same seeds also train with uniform weights and with all weight on the first source position.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ from heatcheck.training import plan_recipe
 WRITING = ("bigram_flip", "sequence_copy", "sequence_reverse", "multi30k")
 PRESET = "pruthi-seq2seq"
 TEXTS = 20_000  # to learn a generated task from
-RETRAINED = ("uniform", "first")  # the others are put in only
+RETRAINED = ("uniform", "first")  # the others are imposed at test time only
 ENCODER, ATTENTION = "gru", "additive"
-UNPUBLISHED = "the paper translates other texts, and its numbers could not be read again"
+UNPUBLISHED = "the paper translates other texts, and its numbers could not be re-read"
 
 
 class WritingPart(NamedTuple):
-    """What a study page shows of the tasks of writing."""
+    """What a study page shows of the sequence-to-sequence tasks."""
 
     rows: list[Row]
     models: list[Model]
@@ -48,7 +48,7 @@ def run_writing(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> WritingPart:
-    """Fits and scores what is missing under `folder`; `changes` are to the preset."""
+    """Train and score what is missing under `folder`; `changes` are to the preset."""
     corpora, failed = corpora_to_write(tasks, texts=texts or TEXTS, cut=texts, data_dir=data_dir)
     wanted = {
         _name(task, weights, seed): _wanted(corpus, weights, seed, changes)
@@ -59,7 +59,7 @@ def run_writing(
     scores, lost = score_models(wanted, folder, data_dir=data_dir, device=device, workers=workers, progress=progress)
     part = WritingPart([], [], {}, failed | lost)
     for task, corpus in corpora.items():
-        # Paired by seed: a seed counts where it was fitted with every kind of weights.
+        # Paired by seed: a seed counts if it was trained with every kind of weights.
         whole = [s for s in range(seeds) if all(_name(task, w, s) in scores for w in ("learned", *RETRAINED))]
         if not whole:
             continue
@@ -74,7 +74,7 @@ def run_writing(
 
 
 def values_of(task: str, scores: Mapping[str, Sequence[Facts]]) -> dict[Key, list[float]]:
-    """Every quantity of a task, a value a seed, from the scores of its models by what they were trained with."""
+    """Every quantity of a task, one value per seed, from the scores of its models by their training weights."""
     found = dict(_put_in(task, scores["learned"]))
     learned = np.array(found[key("put_in", weights="own")])
     trained = {"learned": learned} | {kind: _accuracies(scores[kind], "test") for kind in RETRAINED}
@@ -83,7 +83,7 @@ def values_of(task: str, scores: Mapping[str, Sequence[Facts]]) -> dict[Key, lis
     if task not in KINDS:
         found |= {key("bleu_trained", weights=kind): _bleus(scores[kind], "own") for kind in RETRAINED}
     commonest = found[key("commonest")][0]
-    # As for labels: against the better of the two without learned weights, chosen on dev.
+    # As for labels: compared with the better of the two without learned weights, chosen on dev.
     better = max(RETRAINED, key=lambda kind: float(_accuracies(scores[kind], "dev").mean()))
     room = learned - commonest
     found[key("headroom", against="retrained")] = room.tolist()
@@ -94,7 +94,7 @@ def values_of(task: str, scores: Mapping[str, Sequence[Facts]]) -> dict[Key, lis
 
 
 def _put_in(task: str, learned: Sequence[Facts]) -> Iterator[tuple[Key, list[float]]]:
-    """What other weights do to models as they are."""
+    """The effect of imposing other weights on trained models."""
     yield key("commonest"), [learned[0]["test"]["own"]["majority"]]
     own = _accuracies(learned, "test")
     yield key("put_in", weights="own"), own.tolist()
@@ -109,7 +109,7 @@ def _put_in(task: str, learned: Sequence[Facts]) -> Iterator[tuple[Key, list[flo
 
 
 def _accuracies(scores: Sequence[Facts], split: str) -> np.ndarray:
-    """Under the weights a model was trained with, a value a seed."""
+    """Accuracy under the weights a model was trained with, one value per seed."""
     found = (one["test"]["own"] if split == "test" else one["dev"] for one in scores)
     return np.array([of["accuracy"]["value"] for of in found])
 
@@ -138,7 +138,7 @@ def _about(task: str, corpus: Corpus) -> dict[str, Any]:
         "left_out": dict(corpus.dropped),
         "segments": 2,
         "written": True,
-        "differs": f"a text is written; trained under learned, {' and '.join(RETRAINED)} weights, the others put in",
+        "differs": f"trained with learned, {' and '.join(RETRAINED)} weights; the others imposed at test time",
         "not_comparable": UNPUBLISHED,
         "not_run": {},
     }

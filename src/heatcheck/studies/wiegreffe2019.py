@@ -1,6 +1,6 @@
 """Wiegreffe & Pinter 2019, "Attention is not not Explanation": is attention needed, stable, hard to imitate, a guide?
 
-A base a task, then every other fit that the checks on it want (studies/cells.py).
+One base model per task, then every retrained model that its checks want (studies/cells.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,29 +22,29 @@ from heatcheck.studies.corpora import as_released, shown_settings
 from heatcheck.studies.study import Study, check_names
 
 VERSION = 2  # raised by hand when a task's results change
-STATES = ("wp", "jw-release")  # the kept epoch is the best on test, as published, or on dev
+STATES = ("wp", "jw-release")  # the kept epoch is the best on test, as in the paper, or on dev
 CHECKED = ("necessity", "seed_variance", "adversarial_model", "guide", "gauge")
 STORIES = "babi_1"  # more than two labels and a question: necessity only
 TASKS = ("sst", "imdb_small", "20news_sports", "ag_news", STORIES)
 SEEDS, MORE_SEEDS = 5, {"sst": 8}  # 8 as published
 STARTS: tuple[str, ...] = ("fresh",)
 MORE_STARTS: dict[str, tuple[str, ...]] = {"sst": ("fresh", "parent")}
-STRENGTHS = (1e-4, 3e-4, 5e-4, 7e-4, 1e-3, 2e-3, 1e-2)  # on SST the weights come loose between the second and the fifth
+STRENGTHS = (1e-4, 3e-4, 5e-4, 7e-4, 1e-3, 2e-3, 1e-2)  # on SST the weights move away between the second and the fifth
 PUBLISHED_STRENGTHS = {"sst": (numbers.HALVED * 5.25e-4,), "imdb_small": (numbers.HALVED * 8e-4,)}  # of Table 4
 GUIDE_STRENGTH = numbers.HALVED * 1e-3  # of Table 3
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run. Every choice decides the names of the folders with results, but for where they are made."""
+    """What to run. Every field is part of the names of the result folders."""
 
     tasks: tuple[str, ...] = TASKS
     seeds: int | None = None  # None: 5, and 8 for sst
     strengths: tuple[float, ...] | None = None  # λ; None: seven, and twice the published one of the task
-    adversary_epochs: int = 80  # at most; it stops after 10 without a better loss
-    restarts: int = 1  # adversaries of each λ
+    adversary_epochs: int = 80  # at most; training stops after 10 without a better loss
+    restarts: int = 1  # adversaries per λ
     starts: tuple[str, ...] | None = None  # None: fresh, and for sst also parent
-    examples: int = 500  # of the test texts, for what looks at a sample
+    examples: int = 500  # of the test texts, for checks that use a sample
     preset: str = "wp"
     vectors: str | None = None
     epochs: int | None = None  # of every other training; None: the preset's
@@ -58,13 +58,13 @@ QUICK = Settings(
 
 
 def cells_of(settings: Settings, task: str) -> list[Cell]:
-    """One a task, and two for stories: their question is seen by the decoder too, or by the weights alone."""
+    """One cell per task, and two for stories: the decoder sees the question too, or only the weights do."""
     if task != STORIES:
         return [_cell(settings, task, task, {}, "")]
     merge, linear = ({"decoder": decoder} for decoder in ("merge", "linear"))
     return [
-        _cell(settings, task, f"{task}, merge", merge, "the decoder sees the question beside the weighted story"),
-        _cell(settings, task, f"{task}, linear", linear, "the question is in the weights only"),
+        _cell(settings, task, f"{task}, merge", merge, "the decoder sees the question and the weighted story"),
+        _cell(settings, task, f"{task}, linear", linear, "only the weights depend on the question"),
     ]
 
 
@@ -98,7 +98,7 @@ def run(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> StudyResult:
-    """Fits and measures what is missing under `folder`, then gathers every number beside the published one."""
+    """Train and measure what is missing under `folder`, then gather every number beside the published one."""
     _check(settings)
     measured, failed = measure_cells(
         "wiegreffe2019",
@@ -118,7 +118,7 @@ def run(
 
 
 def check_settings(settings: Settings, task: str) -> dict[str, Any]:
-    """Of every check, by `check.key`."""
+    """The settings of every check, by `check.key`."""
     seeds = settings.seeds or MORE_SEEDS.get(task, SEEDS)
     starts = settings.starts or MORE_STARTS.get(task, STARTS)
     strengths = settings.strengths or (*STRENGTHS, *PUBLISHED_STRENGTHS.get(task, ()))
@@ -137,12 +137,12 @@ def check_settings(settings: Settings, task: str) -> dict[str, Any]:
 
 
 def measure_job(argument: Facts, folder: Path, store: Path) -> None:
-    """As for any cell, and F1 of the adversaries, which the paper gives."""
+    """As for any cell, and keep the F1 of the adversaries, which the paper reports."""
     measure_cell(argument, folder, store, more=f1_of_adversaries)
 
 
 def f1_of_adversaries(plan: Plan, results: Mapping[str, CheckResult]) -> Facts:
-    """F1 of the second of two labels, for each adversary on the frontier; None where no text has it or is given it."""
+    """F1 of the second of two labels for each adversary on the frontier; None where it is undefined."""
     found: list[dict[str, Any]] = []
     if "adversarial_model" in results:
         case, chosen = plan.case, plan.checks["adversarial_model"]
@@ -159,16 +159,16 @@ def _check(settings: Settings) -> None:
     check_names("task of wiegreffe2019", settings.tasks, TASKS)
     check_names("preset of wiegreffe2019", [settings.preset], STATES)
     if settings.seeds is not None and settings.seeds < 2:
-        raise BadInput(f"wiegreffe2019 compares seeds, so it needs at least 2 of them, not {settings.seeds}.")
+        raise BadInput(f"wiegreffe2019 compares seeds: it needs at least 2 seeds, not {settings.seeds}.")
     for number in settings.strengths or ():
         if not 0 <= number < float("inf"):
-            raise BadInput(f"the strength of an adversary is a number of at least 0, not {number}.")
+            raise BadInput(f"--strengths of wiegreffe2019 must be numbers of at least 0, not {number}.")
 
 
 wiegreffe2019 = Study(
     "wiegreffe2019",
     numbers.PAPER,
-    "other seeds, uniform attention, adversarial models, and attention as a guide",
+    "other seeds, uniform attention, adversarial models, and attention as a guide for another model",
     TASKS,
     run,
     Settings,

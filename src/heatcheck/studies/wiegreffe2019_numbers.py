@@ -1,4 +1,4 @@
-"""The numbers of wiegreffe2019: what its checks found, beside what was published."""
+"""The numbers of wiegreffe2019: the results of its checks beside the published numbers."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ HALVED = 2.0  # our λ over the published code's, which halves the total variati
 
 
 class Taken(NamedTuple):
-    """A measurement that becomes a number of the study."""
+    """A measurement that becomes a row of the study."""
 
     check: str
     name: str
     by: Facts
-    over: str  # "seeds": its n counts them, one number each; "fits": of all seeds, over texts; "one": of one fit
+    over: str  # "seeds": one number per seed, n counts them; "fits": all seeds, over texts; "one": one model
 
 
 def _taken() -> dict[Key, Taken]:
@@ -82,7 +82,7 @@ def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts
             notes.append(_none_far(measured.cell.name, points))
     return StudyResult(
         name="wiegreffe2019",
-        title="Attention is not not Explanation, again",
+        title="Attention is not not Explanation, reproduced",
         paper=PAPER,
         rows=tuple(rows),
         models=tuple(models),
@@ -95,7 +95,7 @@ def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts
 
 
 def points_of(measured: Measured) -> list[dict[str, Any]]:
-    """Other models on the axes of the frontier: a dict each of what they are and how far they are from the base."""
+    """Other models on the axes of the frontier: one dict each, with their distance from the base model."""
     if "adversarial_model" not in measured.results:
         return []
     found: dict[str, dict[str, Any]] = {}
@@ -112,7 +112,7 @@ def points_of(measured: Measured) -> list[dict[str, Any]]:
 
 
 def best_of(points: Sequence[Facts]) -> Facts | None:
-    """Table 4: the adversary with the best F1, among those trained from scratch whose weights are far from the base's.
+    """Table 4: the adversary with the best F1 among those trained from scratch with weights far from the base model's.
 
     >>> near = {"model": "adversary", "start": "fresh", "trains": "all", "jsd": 0.2, "f1": 0.83}
     >>> best_of([near, {**near, "jsd": 0.5, "f1": 0.81}, {**near, "jsd": 0.6, "f1": 0.7}])["jsd"]
@@ -123,7 +123,7 @@ def best_of(points: Sequence[Facts]) -> Facts | None:
 
 
 def _adversaries(points: Sequence[Facts]) -> list[Facts]:
-    """As published: trained from scratch, all of the model."""
+    """Adversaries as in the paper: trained from scratch, with all parameters."""
     return [
         point
         for point in points
@@ -156,7 +156,7 @@ def _rows(measured: Measured, points: Sequence[Facts], published: Mapping[tuple[
 
 
 def _measurements(measured: Measured, taken: Taken) -> Iterator[Measurement]:
-    """Those of this name; of what comes by class or bin too, all."""
+    """The measurements of this name, by class and bin where they have them."""
     if taken.check not in measured.results:
         return
     for m in measured.results[taken.check].measurements:
@@ -165,19 +165,19 @@ def _measurements(measured: Measured, taken: Taken) -> Iterator[Measurement]:
 
 
 def _class_name(labels: Sequence[str], label: str) -> str:
-    """As in the other study: the number of one of two labels, the name of one of more."""
+    """As in jain2019: the number of a class for two labels, its name for more."""
     return str(labels.index(label)) if label and len(labels) == 2 else label
 
 
 def _fits(measured: Measured, taken: Taken, m: Measurement) -> int:
-    """How many fits a number is of."""
+    """How many models a number is computed from."""
     if taken.over == "seeds":
         return m.n
     return 1 if taken.over == "one" else int(measured.results[taken.check].settings["seeds"])
 
 
 def _spread(m: Measurement) -> float:
-    """The standard deviation over seeds, where the interval is of nothing else: F1 has a t interval over them."""
+    """Standard deviation over seeds, for F1 only, whose interval is a t interval over seeds."""
     if m.name != "f1" or m.n < 2:
         return np.nan
     return float((m.high - m.low) / 2 * np.sqrt(m.n + 1) / further_half_width(1.0, m.n))
@@ -201,31 +201,31 @@ def _model(measured: Measured, points: Sequence[Facts]) -> Model:
 def _none_far(name: str, points: Sequence[Facts]) -> str:
     tried = _adversaries(points)
     if not tried:
-        return f"{name}: no adversary could be trained, so Table 4 has no counterpart."
+        return f"{name}: no adversary could be trained, so the table that stands for Table 4 is empty."
     far = max(tried, key=lambda point: float(point["jsd"]))
     return (
-        f"{name}: no adversary's mean JSD exceeds {FAR}, so Table 4 has no counterpart; the farthest has "
-        f"{far['jsd']:.2f}, at λ = {far['strength'] / HALVED:g} in the published unit."
+        f"{name}: no adversary has a mean JSD above {FAR}, so the table that stands for Table 4 is empty. The farthest "
+        f"has {far['jsd']:.2f}, at λ = {far['strength'] / HALVED:g} in the published unit."
     )
 
 
 PAPER = "Wiegreffe & Pinter 2019, Attention is not not Explanation (EMNLP)"
-SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. No number here means anything."
+SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
 NOTES = (
-    "Every published number here is from memory of the paper and has not been checked against it: a disagreement in "
-    "the last digit is no disagreement.",
-    "A published number counts as inside the seed interval if one further seed of ours would fall there in 95 of 100 "
-    "cases, mean ± t s √(1 + 1/n): it is one run, and so it is set against one run. A number of a single fit (seeds 1) "
-    "has an interval over texts, where it has one.",
-    "The published code halves the total variation of two labels, so its λ is 2λ in our loss: a λ set beside a "
-    "published one is given in the published unit, λ of the points in ours. If the TVD of Table 4 was logged by the "
-    "same code it is half of ours as well; we do not know.",
-    "The preset wp keeps the epoch that is best on test, as published: scores are a little too good, with learned and "
-    "uniform weights alike. The adversary of Table 4 is the best of several on test, ours too.",
-    "Uniform, last and learned weights are each trained from scratch with the same budget: whether attention is needed "
-    "is said of this kind of model, not of the task.",
-    "A refitted guide can be misled by weights that spell out the label. The log-odds guide, whose words keep the "
-    "meaning they have in the training texts, cannot; both are in the table.",
-    "Word vectors: the published models start from fastText or GloVe in 300 dimensions, ours from what --vectors "
-    "names.",
+    "Every published number here is from memory and was not checked against the paper. Ignore a difference in the last "
+    "digit.",
+    "A published number is one run, so it is compared with one run. One further seed of ours falls within mean ± t s "
+    "√(1 + 1/n) in 95 of 100 cases. A published number there counts as inside the seed interval. A number from a "
+    "single model (seeds 1) has an interval over texts, if it has one.",
+    "The published code halves the total variation of two labels, so its λ is 2λ in our loss. A λ beside a published "
+    "one is in the published unit; the λ of the points is in ours. The TVD of Table 4 may be half of ours as well, if "
+    "the same code logged it. We do not know.",
+    "As in the paper, the preset wp keeps the epoch that is best on test. So scores are a little too good, with "
+    "learned and with uniform weights. The adversary of Table 4 is the best of several on test; so is ours.",
+    "Models with uniform, last and learned weights each train from scratch with the same budget. So the answer about "
+    "necessity is about models of this kind, not about the task.",
+    "A retrained guide can be misled by weights that spell out the label. The log-odds guide cannot, because its words "
+    "keep the meaning that they have in the training texts. The table has both.",
+    "Word vectors: the published models start from fastText or GloVe in 300 dimensions, ours from the file given by "
+    "--vectors.",
 )

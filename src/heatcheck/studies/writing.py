@@ -1,7 +1,7 @@
-"""Models that write one text from another: each is fitted and scored in one job, so that what is done is kept.
+"""Sequence-to-sequence models: one job trains and scores each, so finished work is kept.
 
-A model is named by its recipe alone, whatever study asks for it: studies that want the same models may share their
-folders `fits` and `results`.
+A model is named by its recipe alone, whatever the study. Studies with the same models may share their folders `fits`
+and `results`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ PUBLISHED_SIZE = 100_000  # of each split of a generated task
 
 
 class Wanted(NamedTuple):
-    """A model to be fitted and scored."""
+    """A model to train and score."""
 
     recipe: Recipe
     corpus: Corpus
@@ -40,9 +40,9 @@ def corpus_to_write(
     cut: int | None = None,
     data_dir: Path | str | None = None,
 ) -> Corpus:
-    """A generated task of as many texts, with a twentieth and at least 100 to choose and to test on.
+    """A generated task with `texts` train texts; dev and test each have a twentieth of that, at least 100.
 
-    Others are whole, or cut to their first `cut` texts of each split.
+    Other tasks are complete, or cut to the first `cut` texts of each split.
 
     >>> {name: len(split) for name, split in corpus_to_write("bigram_flip", texts=4000).splits.items()}
     {'train': 4000, 'dev': 200, 'test': 200}
@@ -63,7 +63,7 @@ def corpora_to_write(
     cut: int | None = None,
     data_dir: Path | str | None = None,
 ) -> tuple[dict[str, Corpus], dict[str, str]]:
-    """Those that are here, and why the others are not."""
+    """The corpora whose data is present, and why the others are missing."""
     corpora: dict[str, Corpus] = {}
     failed: dict[str, str] = {}
     for task in tasks:
@@ -83,10 +83,10 @@ def score_models(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> tuple[dict[str, Facts], dict[str, str]]:
-    """What each model scores, and why others could not be scored, by the names they are wanted by."""
+    """The scores of each model, and why others have none, by the names in `wanted`."""
     fits = folder / "fits"
     gold = {task: _gold_of(task, fits, data_dir) for task in {one.corpus.name for one in wanted.values()}}
-    # Those under other weights than their own learn longest: they begin, so that none is left running alone at the end.
+    # Models with imposed weights train longest: they go first, so that none is left running alone at the end.
     ordered = sorted(wanted.items(), key=lambda item: item[1].recipe.impose is None)
     jobs = {name: _job(name, one, fits, gold[one.corpus.name], device) for name, one in ordered}
     names = {job.id: name for name, job in jobs.items()}
@@ -101,9 +101,9 @@ def score_models(
 
 
 def score_job(argument: Facts, folder: Path, store: Path) -> None:
-    """Fits a model that is not there yet and scores what it writes freely.
+    """Train a model unless it exists, and score what it generates freely.
 
-    Under the weights it was trained with, on dev and on test; and where these are its own, on test under others too.
+    Scores are under the weights of its training, on dev and test; for learned weights, also under others on test.
     """
     fits, recipe = store.parent / "fits", Recipe(**argument["fit"]["recipe"])
     for outcome in engine.map(fit_job, [Job(recipe.id, argument["name"], (), argument["fit"])], fits):
@@ -121,7 +121,9 @@ def score_job(argument: Facts, folder: Path, store: Path) -> None:
         "dev": evaluate_generation(subject, corpus["dev"], impose=recipe.impose).facts(),
         "gold": None,
     }
-    if argument["gold"] is not None:  # every step is told: where the words are not known, what is written says little
+    if (
+        argument["gold"] is not None
+    ):  # with teacher forcing: where the model lacks the words, free generation says little
         known = read_corpus(fits / argument["gold"])["test"]
         found["gold"] = evaluate_generation(subject, known, impose=recipe.impose, told=True).facts()
     write_json(folder / SCORES, found)
@@ -130,7 +132,7 @@ def score_job(argument: Facts, folder: Path, store: Path) -> None:
 def _job(name: str, wanted: Wanted, store: Path, gold: str | None, device: str) -> Job:
     recipe = wanted.recipe
     if recipe.parents:
-        raise BadInput(f"{name} learns from another model, which studies of writing have not.")
+        raise BadInput(f"{name} learns from another model: sequence-to-sequence studies do not support that.")
     (fit,) = fit_jobs([recipe], wanted.corpus, store, device=device)
     decides = [VERSION, recipe.id, gold]
     return Job(
@@ -142,7 +144,7 @@ def _job(name: str, wanted: Wanted, store: Path, gold: str | None, device: str) 
 
 
 def _gold_of(task: str, store: Path, data_dir: Path | str | None) -> str | None:
-    """Where texts with alignments made by hand are kept; None where there are none for this task, or not here."""
+    """Where texts with alignments by hand are kept; None if this task has none, or their data is missing."""
     if task not in GOLD_OF:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What several models' results share, in the same axes: a colour, a shape and a dash a model."""
+"""Figures that compare several models in the same axes: one colour, shape and dash per model."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _LEGEND = 95  # letters of a row of names
 
 
 class _Look(NamedTuple):
-    """How a model is told from the others, in colour and without."""
+    """The look of a model, in colour and without."""
 
     colour: str
     shape: str
@@ -40,7 +40,7 @@ _LOOKS = (
 
 
 def draw_comparison(audits: Mapping[str, Audit]) -> list[Figure]:
-    """Every figure of what at least two of the audits have; a model keeps its look in all of them."""
+    """Every figure that at least two of the audits have results for; a model keeps its look in all of them."""
     names = list(audits)
     makers: tuple[tuple[str, Callable[[Results, Sequence[str]], Figure | None]], ...] = (
         ("agreement", tau_distributions),
@@ -59,22 +59,22 @@ def draw_comparison(audits: Mapping[str, Audit]) -> list[Figure]:
 
 
 def effects(results: Results, names: Sequence[str]) -> Figure | None:
-    """What removing the words does, ranking by ranking."""
+    """The effect of removing words, ranking by ranking."""
     rows = _ranked(results, "effect", drop=("best rival", "best signed rival"))
     caption = (
-        "How much the answer changes when the words ranked highest are taken away, ranking by ranking; bars are "
-        "intervals. A model's own attention is read against that model's rivals and its random order: a model whose "
-        "answers move more under every ranking is merely more easily moved."
+        "How much the answer changes when the words ranked highest are removed, ranking by ranking; bars are "
+        "intervals. Compare a model's attention with the other methods and the random order of the same model. A model "
+        "whose answers change more under every ranking is only more sensitive to removal."
     )
     return _dots(rows, names, "compare-erasure", "erasure", caption, "mean change of the probability")
 
 
 def areas(results: Results, names: Sequence[str]) -> Figure | None:
-    """How faithful each ranking is to each model."""
+    """The area between the two orders of removal, ranking by ranking."""
     rows = _ranked(results, "area")
     caption = (
-        "What the answer loses without the words ranked first, less what it loses without those ranked last, ranking "
-        "by ranking; bars are intervals. Read each model against its own random order."
+        "How much more the answer loses without the words ranked first than without those ranked last, ranking by "
+        "ranking; bars are intervals. Higher is better. Compare each model with its own random order."
     )
     return _dots(rows, names, "compare-perturbation", "perturbation", caption, "area between the curves")
 
@@ -82,29 +82,29 @@ def areas(results: Results, names: Sequence[str]) -> Figure | None:
 def losses(results: Results, names: Sequence[str]) -> Figure | None:
     """N, however it was measured."""
     rows = [
-        _row(model, m, grouping(m) or "all", "share of the accuracy above the commonest label that is lost (N)")
+        _row(model, m, grouping(m) or "all", "share of the gain over the majority class that is lost (N)")
         for model, result in results.items()
         for m in result.measurements
         if m.name == "N" and math.isfinite(m.value)
     ]
     caption = (
-        "What each model would lose without learned attention, as a share of its accuracy above the commonest label: "
-        "0 is nothing, 1 all of it; bars are intervals. Above 0.10 the card says that attention is needed, unless "
+        "The share of its gain over the majority class that each model loses without learned attention. 0 means "
+        "nothing, 1 all of it; bars are intervals. Above 0.10 the card says that learned attention is needed, unless "
         "its settings say otherwise."
     )
     return _dots(rows, names, "compare-necessity", "necessity", caption, "N")
 
 
 def tau_distributions(results: Results, names: Sequence[str]) -> Figure | None:
-    """How far attention ranks the words of each text as its rivals do."""
+    """How similarly attention and other methods rank the words of each text."""
     panels = {}
     for rival in ("gradient", "leave_one_out"):
         values = {name: result.per_example.get(f"tau:attention|{rival}") for name, result in results.items()}
         panels[f"attention and {spaced(rival)}"] = {name: of for name, of in values.items() if of is not None}
     caption = (
-        "How far attention and each rival rank the words of each text alike: 1 is the same order, 0 is no relation. "
-        f"Marks on the axis are means. {_means(panels)} Where a "
-        "model has no context, part of its τ is mechanical: its report has the floor."
+        "How similarly attention and another method rank the words of each text: 1 is the same order, 0 is no "
+        f"relation. Marks on the axis are means. {_means(panels)} In a model without context, part of τ is mechanical: "
+        "its report has the floor."
     )
     return _outlines(
         panels, names, "compare-agreement", "agreement", caption, span=(-1.0, 1.0), axis="Kendall τ, text by text"
@@ -112,20 +112,20 @@ def tau_distributions(results: Results, names: Sequence[str]) -> Figure | None:
 
 
 def q_distribution(results: Results, names: Sequence[str]) -> Figure | None:
-    """How many shuffles of the weights keep each text's answer."""
+    """The share of shuffles of the weights that keep each text's answer."""
     panel = {name: result.per_example["q"] for name, result in results.items() if "q" in result.per_example}
     caption = (
-        "The share of shuffles of the weights that keep the answer, text by text. At the right most other heatmaps "
-        f"would have done as well; uniform weights are at 1. Marks on the axis are means. {_means({'': panel})}"
+        "The share of shuffles of the weights that keep the answer, text by text. At the right, most other orders of "
+        f"the weights keep the answer; uniform weights are at 1. Marks on the axis are means. {_means({'': panel})}"
     )
     axis = "share of shuffles that keep the answer (q)"
     return _outlines({"": panel}, names, "compare-permutation", "permutation", caption, span=(0.0, 1.0), axis=axis)
 
 
 def jsd_by_epsilon(results: Results, names: Sequence[str]) -> Figure | None:
-    """The largest JSD over how far the output may move, beside that of shuffled relevances."""
+    """The largest JSD by how far the output may move, beside that of shuffled relevances."""
     alt = altair()
-    lines = {"jsd": "found", "null": "relevances shuffled"}
+    lines = {"jsd": "measured", "null": "relevances shuffled"}
     rows = [
         {
             **_row(model, m, lines[m.name], BY.get(("logits", str(m.by["logits"])), str(m.by["logits"]))),
@@ -162,16 +162,16 @@ def jsd_by_epsilon(results: Results, names: Sequence[str]) -> Figure | None:
         data=alt_data(rows),
     ).properties(width=(WIDTH - 90) // max(2, len(panels)), height=230)
     caption = (
-        "How different the weights of a text can be made while the output moves by ε at most: means over texts with "
-        "their intervals. The faint points are the same with the relevances shuffled among the words: a JSD that is "
-        "no smaller than its own null says nothing about that model."
+        "How different the weights of a text can be while the output moves by ε at most. Means over texts with their "
+        "intervals. The faint points are the null, with the relevances shuffled among the words. A JSD that is no "
+        "smaller than its own null says nothing about that model."
     )
     drawn = layers.facet(column=alt.Column("panel:N", title=None, sort=panels))
     return declare("compare-counterfactual", "counterfactual", caption, drawn)
 
 
 class _Encoded(NamedTuple):
-    """How marks are told apart by model."""
+    """Encodings that tell marks apart by model."""
 
     colour: Any
     points: dict[str, Any]
@@ -179,7 +179,7 @@ class _Encoded(NamedTuple):
 
 
 def _encoded(names: Sequence[str], rows: Rows, *, legend_of: str = "shape") -> _Encoded:
-    """A look by a model's place among all, so that it is the same in figures that lack some.
+    """One look per model, by its place among all, so that it is the same in every figure.
 
     `legend_of` is what the legend shows beside the colour: `shape` or `dash`. Both in one symbol would be neither, and
     what has the same names has one legend: hence `who`, which is the model by another name.
@@ -227,7 +227,7 @@ def _row(model: str, m: Measurement, what: str, panel: str) -> dict[str, Any]:
 
 
 def _ranked(results: Results, quantity: str, drop: Iterable[str] = ()) -> Rows:
-    """A row a model, a ranking by size and a way of removing words."""
+    """One row per model, ranking by size and way of removing words."""
     return [
         _row(model, m, ranking_title(str(m.by.get("ranking", ""))), str(m.by.get("operator", "removal")))
         for model, result in results.items()
@@ -241,7 +241,7 @@ def _drawn(ranking: str, drop: Iterable[str]) -> bool:
 
 
 def _dots(rows: Rows, names: Sequence[str], name: str, check: str, caption: str, axis: str) -> Figure | None:
-    """A band a ranking with a mark a model, one under the other, and its interval."""
+    """One band per ranking, with one mark per model and its interval."""
     if len({row["model"] for row in rows}) < 2:
         return None
     alt = altair()
@@ -289,7 +289,7 @@ def _outlines(
     span: Span,
     axis: str,
 ) -> Figure | None:
-    """Shares of the texts as steps: bars in front of each other would hide what is behind."""
+    """Shares of the texts as steps, because bars would hide one another."""
     panels = {panel: of for panel, of in panels.items() if sum(np.isfinite(v).any() for v in of.values()) > 1}
     rows = [row for panel, of in panels.items() for model, v in of.items() for row in _steps(panel, model, v, span)]
     if not rows:
@@ -332,7 +332,7 @@ def _steps(panel: str, model: str, values: np.ndarray, span: Span) -> Rows:
 
 
 def _means(panels: Mapping[str, Mapping[str, np.ndarray]]) -> str:
-    """The mean of each model, for those who cannot see the lines."""
+    """The mean of each model, for readers who cannot see the lines."""
     told = []
     for panel, of in panels.items():
         means = ", ".join(

@@ -75,7 +75,7 @@ def write_study_figures(found: StudyResult, folder: Path | str, *, suffix: str) 
 
 
 def tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
-    """How far attention and a rival rank the words of each text alike (the paper's Figure 2)."""
+    """How similarly attention and another method rank the words of each text (the paper's Figure 2)."""
     panels = [
         Panel(row, column, values[here], {"mean": mean_of(values[here]), MECHANICAL_FLOOR: mean_of(floor[here])})
         for row, column, here, values, model in _panels(models, f"tau:attention|{rival}")
@@ -86,15 +86,14 @@ def tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
     chart = histograms(panels, _TAU, span=(-1.0, 1.0), bins=20, axis="Kendall τ", width=PANEL)
     number_of = "Figure 2" if rival == "gradient" else "Figure 2 for leave-one-out"
     caption = (
-        f"{number_of}: how far attention and {spaced(rival)} rank the words of each text alike, by the class the "
-        "model predicts; 1 is the same order, 0 no relation. Bars are shares of the texts. "
-        f"{_about_floors(panels, rival)}"
+        f"{number_of}: how similarly attention and {spaced(rival)} rank the words of each text, by predicted class; 1 "
+        f"is the same order, 0 no relation. Bars are shares of the texts. {_about_floors(panels, rival)}"
     )
     return declare(f"tau-attention-{rival.replace('_', '-')}", "agreement", caption, chart)
 
 
 def mean_differences(found: StudyResult) -> Figure | None:
-    """How much better the rivals agree with each other than attention with either (the paper's Figures 3 and 4)."""
+    """How much better the other methods agree with each other than attention with either (Figures 3 and 4)."""
     alt = altair()
     names = {(m.task, m.encoder, m.attention): model_name(m.encoder, m.attention) for m in models_in_order(found)}
     rows = [
@@ -130,7 +129,7 @@ def mean_differences(found: StudyResult) -> Figure | None:
         .scale(domain=attentions, range=["circle", "diamond"][: len(attentions)])
         .legend(orient="top", symbolFillColor=FLOOR, symbolStrokeColor=FLOOR)
     )
-    # Three seeds can have any interval: one that is wider than the axis runs to its edge.
+    # Three seeds can have a very wide interval: it is cut at the edge of the axis.
     x = (
         alt.X("mean:Q", title="mean difference of the two τ")
         .scale(domain=[-0.6, 1.0], clamp=True)
@@ -163,14 +162,14 @@ def mean_differences(found: StudyResult) -> Figure | None:
     )
     caption = (
         "Figures 3 and 4: how much better gradient and leave-one-out agree with each other than attention agrees with "
-        "either; mean over seeds with its 95% t interval. Right of zero they agree better. Part of it is mechanical: "
+        "either. Means over seeds with their 95% t intervals; above zero they agree better. Part of it is mechanical: "
         "gradients and, without context, leave-one-out contain the weights as a factor."
     )
     return declare("tau-differences", "agreement", caption, drawn)
 
 
 def permutation_violins(models: Sequence[Model]) -> Figure | None:
-    """What shuffled weights do to the output, by how peaked they were (the paper's Figure 6)."""
+    """The effect of shuffling the weights, by how peaked they are (the paper's Figure 6)."""
     panels = [
         ViolinPanel(row, column, values[here], model.examples["max_attention"][here], {})
         for row, column, here, values, model in _panels(models, "delta")
@@ -179,16 +178,16 @@ def permutation_violins(models: Sequence[Model]) -> Figure | None:
         return None
     chart = violins(panels, {}, span=(0.0, 1.0), axis="median change", width=PANEL, height=96)
     caption = (
-        "Figure 6: how far the output moves when the weights are dealt out anew among the words of a text (median of "
-        "its shuffles), from texts with flat weights (bottom) to texts with one heavy word (top); lines are quartiles, "
-        "short strokes single texts where there are few. Violins near 0 say that it hardly matters which word has "
-        "which weight, most tellingly at the top. A quarter without a violin has no text."
+        "Figure 6: how much the output changes when the weights of a text are shuffled (median of its shuffles). Texts "
+        "with flat weights are at the bottom, texts with one heavy word at the top. Lines are quartiles; short strokes "
+        "are single texts where there are few. Near 0, it hardly matters which word has which weight; at the top this "
+        "says most. A quarter without a violin has no text."
     )
     return declare("permutation-by-largest-weight", "permutation", caption, chart)
 
 
 def jsd_histograms(models: Sequence[Model]) -> Figure | None:
-    """The largest JSD of every text beside what any model would show (the paper's Figure 8)."""
+    """The largest JSD of every text beside its baselines (the paper's Figure 8)."""
     panels = [
         Panel(row, column, values[here], {name: mean_of(of[here]) for name, of in _beside(model, values).items()})
         for row, column, here, values, model in _panels(models, "jsd:published:0.05")
@@ -198,15 +197,15 @@ def jsd_histograms(models: Sequence[Model]) -> Figure | None:
     styles = {name: style for name, style in _JSD.items() if any(name in panel.lines for panel in panels)}
     chart = histograms(panels, styles, span=(0.0, 0.7), bins=20, axis="JSD (nats)", width=PANEL)
     caption = (
-        "Figure 8: how different the weights of each text can be made while the output moves by 0.05 at most; 0 is "
-        "the same heatmap, 0.69 one on other words altogether. Where the null, with the relevances shuffled, lies at "
-        f"or right of the mean, the shape of the weights explains all of it. {_search_only(models)}"
+        "Figure 8: how different the weights of each text can be while the output moves by 0.05 at most. 0 is the same "
+        "heatmap, 0.69 one on other words altogether. The null shuffles the relevances. If it is at or right of the "
+        f"mean, the shape of the weights explains all of the JSD. {_search_only(models)}"
     ).strip()
     return declare("jsd-histograms", "counterfactual", caption, chart)
 
 
 def jsd_violins(models: Sequence[Model]) -> Figure | None:
-    """The same by how peaked the weights were (the paper's Figure 7)."""
+    """The largest JSD by how peaked the weights are (the paper's Figure 7)."""
     panels = [
         ViolinPanel(row, column, values[here], model.examples["max_attention"][here], beside)
         for row, column, here, values, model in _panels(models, "jsd:published:0.05")
@@ -217,10 +216,9 @@ def jsd_violins(models: Sequence[Model]) -> Figure | None:
     styles = {name: style for name, style in _JSD.items() if any(name in panel.beside for panel in panels)}
     chart = violins(panels, styles, span=(0.0, 0.7), axis="JSD (nats)", width=PANEL, height=96)
     caption = (
-        "Figure 7: the same by how peaked the weights were, flat at the bottom, one heavy word at the top; lines "
-        "inside are quartiles. The flatter the weights, the larger the JSD that any model reaches: violins that only "
-        "follow the lines beside them show the shape of the weights and nothing else. "
-        f"{_search_only(models)}"
+        "Figure 7: the same by how peaked the weights are, from flat (bottom) to one heavy word (top). Lines inside "
+        "are quartiles. Flatter weights allow a larger JSD in any model. Violins that only follow the lines beside "
+        f"them show the shape of the weights and nothing else. {_search_only(models)}"
     ).strip()
     return declare("jsd-by-largest-weight", "counterfactual", caption, chart)
 
@@ -228,7 +226,7 @@ def jsd_violins(models: Sequence[Model]) -> Figure | None:
 def _panels(
     models: Sequence[Model], quantity: str
 ) -> Iterator[tuple[str, str, Bool[np.ndarray, " example"], Float[np.ndarray, " example"], Model]]:
-    """Row and column of each panel, the texts in it, and the values of all texts; panels of no text are left out."""
+    """Row and column of each panel, the texts in it, and the values of all texts; empty panels are dropped."""
     for model in models:
         values = model.examples.get(quantity)
         if values is None:
@@ -241,7 +239,7 @@ def _panels(
 
 
 def _beside(model: Model, values: Float[np.ndarray, " example"]) -> Mapping[str, Float[np.ndarray, " example"]]:
-    """What the JSD of each text is read against, as far as it holds for this read-out."""
+    """The baselines of the JSD of each text, as far as they hold for this read-out."""
     wanted = {SEARCHED: "searched:published:0.05"}
     method = method_of(model)
     wanted |= {MODEL_FREE: "floor"} if method == "exact" else {}
@@ -250,11 +248,11 @@ def _beside(model: Model, values: Float[np.ndarray, " example"]) -> Mapping[str,
 
 
 def _about_floors(panels: Sequence[Panel], rival: str) -> str:
-    """What the dotted line says, and which models have none."""
+    """The meaning of the dotted line, and which models have none."""
     known = [panel for panel in panels if np.isfinite(panel.lines[MECHANICAL_FLOOR])]
     line = (
-        "The dotted line is what is left when the relevances stand at other words: only what lies to the right of it "
-        "is agreement about the words."
+        "The dotted line is the τ that remains when the relevances are shuffled among the words. Only τ to the right "
+        "of it is agreement about the words."
     )
     lacking = [panel for panel in panels if not np.isfinite(panel.lines[MECHANICAL_FLOOR])]
     without = []
@@ -264,7 +262,8 @@ def _about_floors(panels: Sequence[Panel], rival: str) -> str:
         without.append(name if everywhere else f"{name} ({', '.join(tasks)})")
     linear = " and the read-out is linear" if rival == "leave_one_out" else ""
     none = (
-        f"There is none for {'; '.join(without)}: it needs a model in which each word acts through its own state alone"
+        f"The line is missing for {'; '.join(without)}: it needs a model in which each word acts through its own state "
+        "alone"
     )
     return " ".join([line] * bool(known) + [f"{none}{linear}."] * bool(without))
 
@@ -274,6 +273,6 @@ def _search_only(models: Sequence[Model]) -> str:
     if not tasks:
         return ""
     return (
-        f"The read-outs of {', '.join(tasks)} are not linear: there the JSD is what a search found, a lower bound, and "
-        "there is no floor and no null."
+        f"The read-outs of {', '.join(tasks)} are not linear. There the JSD comes from a search and is a lower bound, "
+        "without a floor or a null."
     )

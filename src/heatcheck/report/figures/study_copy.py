@@ -1,4 +1,4 @@
-"""The figures of a study of the copy task: who still fails after how many steps, and every run as it learns."""
+"""The figures of a study of the copy task: how many runs still fail after each step, and every run's curve."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,11 +17,11 @@ _LOOKS = {
     SEQUENCES["copy_distinct"]: (RIVAL, [8, 3]),
     SEQUENCES["copy_iid"]: (MOST, [2, 2]),
 }
-_POINTS = 100  # of a curve a thumb high
+_POINTS = 100  # of a small curve
 
 
 def copy_survival(models: Sequence[Model]) -> Figure | None:
-    """The share of runs that do not copy yet, a line a kind of sequence, with its pointwise interval."""
+    """The share of runs that do not copy yet, one line per kind of sequence, with its pointwise interval."""
     rows = [row for model in models if "not yet:step" in model.examples for row in _falling(model)]
     if not rows:
         return None
@@ -59,15 +59,15 @@ def copy_survival(models: Sequence[Model]) -> Figure | None:
         layers += [rule, words.encode(x=alt.X("step:Q"), y=alt.YValue(10), text=alt.Text("words:N"))]
     drawn = alt.layer(*layers).properties(width=WIDTH - 70, height=300)
     caption = (
-        "The share of runs that do not copy yet, at any evaluation so far, with more than .95 of the tokens right "
-        "(Kaplan–Meier, pointwise 95% interval; each line ends where the last of its runs was watched to). The dashed "
-        "line is where the published runs end: what falls to the right of it failed then and learned later."
+        "Share of runs that have not copied yet, where copying means more than .95 of the tokens right. These are "
+        "Kaplan–Meier curves with pointwise 95% intervals and right-censoring. The published runs end at the dashed "
+        "line. Runs that fall to the right of it failed in the paper’s terms and learned later."
     )
     return declare("copy-survival", "time_to_learn", caption, drawn)
 
 
 def copy_accuracies(models: Sequence[Model]) -> Figure | None:
-    """Tokens right over training, a line a run: kinds of sequences beside each other, kinds of attention below."""
+    """Tokens right over training, one line per run: columns are kinds of sequences, rows are kinds of attention."""
     rows = [
         {"sequences": SEQUENCES[model.task], "runs with": words, **point}
         for model in models
@@ -77,14 +77,14 @@ def copy_accuracies(models: Sequence[Model]) -> Figure | None:
         for point in _lines(model.examples["steps"], model.examples[f"accuracy:{kind}"])
     ]
     caption = (
-        "Tokens right on fresh sequences over training, a line a run. Below learned weights: uniform ones, and no "
-        "context at all, which says how far the decoder comes without attention."
+        "Share of tokens right on fresh sequences over training, one line per run. The rows are learned weights, "
+        "uniform weights, and no context at all. The last shows how well the decoder does without attention."
     )
     return _small_lines("copy-accuracies", "time_to_learn", caption, rows, "sequences", "runs with")
 
 
 def lottery_accuracies(models: Sequence[Model]) -> Figure | None:
-    """The same of eight heads on one body, by what each was alone."""
+    """Tokens right over training for eight heads on one body, by how each did alone."""
     rows = [
         {"heads": words, **point}
         for model in models
@@ -93,8 +93,8 @@ def lottery_accuracies(models: Sequence[Model]) -> Figure | None:
         for point in _lines(model.examples[f"steps:{kind}"], model.examples[f"accuracy:{kind}"])
     ]
     caption = (
-        "Tokens right over training, a line a draw of eight heads, all put on the same body: heads that fail alone, "
-        "seven of these and one that learns alone, and heads nobody tried."
+        "Share of tokens right over training, one line per draw of eight heads on the same body. The columns are heads "
+        "that fail alone, seven of these and one that learns alone, and random heads that were not tried alone."
     )
     return _small_lines("lottery-accuracies", "lottery_of_heads", caption, rows, "heads", None)
 
@@ -109,7 +109,7 @@ def _falling(model: Model) -> Rows:
 
 
 def _lines(steps: Any, accuracy: Any) -> Rows:
-    """Every run, thinned to what a small panel can show; the last point always."""
+    """Every run, thinned to what a small panel can show; the last point is always kept."""
     shown = np.unique(np.linspace(0, len(steps) - 1, min(_POINTS, len(steps))).astype(int))
     return [
         {"run": run, "step": int(steps[at]), "right": round(float(of_run[at]), 3)}

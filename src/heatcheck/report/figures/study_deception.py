@@ -1,4 +1,4 @@
-"""Figures of models trained to deceive, that label or that write: accuracy against weight, a panel a model."""
+"""Figures of classifiers and sequence-to-sequence models trained to deceive: accuracy over weight, by model."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -15,14 +15,14 @@ _WIDTH, _HEIGHT = 310, 230  # two panels beside each other
 
 
 class _Drawn(NamedTuple):
-    """Which numbers of a study are drawn, and what they are called."""
+    """Which numbers of a study a figure draws, and their names."""
 
     name: str
     accuracy: str
     mass: str
     uniform: str  # the weight that uniform weights put there
     weight: str
-    said: Callable[[str], str]  # of how a model was trained
+    said: Callable[[str], str]  # names how a model was trained
     title: Callable[[Model], str]
     caption: str
 
@@ -35,10 +35,10 @@ _LABELS = _Drawn(
     "weight on the marked words",
     said,
     lambda model: f"{model.task}: {model_name(model.encoder, model.attention)}",
-    "Table 3 as a picture: each mark is a model of one seed; to the right it has more weight on the marked words, "
-    "upwards it is more often right. At the upper left are models that hide what they use. Stars and squares are "
-    "the published means, honest and at each λ. The dotted line is always the commonest label, the dashed line the "
-    "weight that uniform weights put there. Axes of accuracy differ.",
+    "Table 3 as a picture. Each mark is one model of one seed: further right means more weight on the marked words, "
+    "further up means higher accuracy. Models at the upper left hide words that they use. Stars and squares are the "
+    "published means, honest and at each λ. The dotted line is the majority-class baseline. The dashed line is the "
+    "weight that uniform weights have there. The accuracy axes differ.",
 )
 _TEXTS = _Drawn(
     "accuracy-by-links",
@@ -48,20 +48,20 @@ _TEXTS = _Drawn(
     "weight on linked words",
     trained,
     lambda model: model.task,
-    "Each mark is a model of one seed; to the right it has more weight on the words that each word is written from, "
-    "upwards more of its words are right. At the upper left are models that write well and look elsewhere. Stars and "
-    "squares are published numbers, where accuracy was published. The dotted line is always the commonest word, the "
-    "dashed line the weight that uniform weights put on links. Axes of accuracy differ.",
+    "Each mark is one model of one seed. Further right means more weight on the linked source words, further up means "
+    "more words right. Models at the upper left generate well and attend elsewhere. Stars and squares are published "
+    "numbers, where accuracy was published. The dotted line is the accuracy of always the most frequent word. The "
+    "dashed line is the weight that uniform weights have on links. The accuracy axes differ.",
 )
 
 
 def deception_scatters(found: StudyResult, models: Sequence[Model]) -> Figure | None:
-    """Every model of every seed, and where the published means stand."""
+    """Every model of every seed, and the published means."""
     return _scatters(found, models, _LABELS)
 
 
 def writing_scatters(found: StudyResult, models: Sequence[Model]) -> Figure | None:
-    """The same of models that write."""
+    """The same for sequence-to-sequence models."""
     return _scatters(found, models, _TEXTS)
 
 
@@ -101,7 +101,7 @@ def _ours(model: Model, drawn: _Drawn) -> Iterator[Facts]:
 
 
 def _published(rows: Mapping[str, Row], drawn: _Drawn) -> Iterator[Facts]:
-    """Where both numbers of a model are known."""
+    """Published points of models with both numbers."""
     for mass in rows.values():
         if mass.name != drawn.mass:
             continue

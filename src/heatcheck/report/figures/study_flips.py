@@ -1,4 +1,4 @@
-"""The figures of a study of flips: a panel a task and kind of model, all on the same axes."""
+"""The figures of a study of flips: one panel per task and kind of model, all on the same axes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,13 +12,13 @@ from heatcheck.report.study_wording import model_name
 from heatcheck.results import Model
 
 CURVES = ("attention", "gradient x attention", "gradient x attention (signed)", "random")
-STEPS = 50  # of a curve a thumb high
+STEPS = 50  # of a small curve
 _NOTHING = dict.fromkeys(("x", "y", "low", "q1", "median", "q3", "high"))
 PANEL = 98  # wide: six kinds of models beside each other in the page's column
 
 
 def flip_curves(models: Sequence[Model]) -> Figure | None:
-    """How many decisions still stand as weights go, the texts of all seeds together."""
+    """How many decisions have not flipped as weights are removed, with the texts of all seeds."""
     rows = [
         {**row, **_place(model)}
         for model in models
@@ -30,15 +30,15 @@ def flip_curves(models: Sequence[Model]) -> Figure | None:
         return None
     drawn = _grid({"curves": curve_layer(looks(CURVES), unit="share", small=True)}, rows, models, height=86)
     caption = (
-        "How many decisions still stand after a share of the words (FLAN) or sentences (HAN) has lost its weight, by "
-        "ranking; texts of all seeds, those that never flip included. What lies between the solid and the dashed line "
-        "of gradient × attention is what the sign is worth, which no heatmap has."
+        "How many decisions have not flipped after a share of the words (FLAN) or sentences (HAN) has lost its weight, "
+        "by ranking. The curves include the texts of all seeds, also those that never flip. The gap between the solid "
+        "and the dashed line of gradient × attention is the value of the sign. No attention heatmap shows a sign."
     )
     return declare("flips-survival", "flips", caption, drawn)
 
 
 def flip_boxes(models: Sequence[Model]) -> Figure | None:
-    """How many weights had to go (the paper's boxplots), with and without the sign."""
+    """The share of weights removed at the flip (the paper's boxplots), with and without the sign."""
     rows = [
         {**row, **_place(model)}
         for model in models
@@ -50,9 +50,9 @@ def flip_boxes(models: Sequence[Model]) -> Figure | None:
         return None
     drawn = _grid(box_layers(looks(RANKINGS), unit="share", small=True), rows, models, height=96)
     caption = (
-        "The paper’s boxplots: the share of words (FLAN) or sentences (HAN) removed at the flip, over the texts that "
-        "flip under each ranking: the middle half, the median, and lines to the middle 90%. The paper’s gradients are "
-        "the signed ones. Each box is over its own texts; how many never flip is in the table and in the curves."
+        "The paper’s boxplots: the share of words (FLAN) or sentences (HAN) removed at the flip. Each box covers the "
+        "texts that flip under its ranking: the middle half, the median, and lines to the middle 90%. The paper’s "
+        "gradients are the signed ones. The table and the curves show how many texts never flip."
     )
     return declare("flips-fractions", "flips", caption, drawn)
 
@@ -62,6 +62,6 @@ def _place(model: Model) -> dict[str, str]:
 
 
 def _grid(layers: Mapping[str, Any], rows: Rows, models: Sequence[Model], *, height: int) -> Any:
-    """Tasks below each other, kinds of models beside each other, in the order of the models."""
+    """A grid with one row per task and one column per kind of model."""
     places = [(place["row"], place["column"]) for place in map(_place, models)]
     return grid([*layers.values()], rows, places, {**rows[0], **_NOTHING}, width=PANEL, height=height)

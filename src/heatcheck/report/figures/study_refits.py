@@ -1,4 +1,4 @@
-"""The figures of a study that fits models again: how far seeds differ, and how far a model can be made to differ."""
+"""The figures of a study with retrained models: how much seeds differ, and how much an adversary can differ."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _WIDTH = 310  # two panels beside each other
 
 
 def seed_violins(models: Sequence[Model]) -> Figure | None:
-    """How far the weights of other seeds are, by how peaked they were (the paper's Figure 3)."""
+    """How much the weights of other seeds differ, by how peaked they are (the paper's Figure 3)."""
     panels = [
         violins(
             model.examples["jsd"][here],
@@ -37,16 +37,16 @@ def seed_violins(models: Sequence[Model]) -> Figure | None:
     if not panels:
         return None
     caption = (
-        "Figure 3: how far the weights of each text are from those of the same recipe with other seeds (median over "
-        "seeds), by the class the base predicts, from texts with flat weights (bottom) to texts with one heavy word "
-        "(top); lines are quartiles, short strokes single texts where there are few. What adversaries do is read "
-        "against this."
+        "Figure 3: how much the weights of each text differ from those of the same recipe with other seeds (median "
+        "over seeds), by predicted class. Texts with flat weights are at the bottom, texts with one heavy word at the "
+        "top. Lines are quartiles; short strokes are single texts where there are few. This is the baseline for "
+        "adversaries."
     )
     return declare("seeds-by-largest-weight", "seed_variance", caption, _in_pairs(panels))
 
 
 def seed_scatters(models: Sequence[Model]) -> Figure | None:
-    """Whether the texts whose weights differ are those whose answers differ."""
+    """Whether texts with different weights are those with different answers."""
     panels = [
         scatter(model.examples["jsd"][here], model.examples["tvd"][here], _title(model, "", int(here.sum())), _WIDTH)
         for model in models
@@ -87,21 +87,21 @@ def frontiers(found: StudyResult, models: Sequence[Model]) -> Figure | None:
         for model in drawn
     ]
     caption = (
-        "Figure 5: each mark is a model of the task; to the right its weights differ more from the base's, upwards its "
-        "answers do. Trained adversaries are joined in the order of λ (in our unit). The dashed lines are the mean of "
-        "the honest seeds: right of the one and below the other a model answers more like the base than a seed does, "
-        "with a more different heatmap."
+        "Figure 5: each mark is one model of the task. Further right, its weights differ more from the base model's; "
+        "further up, its answers do. A line joins the adversaries in the order of λ (in our unit). The dashed lines "
+        "are the means of the honest seeds. Right of the one and below the other, a model answers more like the base "
+        "model than a seed does, with a more different heatmap."
     )
     if any(beside.values()):
         caption += (
-            " The star is the published adversary of Table 4, from memory; if its TVD was logged by the released code, "
-            "it stands at half its height."
+            " The star is the published adversary of Table 4, from memory. If the released code logged its TVD, its "
+            "true height is twice as large."
         )
     return declare("frontier", "adversarial_model", caption, _in_pairs(panels))
 
 
 def _published(found: StudyResult, model: Model) -> Facts | None:
-    """Where the adversary of Table 4 stands, whether or not there is one like it here."""
+    """The point of the published adversary of Table 4, if both its numbers are known."""
     place = {row.key: row.paper for row in found.rows if row.task == model.task and row.paper is not None}
     named = found.tasks.get(model.task, {}).get("published")
     place |= {one.key: one.paper for one in found.published if one.task == named and one.paper is not None}

@@ -1,4 +1,4 @@
-"""The figures of a study of attention scores at several scales λ: what scores tell apart, and how they came to."""
+"""The figures of a study of attention scores at several scales λ: how well they separate words, and over training."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _SMALL, _COLUMNS = 190, 3
 
 
 def auc_by_scale(found: StudyResult) -> Figure | None:
-    """AUC and weight over λ, a row a task."""
+    """AUC and weight over λ, one row per task."""
     tasks = list(dict.fromkeys(row.task for row in found.rows if row.quantity == "auc:polar"))
     if not tasks:
         return None
@@ -41,17 +41,17 @@ def auc_by_scale(found: StudyResult) -> Figure | None:
         for task in tasks
     ]
     caption = (
-        "Left: how surely a score tells polar words from neutral ones, by the λ that attention scores are divided by; "
-        "the dashed line is chance. Right: the share of the weight of a test text that is on its polar words, and what "
-        "uniform weights would put there. Means over seeds with their 95% intervals. All these models may decide "
-        "alike: accuracy is in the table."
+        "Left: how well a score separates polar words from neutral ones, by the λ that divides the attention scores. "
+        "The dashed line is chance. Right: the share of a test text's weight on its polar words, and the share under "
+        "uniform weights. Means over seeds with their 95% intervals. All these models may have the same accuracy: see "
+        "the table."
     )
     chart = altair().vconcat(*lines, spacing=18).resolve_scale(color="independent", shape="independent")
     return declare("auc-by-scale", "scale", caption, chart)
 
 
 def scores_over_training(found: StudyResult) -> Figure | None:
-    """Mean attention score of each group of words over training, a panel a λ."""
+    """Mean attention score of each group of words over training, one panel per λ."""
     curves: dict[tuple[str, str], Rows] = {}
     for row in found.rows:
         if row.name == "mean_a" and "epoch" in row.by:
@@ -61,9 +61,9 @@ def scores_over_training(found: StudyResult) -> Figure | None:
         return None
     panels = [_curve(f"{task}, {model}", points) for (task, model), points in curves.items()]
     caption = (
-        "Mean attention score of each group of words over training, with its 95% interval over seeds; each panel has "
-        "an axis of its own. Where polar words rise above neutral ones, the weights can be read as a list of words "
-        "that matter; where the groups stay within what they started with, they cannot."
+        "Mean attention score of each group of words over training, with its 95% interval over seeds. Each panel has "
+        "its own axis. If polar words rise above neutral ones, the weights can be read as a list of words that matter. "
+        "If the groups stay where they started, they cannot."
     )
     chart = altair().concat(*panels, columns=_COLUMNS, spacing={"row": 18, "column": 24})
     return declare("scores-over-training", "scale", caption, chart)
@@ -143,7 +143,7 @@ def _curve(title: str, points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _ends(row: Row, *, clip: bool = False) -> dict[str, Any]:
-    """A mean with its interval, which is drawn as far as shares go."""
+    """A mean with its interval, cut to 0 and 1 if asked."""
     low, high = (end if math.isfinite(end) else row.value for end in (row.low, row.high))
     if clip:
         low, high = max(low, 0.0), min(high, 1.0)

@@ -1,4 +1,4 @@
-"""The figure of a study of other weights across tasks: accuracy by kind of weights, a row a task."""
+"""The figure of a study of other weights across tasks: accuracy by kind of weights, one row per task."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ _LOOKS = {
     KINDS["first"]: (_BROWN, "square"),
     KINDS["last"]: (MOST, "triangle-down"),
 }
-_GROUPS = {1: "one sequence", 2: "a pair of sequences", WRITTEN: "a text to write"}
+_GROUPS = {1: "one sequence", 2: "a pair of sequences", WRITTEN: "sequence to sequence"}
 _WIDTH, _HEIGHT = 270, 62  # of a panel; of a task's row in it
 
 
 def accuracies_across_tasks(found: StudyResult, models: Sequence[Model]) -> Figure | None:
-    """Dots of accuracy, what is put in at test time beside what is trained so, a panel a group of tasks."""
+    """Dots of accuracy: weights imposed at test time beside models trained with them, one panel per group of tasks."""
     rows = {(row.task, row.quantity): row for row in found.rows}
     shown = [model.task for model in in_groups(found, models) if (model.task, "put_in:own") in rows]
     if not shown:
@@ -36,10 +36,10 @@ def accuracies_across_tasks(found: StudyResult, models: Sequence[Model]) -> Figu
         altair().hconcat(*(_panel(rows, tasks, n, way) for way in WAYS), spacing=14) for n, tasks in groups.items()
     ]
     caption = (
-        "Accuracy on all texts of test (where a text is written, of words at their place), mean over seeds with its "
-        "95% interval; the grey stroke is always the commonest label or word. Left: other weights put into models that "
-        "were trained with their own; what is lost there says that the weights are used. Right: models trained with "
-        "such weights from the start; only what is lost there is needed."
+        "Accuracy on all test texts (sequence to sequence: of words at their positions), mean over seeds with its 95% "
+        "interval. The grey stroke is the majority-class baseline. Left: other weights imposed on models trained with "
+        "their own. A loss there means that this model uses its weights. Right: models trained with such weights from "
+        "the start. Only a loss there means that models of this kind need learned weights."
     )
     return declare("accuracies-across-tasks", "necessity", caption, altair().vconcat(*lines, spacing=18))
 
@@ -67,9 +67,7 @@ def _panel(rows: Mapping[tuple[str, str], Row], tasks: Sequence[str], sequences:
     layers = [
         alt.Chart(prior)
         .mark_tick(thickness=2, color=FLOOR, opacity=0.7, size=_HEIGHT - 12)
-        .encode(
-            x=x, y=y, tooltip=[alt.Tooltip("task:N"), alt.Tooltip("accuracy:Q", title="always the commonest label")]
-        ),
+        .encode(x=x, y=y, tooltip=[alt.Tooltip("task:N"), alt.Tooltip("accuracy:Q", title="majority-class baseline")]),
         alt.Chart(dots)
         .mark_rule(size=2)
         .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y, yOffset=offset, color=colour),
@@ -94,7 +92,7 @@ def _panel(rows: Mapping[tuple[str, str], Row], tasks: Sequence[str], sequences:
 
 
 def _dots(rows: Mapping[tuple[str, str], Row], tasks: Sequence[str], way: str) -> Rows:
-    """A dot a task and kind of weights; an interval is drawn as far as accuracies go."""
+    """One dot per task and kind of weights; intervals are cut at 0 and 1."""
     found: Rows = []
     for task in tasks:
         for kind, words in {WAYS[way]: _OWN, **KINDS}.items():
