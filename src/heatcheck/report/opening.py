@@ -12,6 +12,8 @@ from heatcheck.results.written import decimals
 LEVELS = 10  # shades; the darkest are for text areas in print, so a heatmap's largest weight gets the seventh
 DARKEST = 7
 OWN, SHUFFLED, WORST = "attention", "shuffled", "counterfactual"
+ROOM = 70  # characters that are shown of a long text: about one line
+GAP = Word("…", 0, "")
 
 
 class HeatRow(NamedTuple):
@@ -52,7 +54,47 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     if instead is not None and instead.method in example.scores:
         rows.append(HeatRow(f"show this instead: {explainer_name(instead.method)}", _by_size(example, instead.method)))
     worst, told = _worst_case(audit, example, largest)
-    return Opening(example.id, rows, _caption(example, permutation, values), worst, [*told, *_small_print(audit, rows)])
+    told += _small_print(audit, rows)
+    kept = heaviest([row.words for row in rows])
+    caption = _caption(example, permutation, values)
+    if len(kept) < len(example.words):
+        caption.append(f"Only its heaviest {len(kept)} of {len(example.words):,} words are shown.")
+    rows = [row._replace(words=_cut(row.words, kept)) for row in rows]
+    if worst is not None:
+        worst = worst._replace(words=_cut(worst.words, heaviest([worst.words])))
+    return Opening(example.id, rows, caption, worst, told)
+
+
+def heaviest(rows: Sequence[Sequence[Word]]) -> set[int]:
+    """Places of the words to show: all of a short text, of a long one those that are darkest in some row.
+
+    >>> words = [Word("so", 0, ""), Word("very", 2, ".20"), Word("good", 7, ".70")]
+    >>> heaviest([words]), heaviest([[word._replace(text=word.text * 10) for word in words]])
+    ({0, 1, 2}, {1, 2})
+    """
+    words = [word.text for word in rows[0]]
+    if len(" ".join(words)) <= ROOM:
+        return set(range(len(words)))
+    darkest = sorted(range(len(words)), key=lambda place: -max(row[place].level for row in rows))
+    kept: set[int] = set()
+    room = ROOM
+    for place in darkest:
+        room -= len(words[place]) + 1
+        if room < 0 and kept:
+            break
+        kept.add(place)
+    return kept
+
+
+def _cut(words: Sequence[Word], kept: set[int]) -> list[Word]:
+    """These words in their order, with dots for each gap."""
+    shown: list[Word] = []
+    for place, word in enumerate(words):
+        if place in kept:
+            shown.append(word)
+        elif not shown or shown[-1] is not GAP:
+            shown.append(GAP)
+    return shown
 
 
 def shade(words: Sequence[str], weights: Sequence[float | None], largest: float) -> list[Word]:
