@@ -69,7 +69,7 @@ def heaviest(rows: Sequence[Sequence[Word]]) -> set[int]:
     """Places of the words to show: all of a short text, of a long one those that are darkest in some row.
 
     >>> words = [Word("so", 0, ""), Word("very", 2, ".20"), Word("good", 7, ".70")]
-    >>> heaviest([words]), heaviest([[word._replace(text=word.text * 10) for word in words]])
+    >>> heaviest([words]), heaviest([[word._replace(text=word.text * 7) for word in words]])
     ({0, 1, 2}, {1, 2})
     """
     words = [word.text for word in rows[0]]
