@@ -11,5 +11,6 @@ suppress_warnings = ["myst.xref_missing"]  # links out of docs/, to files beside
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+napoleon_use_ivar = True  # "Attributes:" of a docstring, which autodoc lists too
 autodoc_default_options = {"members": True, "undoc-members": True}
 default_role = "literal"  # docstrings write `name` as Markdown does
