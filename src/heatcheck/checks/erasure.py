@@ -75,13 +75,14 @@ def measure(case: Case, settings: ErasureSettings) -> CheckResult:
     per_example: dict[str, Effects] = {}
     for operator in settings.operators:
         effects = _effects(case, settings, rows, orders, operator)
-        for name, effect in _summaries(case, np.array(rows), effects, rivals).items():
+        summaries = _summaries(case, np.array(rows), effects, rivals)
+        for name, effect in summaries.items():
             per_example[f"effect:{name}:{operator}"] = effect
             by = {"ranking": name, "operator": operator}
             baseline = "none: this is the floor" if name == "random" else "effect of random removal"
             measurements += measured(case, "effect", effect, np.ones(len(rows), bool), baseline, by, settings.draws)
         measurements += _ratios(case, settings, operator, per_example)
-        measurements += _above_random(case, settings, operator, per_example)
+        measurements += _above_random(case, settings, operator, summaries)
     return CheckResult(
         check="erasure",
         subject=case.subject.id,
@@ -171,13 +172,12 @@ def _above_random(
     case: Case, settings: ErasureSettings, operator: str, effects: dict[str, Effects]
 ) -> Iterator[Measurement]:
     """What each ranking's words do beyond random ones: which method to show instead of a heatmap that fails."""
-    floor = effects[f"effect:random:{operator}"]
-    for name, effect in effects.items():
-        ranking = name.removeprefix("effect:").removesuffix(f":{operator}")
-        if name.endswith(f":{operator}") and ranking != "random":
-            by = {"ranking": ranking, "operator": operator}
-            everyone = np.ones(len(floor), bool)
-            yield from measured(case, "beyond_random", effect - floor, everyone, "0: random removal", by, settings.draws)
+    floor = effects["random"]
+    for ranking, effect in effects.items():
+        if ranking == "random":
+            continue
+        by, everyone = {"ranking": ranking, "operator": operator}, np.ones(len(floor), bool)
+        yield from measured(case, "beyond_random", effect - floor, everyone, "0: random removal", by, settings.draws)
 
 
 def _cost(case: Case, settings: ErasureSettings) -> int:

@@ -117,25 +117,23 @@ def line_says(line: Line | None) -> str:
 
 
 def _next(lines: Mapping[str, Line]) -> str:
-    """What would decide the two lines that the answer rests on, the first of them that is open."""
-    for name in ("points", "hard"):
-        line = lines.get(name)
-        if line is None or line_says(line) not in ("open", "not tested"):
-            continue
-        if line.undecided == "not run":
-            return f"This would decide it: {line.reason}"
-        if line.would_take:
-            return f"About {line.would_take:,} examples would decide it, if the value stays."
+    """What would decide the line that the answer calls undecided; empty where it calls none so, or nothing would."""
+    points = lines.get("points")
+    line = lines.get("hard") if line_says(points) == "yes" else points
+    if line is None or line_says(line) not in ("open", "not tested"):
+        return ""
+    if line.undecided == "not run":
+        return f"This would decide it: {line.reason}"
+    if line.would_take:
+        return f"About {line.would_take:,} examples would decide it, if the value stays."
     return ""
 
 
 def _instead(lines: Mapping[str, Line]) -> str:
-    """The method that did best on this model, with its number; or that none did better than random words."""
+    """The method that did best on this model, with its number; empty where none did better than random words."""
     points = lines.get("points")
-    if points is None or points.state != "no":
+    if points is None or points.state != "no" or points.instead is None:
         return ""
-    if points.instead is None:
-        return "No method that was tried does better than random words."
     found = points.instead
     name = f"{found.method.replace('_', ' ')}{' with its sign' if found.signed else ''}"
     return (

@@ -67,12 +67,12 @@ def _decide(
         return cannot_be_asked(
             f"beyond the majority class, single words predict the label by {in_brief(carries)}, not significantly "
             f"{least:g}",
-            "No single word says enough about the label, so weights on words cannot help outside the model.",
+            "No single word says enough about the label. Weights on words cannot help outside the model.",
         )._replace(strip=_room_strip(carries, "majority class", settings))
     if gained is None or not room.low >= least:
         return cannot_be_asked(
             f"the model's accuracy is {in_brief(room)} above that of a bag of words, not significantly {least:g}",
-            "A bag of words already does as well as the model, so there is no gap that the weights could close.",
+            "A bag of words already does as well as the model. There is no gap that the weights could close.",
         )._replace(strip=_room_strip(room, "bag of words", settings))
     strip = Strip(
         gained,

@@ -141,7 +141,7 @@ def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
     needed = f"at least {settings.texts} examples are needed"
     few = f"{n} example{'' if n == 1 else 's'}"
-    return needs_more_data(needed, f"{few} cannot decide this.", settings.texts)
+    return needs_more_data(needed, f"{few} cannot decide this; at least {settings.texts} are needed.")
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
