@@ -60,7 +60,7 @@ def _family(necessity: CheckResult | None) -> str:
     """Which family and what budget, where models of it were trained."""
     if necessity is None or lookup(necessity, "headroom", against="retrained") is None:
         return ""
-    return f"; kind of model and budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
+    return f". Kind of model and budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
 
 
 def _beside(necessity: CheckResult | None, gauge: CheckResult | None) -> tuple[Measurement, ...]:
@@ -114,7 +114,7 @@ def _nothing_changes(necessity: CheckResult | None, settings: CardSettings) -> _
         "no",
         f"uniform weights{_at_all(sites)} move no probability by more than {settings.unchanged:g} on any of "
         f"{most.n:,} examples",
-        f"The model gives the same answers with equal weights{_at_all(sites)}. No probability moves by more than "
+        f"The model answers the same with equal weights{_at_all(sites)}. No probability moves by more than "
         f"{settings.unchanged:g} on {most.n:,} examples.",
         route="nothing changes",
     )
@@ -158,7 +158,7 @@ def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged |
     found = Found(
         "no",
         f"this model with uniform weights{_at_all(sites)} loses {in_brief(lost)} of {GAIN}, below "
-        f"{settings.needed:g}; the best model with such weights loses no more",
+        f"{settings.needed:g}. The best model with such weights loses no more",
         f"The model is about as accurate with equal weights{_at_all(sites)}. It keeps {_kept(lost)} of {GAIN}.",
         route="swap",
         strip=_strip(lost, settings),

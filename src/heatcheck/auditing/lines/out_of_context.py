@@ -82,7 +82,7 @@ def _decide(
     )
     if not lasts.low >= least:
         return needs_more_data(
-            f"word counts still improve with more training examples; with enough of them the model would be "
+            f"word counts still improve with more training examples. With enough of them the model would be "
             f"{in_brief(lasts)} ahead, not significantly {least:g}",
             "The words were counted in too few training examples. The weights may only leave out badly counted words.",
         )._replace(strip=strip)

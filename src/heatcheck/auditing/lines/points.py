@@ -107,7 +107,7 @@ def _undecided(shares: Sequence[Measurement], settings: CardSettings) -> Found:
     across = [m for m in shares if straddles(m, limit)]
     each = ", ".join(f"{m.by['operator']} {in_brief(m)}" for m in shares)
     if not across:
-        why = f"the two ways of removing words disagree: {each}; a yes or a no needs both on one side of {limit:g}"
+        why = f"deletion and masking disagree: {each}; a yes or a no needs both on one side of {limit:g}"
         sentence = (
             "The two ways of removing words disagree. Deleting the words and masking them give different answers."
         )
@@ -135,8 +135,8 @@ RULE = LineRule(
         "yes": "You may use the heatmap to point at words that the answer depends on, on average.",
         "no": "Do not present the highlighted words as the words the answer depends on. Another method finds words "
         "that matter more.",
-        ("no", NO_BETTER): "Do not present the highlighted words as the words the answer depends on. Random words "
-        "matter about as much.",
+        ("no", NO_BETTER): "Do not present the highlighted words as the words the answer depends on. They do not matter "
+        "significantly more than random words.",
     },
     may_say={
         "yes": "The highlighted words are, on average, words the answer depends on.",
