@@ -164,9 +164,7 @@ def every_line_of_a_card() -> list[Line]:
     for available in (None, 100, 10**6):
         found = {"erasure": _erasures(), "guide": _guides(), "plausibility": _plausibilities()}
         for check, results in found.items():
-            cards += [
-                make_card({check: one} if one else {}, 1.0, SETTINGS, available=available) for one in results
-            ]
+            cards += [make_card({check: one} if one else {}, 1.0, SETTINGS, available=available) for one in results]
         cards += [
             make_card({"permutation": one, "counterfactual": counterfactual((0.6, 0.7))}, 1.0, SETTINGS, available=available)
             for one in _permutations() if one

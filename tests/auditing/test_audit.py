@@ -77,9 +77,19 @@ ROOM = {"deletion": (0.1, 0.3), "masking": (0.1, 0.3)}
         ({"deletion": (0.1, 0.4), "masking": (-0.3, 0.49)}, ROOM, "no", ""),
         ({"deletion": (0.6, 0.9), "masking": (0.1, 0.4)}, ROOM, "unclear", "deletion and masking disagree"),
         ({"deletion": (0.4, 0.6), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
-        ({"deletion": (0.6, 0.9), "masking": (0.6, 0.9)}, {**ROOM, "masking": (0.01, 0.3)}, "unclear", "cannot be asked here"),
+        (
+            {"deletion": (0.6, 0.9), "masking": (0.6, 0.9)},
+            {**ROOM, "masking": (0.01, 0.3)},
+            "unclear",
+            "cannot be asked here",
+        ),
         ({"deletion": (np.nan, np.nan), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
-        ({"deletion": (0.6, 0.9), "masking": (0.6, 0.9)}, {**ROOM, "masking": (np.nan, np.nan)}, "unclear", "cannot be asked"),
+        (
+            {"deletion": (0.6, 0.9), "masking": (0.6, 0.9)},
+            {**ROOM, "masking": (np.nan, np.nan)},
+            "unclear",
+            "cannot be asked",
+        ),
     ],
 )
 def test_the_rule_of_the_line(k, room, state, reason):
@@ -107,7 +117,9 @@ def test_the_effects_beyond_random_words_are_of_every_ranking():
         for m in [m for m in erasure.measurements if m.name == "effect" and m.by["operator"] == operator]:
             beyond = [x for x in erasure.measurements if x.name == "beyond_random" and x.by == m.by]
             assert len(beyond) == (m.by["ranking"] != "random")
-            assert all(x.value == pytest.approx(m.value - floor, abs=1e-9) and x.low <= x.value <= x.high for x in beyond)
+            assert all(
+                x.value == pytest.approx(m.value - floor, abs=1e-9) and x.low <= x.value <= x.high for x in beyond
+            )
     assert points.instead.method == "leave_one_out"
     others = [m.value for m in erasure.measurements if m.name == "beyond_random" and m.by["operator"] == "deletion"
               and m.by["ranking"] in ("leave_one_out", "leave_one_out (signed)")]  # fmt: skip

@@ -21,7 +21,12 @@ def shuffles(**q):
 
 
 def test_it_fits_on_a_line_and_shuffles_treat_it_as_usual():
-    examples = [example("short", FEWEST - 1), example("fits", FEWEST), example("usual", MOST), example("long", MOST + 1)]
+    examples = [
+        example("short", FEWEST - 1),
+        example("fits", FEWEST),
+        example("usual", MOST),
+        example("long", MOST + 1),
+    ]
     kept = {"short": 0.5, "fits": 0.1, "usual": 0.6, "long": 0.8}  # the mean is 0.5
     assert pick_example(examples, shuffles(**kept)) == "usual"
     assert pick_example(examples, shuffles(**{**kept, "fits": 0.45, "usual": 0.9})) == "fits"

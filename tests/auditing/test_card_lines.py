@@ -211,7 +211,9 @@ def test_when_weights_work_out_of_context(made, state, reason, statistic):
     ],
 )
 def test_weights_that_encode_the_label(made, leaks):
-    assert ("the weights encode the label, and the words do not carry it" in judge_out_of_context(made, SETTINGS).sentence) == leaks
+    assert (
+        "the weights encode the label, and the words do not carry it" in judge_out_of_context(made, SETTINGS).sentence
+    ) == leaks
 
 
 # across models ---------------------------------------------------------------------------------------------------
@@ -263,7 +265,12 @@ def test_without_other_fits_the_twin_is_shown_and_decides_nothing():
         (plausibility((0.01, 0.04)), "no", "", "P"),
         (plausibility((0.02, 0.2)), "unclear", f"{MORE}: 0.11 [0.02, 0.20] includes 0.05", "P"),
         (plausibility((math.nan, math.nan)), "unclear", f"{MORE}: nan (no interval) includes", "P"),
-        (plausibility((0.2, 0.4), room=(0.04, 0.06)), "unclear", "cannot be asked here: between chance and full", "room"),
+        (
+            plausibility((0.2, 0.4), room=(0.04, 0.06)),
+            "unclear",
+            "cannot be asked here: between chance and full",
+            "room",
+        ),
         (plausibility((0.2, 0.4), room=(math.nan, math.nan)), "unclear", CANNOT, "room"),
         (plausibility((0.2, 0.4), texts=29), "unclear", f"{MORE}: at least 30 examples", "P"),
     ],
@@ -352,7 +359,18 @@ def test_what_a_line_may_say_is_listed():
 
 # Every line that the rules can make ------------------------------------------------------------------------------
 
-SAID = ("sentence", "reason", "advice", "may_say", "do_not_say", "question", "holds", "cannot_see", "heading", "preface")
+SAID = (
+    "sentence",
+    "reason",
+    "advice",
+    "may_say",
+    "do_not_say",
+    "question",
+    "holds",
+    "cannot_see",
+    "heading",
+    "preface",
+)
 WHY = ("", "cannot be asked", "more data", "more search", "disagreement", "in between", "not run", "cannot be run")
 
 

@@ -103,7 +103,9 @@ def test_an_audit_comes_back_as_it_was(which, request, tmp_path):
 
 def test_strips_and_what_to_show_instead_come_back_as_they_were(made, tmp_path):
     """Of every line that a rule can make, each in a card of its own; numbers that are none come back too."""
-    ways = {(line.short, line.badge, line.route, line.strip is None, line.instead is None): line for line in every_line()}
+    ways = {
+        (line.short, line.badge, line.route, line.strip is None, line.instead is None): line for line in every_line()
+    }
     (failed,) = [line for line in ways.values() if line.instead is not None and not line.route]
     unknown = failed.strip.measurement._replace(value=NAN, low=-INF, high=INF)
     odd = failed._replace(strip=failed.strip._replace(measurement=unknown))

@@ -159,8 +159,8 @@ def test_another_method_is_named_only_where_the_heatmap_fails():
     rule = LINES["points at what matters"]
     failed = rule.line(Found("no", "", "", instead=INSTEAD), (), "")
     assert headline_of(Card((failed,), 1.0)).instead == (
-        "Show this instead: leave one out with its sign. Beyond random words, removing its top words moves the "
-        "probability by 0.25 [0.20, 0.30]; the heatmap's top words move it by 0.04 [0.01, 0.07]."
+        "Show this instead: leave one out with its sign. Beyond random words, its top words move the probability by "
+        "0.25 [0.20, 0.30], the heatmap's by 0.04 [0.01, 0.07]."
     )
     unsigned = failed._replace(instead=INSTEAD._replace(signed=False))
     assert "instead: leave one out. Beyond" in headline_of(Card((unsigned,), 1.0)).instead

@@ -294,9 +294,7 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     if foreign:
         hint = ""
         if isinstance(subject, HasLayers) and len(labels) >= len(corpus.labels):
-            hint = (
-                f" Name its outputs in their order, for example --labels {','.join(corpus.labels)}."
-            )
+            hint = f" Name its outputs in their order, for example --labels {','.join(corpus.labels)}."
         elif options := mending_options(corpus, labels):
             hint = f" Add {options}."
         raise BadInput(

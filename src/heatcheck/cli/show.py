@@ -118,15 +118,15 @@ def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
 def card(audit: "Audit", *, verbose: bool = False) -> None:
     """The answer, then two rows per line of the card; `verbose`: every number, what it means, and what was not run."""
     console = _console()
-    console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?", style="dim")
+    console.print(f"Can the heatmaps of {audit.subject} be read as explanations?", style="dim")
     _headline(audit, most=None if verbose else SAID)
     console.print(_audited(audit), style="dim")
     if audit.training_rows:
         console.print(audit.training_rows)
-    console.print("")
     if not verbose:
         _in_brief(audit)
         return
+    console.print("")
     console.print(_lines(audit.card.in_reading_order, audit.available))
     for line in audit.card.apart:
         _apart(line, audit.available)
@@ -310,12 +310,12 @@ def _agreement(audit: "Audit") -> None:
         rows.append([rival, in_brief(measurement), in_brief(floors[0]) if floors else ""])
     typer.echo("")
     columns = ["", "τ, mean over examples", "with shuffled relevances (mechanical floor)"]
-    title = "Agreement with other methods: Kendall τ with attention (decides nothing)"
+    typer.echo("Agreement with other methods: Kendall τ with attention (decides nothing)")
     if any(floor for *_, floor in rows):
-        table(columns, rows, title)
+        table(columns, rows)
         typer.echo("A τ no higher than its floor says nothing about the words.")
     else:
-        table(columns[:2], [row[:2] for row in rows], title)
+        table(columns[:2], [row[:2] for row in rows])
     typer.echo("1 means the same order of words, 0 an unrelated order, -1 the opposite order.")
     for rival, why in found.facts.get("without_floor", {}).items():
         typer.echo(f"No mechanical floor for {rival}: {why}.")
@@ -373,7 +373,8 @@ def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
             question = line.question
             statistic = f"{line.evidence[0].name} = {in_brief(line.evidence[0])}" if line.evidence else ""
             rows.append([model, line.badge, CANNOT if known[name] == "moot" else known[name], statistic])
-        table(["model", "heatcheck says", "true answer", "number"], rows, f"{question} ({name})")
+        typer.echo(f"{question} ({name})")
+        table(["model", "heatcheck says", "true answer", "number"], rows)
         typer.echo("")
     typer.echo(f"{CANNOT}: there is nothing to ask on this task, for example because any weights do as well.")
     typer.echo("bystander_right ignores its weights, but they mark the word that matters; so its true answer is yes.")

@@ -137,6 +137,6 @@ def _instead(lines: Mapping[str, Line]) -> str:
     found = points.instead
     name = f"{found.method.replace('_', ' ')}{' with its sign' if found.signed else ''}"
     return (
-        f"Show this instead: {name}. Beyond random words, removing its top words moves the probability by "
-        f"{in_brief(found.gain)}; the heatmap's top words move it by {in_brief(found.own)}."
+        f"Show this instead: {name}. Beyond random words, its top words move the probability by "
+        f"{in_brief(found.gain)}, the heatmap's by {in_brief(found.own)}."
     )

@@ -135,7 +135,10 @@ RULE = LineRule(
         "yes": "You may use the heatmap to point at words that the answer depends on, on average.",
         "no": "Do not present the highlighted words as the words the answer depends on. Another method finds words "
         "that matter more.",
-        ("no", NO_BETTER): "Do not present the highlighted words as the words the answer depends on. They do not matter "
+        (
+            "no",
+            NO_BETTER,
+        ): "Do not present the highlighted words as the words the answer depends on. They do not matter "
         "significantly more than random words.",
     },
     may_say={
