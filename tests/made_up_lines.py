@@ -165,10 +165,9 @@ def every_line_of_a_card() -> list[Line]:
         found = {"erasure": _erasures(), "guide": _guides(), "plausibility": _plausibilities()}
         for check, results in found.items():
             cards += [make_card({check: one} if one else {}, 1.0, SETTINGS, available=available) for one in results]
-        cards += [
-            make_card({"permutation": one, "counterfactual": counterfactual((0.6, 0.7))}, 1.0, SETTINGS, available=available)
-            for one in _permutations() if one
-        ]  # fmt: skip
+        search = {"counterfactual": counterfactual((0.6, 0.7))}
+        shuffled = [{"permutation": one, **search} for one in _permutations() if one]
+        cards += [make_card(one, 1.0, SETTINGS, available=available) for one in shuffled]
     return [line for card in cards for line in card.every_line]
 
 

@@ -426,7 +426,7 @@ def test_every_number_of_the_whole_card_has_a_direction(shown):
         assert f"cannot see: {line.cannot_see}" in out
 
 
-def test_the_whole_card_is_in_plain_words(shown):
+def test_the_whole_card_is_in_plain_words():
     """The evidence of whatever is on it; what high and low values mean is said where quantities are registered."""
     for short in ("points", "hard", "necessary", "context", "across", "plausible"):
         for line in by_short()[short]:

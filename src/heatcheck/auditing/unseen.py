@@ -49,8 +49,8 @@ def choose_rows(
     unmet = tuple(example for example, one in zip(whole, met, strict=True) if one is None)
     if not unmet:
         raise BadInput(
-            f"{name} was trained with all {len(whole):,} rows of {corpus.name}, in its train and dev splits. Name other "
-            "rows with --data, or audit these rows anyway with --split all."
+            f"{name} was trained with all {len(whole):,} rows of {corpus.name}, in its train and dev splits. "
+            "Name other rows with --data, or audit these rows anyway with --split all."
         )
     left_out = {REASONS[one]: rows for one, rows in Counter(filter(None, met)).items()}
     ordered = {reason: left_out[reason] for reason in REASONS.values() if reason in left_out}

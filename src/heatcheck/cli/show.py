@@ -127,17 +127,15 @@ def card(audit: "Audit", *, verbose: bool = False) -> None:
         _in_brief(audit)
         return
     console.print("")
-    console.print(_lines(audit.card.in_reading_order, audit.available))
+    console.print(_lines(audit.card.in_reading_order))
     for line in audit.card.apart:
-        _apart(line, audit.available)
+        _apart(line)
     if "agreement" in audit.results:
         _agreement(audit)
     for name, found in audit.results.items():
         if found.excluded:
-            counted = len(found.examples) + len(found.excluded)
-            console.print(
-                f"{name}: measured on {len(found.examples):,} of {counted:,} examples; {len(found.excluded):,} left out."
-            )
+            kept, lost = len(found.examples), len(found.excluded)
+            console.print(f"{name}: measured on {kept:,} of {kept + lost:,} examples; {lost:,} left out.")
     _missing(audit)
 
 
@@ -257,17 +255,17 @@ def _headline(audit: "Audit", most: int | None) -> None:
         console.print(headline.next)
 
 
-def _apart(line: "Line", available: int) -> None:
+def _apart(line: "Line") -> None:
     """A line that stands apart from the card; one quiet row where nothing is known of it."""
     console = _console()
     if line.state == "not run" and not line.evidence:
         console.print(f"\n{line.badge}: {line.question} ({line.reason})", style="dim")
         return
     console.print(f"\nApart from these, {line.heading}:\n", style="dim")
-    console.print(_lines([line], available))
+    console.print(_lines([line]))
 
 
-def _lines(lines: Sequence["Line"], available: int) -> "Table":
+def _lines(lines: Sequence["Line"]) -> "Table":
     """Badge and question, sentence and reason, then every number in plain words."""
     from rich.table import Table
     from rich.text import Text
