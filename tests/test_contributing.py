@@ -8,10 +8,13 @@ import pytest
 
 import heatcheck
 from heatcheck import audit, train, write_report
-from heatcheck.auditing import LINES
+from heatcheck.auditing import LINES, CardSettings
+from heatcheck.cli import show
 from heatcheck.cli.fail_if import conditions
 from heatcheck.data.planted import planted
 from heatcheck.models import ENCODERS
+from made_up_lines import permutation
+from voice import faults_of
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -36,7 +39,7 @@ def test_the_encoder_of_the_guide_works(monkeypatch):
     assert fit.test.accuracy > 0.95
 
 
-def test_the_line_of_the_guide_is_audited_and_drawn(monkeypatch, tmp_path):
+def test_the_line_of_the_guide_is_audited_and_drawn(monkeypatch, tmp_path, capsys):
     file, diff = section("A new line of the card")
     assert re.findall(r"^\+ +(\w+\.\w+),$", diff, flags=re.MULTILINE) == ["sharp.RULE"]
     monkeypatch.setitem(LINES, file["RULE"].name, file["RULE"])
@@ -47,6 +50,27 @@ def test_the_line_of_the_guide_is_audited_and_drawn(monkeypatch, tmp_path):
     for words in (found.card["sharp"].question, found.card["sharp"].sentence, found.card["sharp"].advice):
         assert words in report
     assert [condition.line for condition in conditions(["sharp=no"])] == ["sharp"]
+    monkeypatch.setenv("COLUMNS", "120")
+    show.card(found)
+    number = found.card["sharp"].strip.number
+    assert (
+        f"yes Do a few words hold most of the weight? {number}; below 0.8 means yes\n"
+        "    A few words hold most of the weight.\n"
+    ) in capsys.readouterr().out
+
+
+def test_the_line_of_the_guide_speaks_plainly():
+    file, _ = section("A new line of the card")
+    settings = CardSettings()
+    states = {}
+    for bounds in ((0.1, 0.3), (0.7, 0.85), (0.85, 0.9)):
+        line = file["judge_sharp"](permutation(evenness=bounds), settings)
+        states[line.state] = line
+        said = (line.question, line.sentence, line.reason, line.holds, line.cannot_see, line.advice)
+        assert not [fault for text in said for fault in faults_of(text, "sharp", every_rule=True)]
+    assert list(states) == ["yes", "unclear", "no"]
+    assert states["unclear"].would_take > 0
+    assert file["judge_sharp"](None, settings).reason == "heatcheck audit MODEL --checks permutation"
 
 
 @pytest.mark.parametrize("title", CHANGED)

@@ -45,14 +45,15 @@ def test_a_card_says_what_would_run_the_rest():
     assert found.card["hard to manipulate"].reason.endswith("--checks permutation,counterfactual")
 
 
-def test_a_heatmap_with_nothing_to_point_at_is_moot():
+def test_where_nothing_matters_a_heatmap_cannot_be_asked_about():
     """planted_majority: seven weak cues, none of which matters much alone, to a model that never learned any."""
     corpus = planted("planted_majority", sizes=(100, 50, 100))
     fit = train(corpus, encoder="average", hidden=8, embedding=8, epochs=1, learning_rate=1e-6, progress=False)
     found = audit(fit.subject, corpus, examples=60, settings={"erasure.rivals": "leave_one_out"}, checks=["erasure"])
     line = found.card[POINTS]
     assert line.state == "unclear"
-    assert line.reason.startswith("moot here")
+    assert line.reason.startswith("cannot be asked here")
+    assert line.badge == "cannot be asked"
 
 
 def result(k, room):
@@ -76,9 +77,19 @@ ROOM = {"deletion": (0.1, 0.3), "masking": (0.1, 0.3)}
         ({"deletion": (0.1, 0.4), "masking": (-0.3, 0.49)}, ROOM, "no", ""),
         ({"deletion": (0.6, 0.9), "masking": (0.1, 0.4)}, ROOM, "unclear", "deletion and masking disagree"),
         ({"deletion": (0.4, 0.6), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
-        ({"deletion": (0.6, 0.9), "masking": (0.6, 0.9)}, {**ROOM, "masking": (0.01, 0.3)}, "unclear", "moot here"),
+        (
+            {"deletion": (0.6, 0.9), "masking": (0.6, 0.9)},
+            {**ROOM, "masking": (0.01, 0.3)},
+            "unclear",
+            "cannot be asked here",
+        ),
         ({"deletion": (np.nan, np.nan), "masking": (0.6, 0.9)}, ROOM, "unclear", "more data"),
-        ({"deletion": (0.6, 0.9), "masking": (0.6, 0.9)}, {**ROOM, "masking": (np.nan, np.nan)}, "unclear", "moot"),
+        (
+            {"deletion": (0.6, 0.9), "masking": (0.6, 0.9)},
+            {**ROOM, "masking": (np.nan, np.nan)},
+            "unclear",
+            "cannot be asked",
+        ),
     ],
 )
 def test_the_rule_of_the_line(k, room, state, reason):
@@ -89,10 +100,39 @@ def test_the_rule_of_the_line(k, room, state, reason):
     assert line.sentence
 
 
-def test_a_heatmap_that_points_nowhere_is_said_without_a_share():
+def test_a_heatmap_that_points_nowhere_says_so_first():
     below = {"deletion": (-0.4, 0.1), "masking": (-0.3, 0.2)}
     line = judge_points(result(below, ROOM), CardSettings())
-    assert line.sentence.startswith("Removing the most attended words has no more effect than removing random words:")
+    assert line.lead == "The highlighted words do not matter significantly more than random words."
+
+
+def test_the_effects_beyond_random_words_are_of_every_ranking():
+    """And what to show instead is the best of the other methods by them."""
+    quick = {"erasure.rivals": "leave_one_out", "erasure.draws": "200"}
+    found = audited("bystander_wrong@planted_contrast", checks=["erasure"], settings=quick)
+    erasure, points = found.results["erasure"], found.card[POINTS]
+    assert points.state == "no"
+    for operator in ("deletion", "masking"):
+        floor = erasure.find("effect", ranking="random", operator=operator).value
+        for m in [m for m in erasure.measurements if m.name == "effect" and m.by["operator"] == operator]:
+            beyond = [x for x in erasure.measurements if x.name == "beyond_random" and x.by == m.by]
+            assert len(beyond) == (m.by["ranking"] != "random")
+            assert all(
+                x.value == pytest.approx(m.value - floor, abs=1e-9) and x.low <= x.value <= x.high for x in beyond
+            )
+    assert points.instead.method == "leave_one_out"
+    others = [m.value for m in erasure.measurements if m.name == "beyond_random" and m.by["operator"] == "deletion"
+              and m.by["ranking"] in ("leave_one_out", "leave_one_out (signed)")]  # fmt: skip
+    assert points.instead.gain.value == max(others)
+    assert points.instead.own.value < 0.5 * points.instead.gain.value
+
+
+def test_an_audit_says_what_its_data_can_decide():
+    """--examples is offered up to what the split has, and the example that a report opens with is one of them."""
+    found = audited(examples=8, checks=["permutation"], settings={})
+    assert found.card["hard"].sentence == "8 examples cannot decide this; at least 30 are needed."
+    assert found.shown_first in {one.id for one in found.examples}
+    assert all("shuffled" in one.scores for one in found.examples)
 
 
 def test_a_sample_is_the_same_every_time_and_counts_add_up(one):
@@ -160,7 +200,7 @@ def test_settings_by_name():
     assert choose_settings(None, {}).keys() == {*named, "card"}
     assert choose_settings(None, {}, refit=False).keys() == {n for n in named if not CHECKS[n].refits} | {"card"}
     assert choose_settings(["all"], {}).keys() == {*CHECKS, "card"}
-    with pytest.raises(BadInput, match="the check seed_variance compares with other fits of the model: add --refit"):
+    with pytest.raises(BadInput, match="the check seed_variance needs retrained models: add --refit"):
         choose_settings(["seed_variance"], {}, refit=False)
     for checks, changes, sentence in [
         (["erasur"], {}, r"unknown check 'erasur' \(did you mean 'erasure'\?\)"),
@@ -231,6 +271,6 @@ def test_a_frozen_result(one):
         one.results["erasure"].find("tau")
 
 
-def test_a_model_that_writes_is_refused():
-    with pytest.raises(BadInput, match="writes texts, and an audit is of models that choose a label"):
+def test_a_sequence_to_sequence_model_is_refused():
+    with pytest.raises(BadInput, match="is a sequence-to-sequence model; an audit needs a model that predicts a label"):
         plan_audit(WRITERS["luong"][0], "planted_keyword")

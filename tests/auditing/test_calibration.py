@@ -129,7 +129,7 @@ def test_the_bound_counts_controls_and_not_their_seeds():
     assert once.bound == twice.bound == share_at_least(13, 14)
     (criterion,) = [c for c in made(wrong).criteria if c.name.startswith(f"{HARD}: 60")]
     assert not criterion.met
-    assert criterion.detail.startswith("180 of 182 decided verdicts are right, on 13 of 14 controls all of them")
+    assert criterion.detail.startswith("180 of 182 decided verdicts are right. 13 of 14 controls have no wrong one")
 
 
 def test_the_bound_holds_where_a_control_is_wrong_at_every_seed():
@@ -150,7 +150,9 @@ def test_too_few_decided_fails_unless_it_is_a_smoke_run():
 def test_moot_lines_that_are_decided_fail():
     for state in ("yes", "no", "not run"):
         found = made({(Cell("gauge_twin", KEYWORD), HARD, 0): state})
-        assert [c.name for c in found.criteria if not c.met] == ["every moot line is unclear"]
+        assert [c.name for c in found.criteria if not c.met] == [
+            "no line is decided where its question cannot be asked"
+        ]
 
 
 def test_a_tenth_may_be_unclear():
@@ -207,7 +209,7 @@ def test_how_two_cards_differ():
     moved = replace(card, every_line=(first._replace(state="no", evidence=(number._replace(low=0.25),)), *rest))
     assert audits._apart(card, card) == {"states": [], "most": 0.0}
     assert audits._apart(said, moved) == {"states": ["necessary: yes and no"], "most": 0.25}
-    assert "has not" in audits._apart(card, said)["states"][-1]
+    assert "the other lacks" in audits._apart(card, said)["states"][-1]
 
 
 # The dial ---------------------------------------------------------------------------------------------------------
@@ -355,9 +357,9 @@ def test_a_control_that_cannot_be_audited_is_named(tmp_path, monkeypatch):
 
 
 def test_settings_that_ask_for_nothing():
-    with pytest.raises(BadInput, match="at least 1 of seeds, not 0"):
+    with pytest.raises(BadInput, match="seeds must be at least 1, not 0"):
         CalibrationSettings(seeds=0)
-    with pytest.raises(BadInput, match="whole number from 0, not -1"):
+    with pytest.raises(BadInput, match="the first seed must be 0 or more, not -1"):
         CalibrationSettings(first_seed=-1)
 
 
@@ -383,7 +385,7 @@ def test_what_is_no_decoy():
     assert decoys.reject(seen) == ""
     assert "more than a point below" in decoys.reject({**seen, "accuracy": 0.98})
     assert "5.0% of its weight" in decoys.reject({**seen, "weight on the rationale": 0.05})
-    assert "above the prior" in decoys.reject({**seen, "accuracy without the rationale": 0.6})
+    assert "above the majority class" in decoys.reject({**seen, "accuracy without the rationale": 0.6})
     both = decoys.reject({**seen, "accuracy": 0.6, "weight on the rationale": 0.5})
     assert both.count(";") == 1
 

@@ -11,7 +11,20 @@ import pytest
 from heatcheck.auditing import audit
 from heatcheck.checks import CHECKS
 from heatcheck.errors import BadInput, BrokenFolder
-from heatcheck.results import ARRAYS, AUDIT, FORMAT, AuditedExample, Measurement, keep_audit, read_audit
+from heatcheck.results import (
+    ARRAYS,
+    AUDIT,
+    FORMAT,
+    AuditedExample,
+    Instead,
+    Measurement,
+    Strip,
+    Zone,
+    headline_of,
+    keep_audit,
+    read_audit,
+)
+from made_up_lines import every_line
 
 NAN, INF = float("nan"), float("inf")
 
@@ -86,6 +99,32 @@ def test_an_audit_comes_back_as_it_was(which, request, tmp_path):
     check, kept = CHECKS["erasure"], found.results["erasure"]
     assert (kept.question, kept.paper, kept.baseline) == (check.question, check.paper, check.baseline)
     assert math.copysign(1, found.examples[0].scores["attention"][-1]) == (-1 if which == "odd" else 1)
+
+
+def test_strips_and_what_to_show_instead_come_back_as_they_were(made, tmp_path):
+    """Of every line that a rule can make, each in a card of its own; numbers that are none come back too."""
+    ways = {
+        (line.short, line.badge, line.route, line.strip is None, line.instead is None): line for line in every_line()
+    }
+    (failed,) = [line for line in ways.values() if line.instead is not None and not line.route]
+    unknown = failed.strip.measurement._replace(value=NAN, low=-INF, high=INF)
+    odd = failed._replace(strip=failed.strip._replace(measurement=unknown))
+    for number, line in enumerate([odd, *ways.values()]):
+        given = replace(made, card=replace(made.card, every_line=(line,)))
+        keep_audit(given, tmp_path / str(number))
+        found = read_audit(tmp_path / str(number))
+        assert_same(given.card, found.card)
+        assert headline_of(found.card) == headline_of(given.card)
+    kept = [read_audit(tmp_path / str(number)).card.every_line[0] for number in range(len(ways) + 1)]
+    assert any(isinstance(line.strip, Strip) and isinstance(line.strip.zones[0], Zone) for line in kept)
+    assert any(isinstance(line.instead, Instead) for line in kept)
+    assert any(line.strip is None for line in kept)
+
+
+def test_the_example_that_a_report_opens_with_is_kept(made, tmp_path):
+    assert made.shown_first in {one.id for one in made.examples}
+    keep_audit(made, tmp_path)
+    assert read_audit(tmp_path).shown_first == made.shown_first
 
 
 def test_the_test_would_see_a_difference(made):

@@ -114,7 +114,7 @@ def test_whoever_names_a_split_gets_it_and_is_told(trained, tmp_path):
 def test_where_nothing_is_left_one_sentence_says_so(trained, tmp_path):
     seen = [row for row in ROWS if row["text"] not in trained.tests]
     path = write(tmp_path / "seen.jsonl", seen)
-    with pytest.raises(BadInput, match=r"trained with all 54 rows of seen.jsonl .* --split all"):
+    with pytest.raises(BadInput, match=r"trained with all 54 rows of seen.jsonl, .* --split all"):
         plan_audit(load(trained.folder), path)
     assert plan_audit(load(trained.folder), path, split="all").available == 54
 
@@ -128,7 +128,7 @@ def test_a_folder_of_before(trained, tmp_path):
     assert subject.seen is None
     plan = plan_audit(subject, copy)
     assert (plan.available, dict(plan.rows.left_out)) == (60, {})
-    assert "not known" in plan.rows.said
+    assert "heatcheck does not know the training data" in plan.rows.said
     assert "--train" in plan.rows.said
     told = plan_audit(subject, copy, train=trained.path)
     assert texts(told) == sorted(trained.tests)
@@ -143,7 +143,7 @@ def test_what_is_named_is_believed_of_models_from_elsewhere(trained, tmp_path):
     subject, copy = classifier(SINGLE, ("0", "1")), shutil.copy(trained.path, tmp_path / "copy.jsonl")
     plan = plan_audit(subject, copy)
     assert (plan.split, plan.available) == ("all", 60)
-    assert "not known" in plan.rows.said
+    assert "heatcheck does not know the training data" in plan.rows.said
     plan = plan_audit(subject, copy, train=copy)
     assert (plan.split, texts(plan), plan.rows.said) == ("test", sorted(trained.tests), "")
     plan = plan_audit(subject, copy, train=trained.path)

@@ -1,6 +1,7 @@
 """`heatcheck calibrate`: what it prints, what it writes, and its exit code."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ READER = Cell("reader", KEYWORD)
 
 @pytest.fixture
 def _one_control(monkeypatch):
-    """The smoke run with one control and no dial: the command is looked at here, not the card."""
+    """The smoke run with one control and no dial: this tests the command, not the card."""
     monkeypatch.setattr(calibration, "QUICK", replace(calibration.QUICK, cells=(READER,), dials=0))
 
 
@@ -36,9 +37,13 @@ def _wrong(monkeypatch):
 def test_a_smoke_run(heatcheck):
     code, out, err = heatcheck("calibrate", "--quick")
     assert (code, err) == (0, "")
-    assert "a trial run is too short to calibrate anything" in out
-    assert "The verdicts are calibrated." not in out
+    assert "a smoke run is too short to calibrate the card" in out
+    assert "The card is calibrated." not in out
     assert "NOT MET" not in out
+    assert "moot" not in out
+    assert "unasked:  the question cannot be asked, and the card does not decide" in out
+    assert all(len(row) <= 80 for row in out.splitlines())
+    assert re.search(r"^line +right +wrong +open +controls +at least +unasked +unknown *$", out, flags=re.MULTILINE)
     facts = json.loads(Path("heatcheck-out/calibration/calibration.json").read_text())
     assert facts["passed"] is True
     assert {verdict["judged"] for verdict in facts["verdicts"]} == {"right", "moot"}
@@ -48,7 +53,8 @@ def test_a_smoke_run(heatcheck):
 def test_a_wrong_card_is_an_exit_code_and_a_name(heatcheck):
     code, out, _ = heatcheck("calibrate", "--quick", "--out", "there")
     assert code == 1
-    assert "reader@planted_keyword, seed 0" in out
+    wrong = "reader@planted_keyword, seed 0: points at what matters: the true answer is yes; the card says no (K"
+    assert wrong in " ".join(out.split())
     assert "NOT MET" in out
     assert "The verdicts are not calibrated." in out
     code, out, _ = heatcheck("calibrate", "--quick", "--out", "there", "--json")
@@ -62,8 +68,8 @@ def test_a_wrong_card_is_an_exit_code_and_a_name(heatcheck):
 def test_what_is_refused(heatcheck):
     for arguments, sentence in (
         (["--workers", "-1"], "--workers must be 0 or more, not -1."),
-        (["--seeds", "0"], "calibrate needs at least 1 of seeds, not 0."),
-        (["--first-seed", "-3"], "a seed is a whole number from 0, not -3."),
+        (["--seeds", "0"], "seeds must be at least 1, not 0."),
+        (["--first-seed", "-3"], "the first seed must be 0 or more, not -3."),
     ):
         code, out, err = heatcheck("calibrate", *arguments)
         assert (code, out, err.strip()) == (2, "", f"heatcheck: {sentence}")

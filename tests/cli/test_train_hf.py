@@ -83,7 +83,7 @@ def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
     fits = ["--checks", "seed_variance", "--set", "seed_variance.seeds=2", "--train", "films.jsonl"]
     code, out, error = heatcheck(*audit, *fits, "--json")
     assert code == 0, error
-    assert "its other fits start from its own encoder, with a new head" in error
+    assert "Its retrained models start from its own encoder with a new head" in error
     assert [fit["state"] for fit in json.loads(out)["fits"]] == ["done"]
 
 

@@ -1,74 +1,196 @@
 """The answer: every pattern of the card has one, and it says no more than its lines do."""
 
-import re
+from functools import cache
 from itertools import product
-
-import pytest
 
 from heatcheck.auditing import LINES
 from heatcheck.auditing.lines.rule import Found
-from heatcheck.results import Card, headline_of
-from heatcheck.results.headline import ANSWERS, NOT_WHY, PICTURE
+from heatcheck.results import Card, Instead, Measurement, headline_of
+from heatcheck.results.headline import ANSWERS, NOT_WHY, PICTURE, SAYS, line_says, supports
+from made_up_lines import every_line
+from voice import faults_of
 
-ROUTES = ("", "nothing changes", "gauge twin", "swap", "retraining", "closed form", "shuffles", "worst case")
+DECIDES = ("points", "hard")  # the lines that an answer rests on
+OPEN = ("open", "not tested")
+INSTEAD = Instead(
+    "leave_one_out",
+    True,
+    Measurement("beyond_random", 0.25, 0.2, 0.3, 200, "", {}),
+    Measurement("beyond_random", 0.04, 0.01, 0.07, 200, "", {}),
+)
 
 
-def card(states, route=""):
-    """A card whose lines have these states, by their short names."""
-    rules = [rule for rule in LINES.values() if rule.short in states]
-    return Card(tuple(rule.line(Found(states[rule.short], "", "", route=route), (), "") for rule in rules), 1.0)
+@cache
+def kinds(short):
+    """Each way in which a line of this name can be: state, why undecided, route, whether a number of examples is known.
+
+    As its rule makes them, not as a test could: a state that no rule gives needs no answer.
+    """
+    found = {}
+    for line in every_line():
+        if line.short == short:
+            way = line.state, line.undecided, line.route, bool(line.would_take), line.instead is not None
+            found.setdefault(way, line)
+            if line.undecided == "not run":
+                refused = line._replace(undecided="cannot be run", reason="It cannot be run.")
+                found.setdefault(("not run", "cannot be run", "", False, False), refused)
+    return tuple(found.values())
 
 
-def patterns():
-    shorts = [rule.short for rule in LINES.values()]
-    for states in product(*(rule.states for rule in LINES.values())):
-        yield dict(zip(shorts, states, strict=True))
+@cache
+def cards():
+    """Every pattern of the two lines that an answer rests on, also without them, with each kind of the other lines."""
+    others = [rule.short for rule in LINES.values() if rule.short not in DECIDES]
+    found = [Card(tuple(filter(None, lines)), 1.0) for lines in product(*((None, *kinds(s)) for s in DECIDES))]
+    for points, hard in product(*({line.state: line for line in kinds(s)}.values() for s in DECIDES)):
+        found += [Card((points, hard, line), 1.0) for short in others for line in kinds(short)]
+    return tuple(found)
+
+
+def by_short(card):
+    return {line.short: line for line in card.every_line}
+
+
+def test_the_patterns_are_all_there_are():
+    assert {line_says(line) for line in kinds("points")} == set(SAYS)
+    assert {line_says(line) for line in kinds("hard")} == set(SAYS) - {"no better than random"}
+    assert {line.state for short in DECIDES for line in kinds(short)} == {"yes", "no", "unclear", "not run"}
+    assert {line.route for line in kinds("necessary") if line.state == "no"} == {
+        *("nothing changes", "gauge twin", "swap", "retraining", "closed form")
+    }
+    assert len({(line_says(by_short(c).get("points")), line_says(by_short(c).get("hard"))) for c in cards()}) == 6 * 5
 
 
 def test_every_pattern_has_an_answer_that_its_lines_support():
     answers = {answer.words: answer.needs for answer in ANSWERS}
+    assert len(answers) == len(ANSWERS)
     seen = set()
-    for states in patterns():
-        found = headline_of(card(states))
+    for card in cards():
+        found, lines = headline_of(card), by_short(card)
         needs = answers[found.answer]
-        assert all(states[line] in allowed for line, allowed in needs.items())
+        assert needs, "an answer that needs nothing says nothing"
+        assert all(line_says(lines.get(name)) in said for name, said in needs.items())
+        assert all(said in SAYS for allowed in needs.values() for said in allowed)
         seen.add(found.answer)
     assert seen == set(answers), "an answer that no card can have"
     assert headline_of(Card((), 1.0)).answer.startswith("Not decided")
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_what_may_be_said_is_what_a_decided_line_says(route):
-    for states in patterns():
-        found = headline_of(card(states, route))
-        decided = {short for short, state in states.items() if state in ("yes", "no")}
+def test_the_words_of_an_answer_need_the_line_that_they_speak_of():
+    """Read from the words, not from what the answer declares."""
+    claims = {
+        "the highlighted words matter,": ("points", ("yes",)),
+        "the highlighted words matter.": ("points", ("yes",)),
+        "matter more than twice as much": ("points", ("no",)),
+        "do not matter significantly more than random words": ("points", ("no better than random",)),
+        "no method finds words": ("points", ("cannot be asked",)),
+        "do not show whether the highlighted words matter": ("points", ("open",)),
+        "whether the highlighted words matter was not tested": ("points", ("not tested",)),
+        "very different weights would change the answer": ("hard", ("yes",)),
+        "most other weightings give the same answer": ("hard", ("no",)),
+        "all words have nearly equal weights": ("hard", ("cannot be asked",)),
+        "Whether other weights would change the answer is not decided": ("hard", ("open",)),
+        "Whether other weights would change the answer was not tested": ("hard", ("not tested",)),
+    }
+    used = set()
+    for card in cards():
+        found, lines = headline_of(card), by_short(card)
+        whether = "whether the highlighted words matter"
+        spoken = [
+            words
+            for words in claims
+            if words in found.answer and not (words.startswith("the highlighted") and whether in found.answer)
+        ]
+        assert spoken, found.answer
+        for words in spoken:
+            line, said = claims[words]
+            assert line_says(lines.get(line)) in said, (words, found.answer)
+        used |= set(spoken)
+        starts = {"Yes": ("yes", "yes"), "No:": ("no", None), "Not": (None, None), "Onl": ("yes", None)}
+        points, hard = starts.get(found.answer[:3], ("yes", None))
+        assert points is None or line_says(lines.get("points")).startswith(points), found.answer
+        assert hard is None or line_says(lines.get("hard")) == hard
+    assert used == set(claims)
+
+
+def test_what_may_be_said_is_what_a_decided_line_says_by_its_route():
+    for card in cards():
+        found = headline_of(card)
         for kind, said, default in (("may_say", found.may_say, PICTURE), ("do_not_say", found.do_not_say, NOT_WHY)):
-            supported = {
+            supported = [
                 words
-                for rule in LINES.values()
-                if rule.short in decided
-                for key, words in getattr(rule, kind).items()
-                if key in (states[rule.short], (states[rule.short], route))
-            }
-            assert set(said) <= supported | {default}
-            assert said
+                for line in card.every_line
+                if line.state in ("yes", "no")
+                for key, words in getattr(LINES[line.name], kind).items()
+                if key in (line.state, (line.state, line.route))
+            ]
+            assert set(said) == set(supported) if supported else said == (default,)
+
+
+def test_what_would_decide_is_of_the_line_that_the_answer_leaves_open():
+    seen = set()
+    for card in cards():
+        found, lines = headline_of(card), by_short(card)
+        points, hard = (lines.get(name) for name in DECIDES)
+        asked = hard if line_says(points) == "yes" else points
+        if not found.next:
+            assert asked is None or line_says(asked) not in OPEN or not (
+                asked.would_take or asked.undecided == "not run"
+            )  # fmt: skip
+            continue
+        assert line_says(asked) in OPEN
+        assert "not decided" in found.answer.lower() or "not tested" in found.answer
+        if asked.undecided == "not run":
+            assert found.next == f"This would decide it: {asked.reason}"
+            assert asked.reason.startswith("heatcheck audit MODEL --checks")
+        else:
+            assert found.next == f"About {asked.would_take:,} examples would decide it, if the value stays."
+        seen.add((asked.short, asked.undecided))
+    assert seen == {(short, why) for short in DECIDES for why in ("not run", "more data")}
+
+
+def test_another_method_is_named_only_where_the_heatmap_fails():
+    for card in cards():
+        found, points = headline_of(card), by_short(card).get("points")
+        if points is None or points.state != "no":
+            assert not found.instead
+        else:
+            assert bool(found.instead) == (points.instead is not None)
+    rule = LINES["points at what matters"]
+    failed = rule.line(Found("no", "", "", instead=INSTEAD), (), "")
+    assert headline_of(Card((failed,), 1.0)).instead == (
+        "Show this instead: leave one out with its sign. Beyond random words, its top words move the probability by "
+        "0.25 [0.20, 0.30], the heatmap's by 0.04 [0.01, 0.07]."
+    )
+    unsigned = failed._replace(instead=INSTEAD._replace(signed=False))
+    assert "instead: leave one out. Beyond" in headline_of(Card((unsigned,), 1.0)).instead
+    assert not headline_of(Card((failed._replace(state="yes"),), 1.0)).instead
 
 
 def test_the_words_of_voice():
-    assert headline_of(card({"points": "yes", "hard": "no"})).answer == (
+    def said(route="", **states):
+        rules = [rule for rule in LINES.values() if rule.short in states]
+        return headline_of(
+            Card(tuple(rule.line(Found(states[rule.short], "", "", route=route), (), "") for rule in rules), 1.0)
+        )
+
+    assert said(points="yes", hard="no").answer == (
         "Only as a pointer: the highlighted words matter, but most other weightings give the same answer."
     )
-    assert headline_of(card({"points": "no"})).answer.startswith("No: another method finds words that matter more than")
-    swapped = headline_of(card({"necessary": "no"}, "swap"))
-    trained = headline_of(card({"necessary": "no"}, "retraining"))
-    assert swapped.may_say == ("This model is about as accurate with equal weights.",)
-    assert trained.may_say == ("A model of this kind, trained without attention, does about as well.",)
-    assert headline_of(card({"necessary": "unclear"})).may_say == (PICTURE,)
+    assert said(points="no").answer.startswith("No: another method finds words that matter more than")
+    assert said("swap", necessary="no").may_say == ("This model is about as accurate with equal weights.",)
+    trained = said("retraining", necessary="no").may_say
+    assert trained == ("A model of this kind, trained without attention, does about as well.",)
+    assert said(necessary="unclear").may_say == (PICTURE,)
 
 
-def test_sentences_are_short():
-    said = [answer.words for answer in ANSWERS] + [PICTURE, NOT_WHY]
-    said += [words for rule in LINES.values() for words in (*rule.may_say.values(), *rule.do_not_say.values())]
-    for sentence in (part for words in said for part in re.split(r"(?<=\.) ", words)):
-        assert len(sentence.split()) <= 25, sentence
-        assert not re.match(r"(Of|That|What is|Where)\b", sentence), sentence
+def test_a_new_line_is_no_pattern_without_an_answer():
+    assert not supports({"points": ("yes",)}, {})
+    assert supports({"points": ("not tested",)}, {})
+
+
+def test_sentences_are_plain():
+    said = {words for card in cards() for found in [headline_of(card)] for words in (
+        found.answer, *found.may_say, *found.do_not_say, found.next, found.instead)}  # fmt: skip
+    found = [fault for words in said for fault in faults_of(words, "headline", every_rule=True)]
+    assert not found, "\n".join(map(str, found))

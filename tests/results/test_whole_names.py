@@ -37,6 +37,7 @@ ALLOWED = {
         "report.py": {"text"},
         "reproduce.py": {"text"},
         "serve.py": {"labels"},
+        "show.py": {"audit.task"},  # name@fingerprint
         "train.py": {"key"},  # a setting of a recipe
     },
     "report": {

@@ -340,11 +340,11 @@ def test_a_model_without_a_recipe_is_fitted_from_its_own_encoder(start, corpus, 
         store=tmp_path,
     )
     assert made.missing == {}
-    assert "does not say how it was trained: its other fits start from its own encoder" in made.about["other fits"]
+    assert "has no training recipe. Its retrained models start from its own encoder" in made.about["other fits"]
 
 
 def test_a_model_without_a_recipe_and_without_its_texts(start, corpus):
-    with pytest.raises(BadInput, match="does not say its texts: name those texts with --train"):
+    with pytest.raises(BadInput, match=r"does not name its training data\. Name the training data with --train"):
         plan_audit(start, corpus, refit=True, labels=LABELS)
 
 

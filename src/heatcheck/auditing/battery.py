@@ -1,4 +1,4 @@
-"""An audit: the checks on one subject, and the card they give."""
+"""An audit: the checks on one model, and the card that follows from their results."""
 
 import math
 import platform
@@ -48,7 +48,7 @@ TIMED, LONG = 5, 1.0  # a few passes are timed so often, or twice where they tak
 
 
 class Planned(NamedTuple):
-    """What an audit would do."""
+    """One check that an audit would run, and its cost."""
 
     check: str
     question: str
@@ -59,7 +59,7 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """A subject, the examples it will be looked at on, and the checks with their settings."""
+    """A model, the examples to audit it on, and the checks with their settings."""
 
     name: str  # what the report calls the subject
     case: Case
@@ -81,7 +81,7 @@ class Plan:
 
     @cached_property
     def recipes(self) -> tuple[Recipe, ...]:
-        """The other fits that the checks want, each once; none where refitting was not asked for."""
+        """The retrained models that the checks need, each once; none without `refit`."""
         if self.case.fits is None:
             return ()
         wanted = [recipe for name, chosen in self.checks.items() for recipe in CHECKS[name].plan(self.case, chosen)]
@@ -137,11 +137,11 @@ def audit(
     fitted: Callable[[Outcome, int, int], None] | None = None,
     **choices: Any,
 ) -> Audit:
-    """Runs the checks on a sample of the data and gives what they found with the card.
+    """Audit a model on a sample of the data; returns the card and every result.
 
-    `data` is a task's name, a file, a frame or `(texts, labels)`. The choices are those of `plan_audit`: `checks`,
-    `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`, `device`,
-    `labels`, `units`; the rest are those of `run_plan`.
+    `data` is the name of a task, a file, a frame or `(texts, labels)`. `choices` are the arguments of `plan_audit`:
+    `checks`, `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`,
+    `device`, `labels`, `units`. The others are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
     return run_plan(plan, workers=workers, cluster=cluster, watch=watch, fitted=fitted)
@@ -155,13 +155,13 @@ def run_plan(
     watch: Callable[[str, int, int], None] = lambda *_: None,
     fitted: Callable[[Outcome, int, int], None] | None = None,
 ) -> Audit:
-    """Makes the other fits that are missing, then runs the checks.
+    """Train the retrained models that are missing, then run the checks.
 
     Args:
-        workers: fits at once, each in a process of its own; 0: one after the other, here.
-        cluster: `ray`, or `ray:ADDRESS`, to make them on.
-        watch: told before each check: its name, how many are done, how many there are.
-        fitted: told after each fit: its outcome, how many are done, how many there are.
+        workers: training runs at once, each in its own process; 0: one after the other, in this process.
+        cluster: `ray`, or `ray:ADDRESS`, to train them on.
+        watch: called before each check with its name, how many are done, how many there are.
+        fitted: called after each training run with its outcome, how many are done, how many there are.
     """
     results: dict[str, CheckResult] = {}
     not_run: dict[str, str] = {}
@@ -199,21 +199,21 @@ def plan_audit(
     labels: Sequence[str] | None = None,
     units: str = "words",
 ) -> Plan:
-    """Reads the data and fixes every choice; runs nothing.
+    """Read the data and settle every choice, without running anything.
 
     Args:
-        checks: names, as a list or comma-separated; where not given, all but those that run only when named.
-        examples: how many to sample.
-        split: of the data; `all` for every row. Where it is not named, rows that the subject was trained on are left
-            out.
-        settings: by `check.key`, such as `{"erasure.sizes": "1,2"}`.
-        name: what the report calls the subject.
-        train: what the subject was trained on, where its folder does not know.
-        refit: also run what needs the model to be fitted again, on `train` (where not given, what it was trained on)
-            and with the word vectors it started from, into `store`.
-        device: for a model that is named, and for the other fits; `auto`: a GPU where there is one.
-        labels: what the outputs of a Hugging Face classifier mean, in order.
-        units: what scores are of: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
+        checks: names, as a list or comma-separated; by default all but those that run only when named.
+        examples: number of examples to sample.
+        split: split of the data; `all` for every row. By default heatcheck leaves out rows that the model was trained
+            on.
+        settings: settings by `check.key`, such as `{"erasure.sizes": "1,2"}`.
+        name: name of the model in the report.
+        train: training data of the model, if its folder does not name it.
+        refit: also run the checks that need retrained models. They are trained on `train` (by default the model's own
+            training data), start from the same word vectors, and are kept in `store`.
+        device: device for a model given by name and for retrained models; `auto` picks a GPU if there is one.
+        labels: meaning of the outputs of a Hugging Face classifier, in order.
+        units: `words`, or `tokens` for one score per piece of a Hugging Face tokenizer.
     """
     expect("a whole number", examples=examples, seed=seed)
     expect("a text", device=device, units=units)
@@ -234,13 +234,13 @@ def plan_audit(
     name = name or name_of(subject)
     if isinstance(subject, Seq2Seq):
         raise BadInput(
-            f"{name} writes texts, and an audit is of models that choose a label: docs/sequences.md "
-            "says what there is for those that write."
+            f"{name} is a sequence-to-sequence model; an audit needs a model that predicts a label. "
+            "See docs/sequences.md for what heatcheck offers for it."
         )
     if subject.recipe is not None and subject.recipe.impose is not None:
         raise BadInput(
-            f"{name} was trained with imposed weights ({subject.recipe.impose['weights']}): its own "
-            "attention was never trained, and there is no heatmap of its own to audit."
+            f"{name} was trained with replaced attention weights ({subject.recipe.impose['weights']}). Its own "
+            "attention was never trained, so there is no heatmap to audit."
         )
     require_one_decision(subject, "an audit")
     checks = [name.strip() for name in checks.split(",")] if isinstance(checks, str) else checks
@@ -294,9 +294,7 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     if foreign:
         hint = ""
         if isinstance(subject, HasLayers) and len(labels) >= len(corpus.labels):
-            hint = (
-                f" To say what its outputs mean, in their order: --labels {','.join(corpus.labels)}, or another order."
-            )
+            hint = f" Name its outputs in their order, for example --labels {','.join(corpus.labels)}."
         elif options := mending_options(corpus, labels):
             hint = f" Add {options}."
         raise BadInput(

@@ -15,9 +15,9 @@ from heatcheck.models import Subject
 def choose_settings(
     checks: Sequence[str] | None, changes: Mapping[str, Any], *, refit: bool = True, subject: Subject | None = None
 ) -> dict[str, Any]:
-    """The settings of each check by name, and of the card, with the changes put in.
+    """The settings of each check, by name, and of the card, with the user's changes.
 
-    Where no check is named, those that run by default, on every subject or on this one.
+    Without `checks`, those that run by default, on every model or on this one.
     """
     every = [name for name, check in CHECKS.items() if refit or not check.refits]
     names = [name for name in every if _unasked(CHECKS[name], subject)] if checks is None else list(checks)
@@ -27,14 +27,14 @@ def choose_settings(
             raise UnknownName("check", name, [*CHECKS, "all"])
         if CHECKS[name].refits and not refit:
             reason = None if subject is None else cannot_refit(subject)
-            what_next = "add --refit to make them." if reason is None else f"{reason.rstrip('.')}: leave it out."
-            raise BadInput(f"the check {name} compares with other fits of the model: {what_next}")
+            what_next = "add --refit to train them." if reason is None else f"{reason.rstrip('.')}: leave it out."
+            raise BadInput(f"the check {name} needs retrained models: {what_next}")
     chosen: dict[str, Any] = {name: CHECKS[name].settings() for name in names}
     chosen["card"] = CardSettings()
     for key, value in changes.items():
         owner, _, field = key.partition(".")
         if owner in CHECKS and owner not in chosen:
-            raise BadInput(f"--set {key}: the check {owner} is not among those to run.")
+            raise BadInput(f"--set {key}: the check {owner} does not run in this audit. Add it to --checks.")
         if owner not in chosen:
             raise UnknownName("check in --set", owner, chosen)
         known = {f.name for f in fields(chosen[owner])}

@@ -1,4 +1,4 @@
-"""How an audited subject is fitted again: by its own recipe or, for a transformer that has none, by a made-up one."""
+"""How an audited model is retrained: by its own recipe or, for a transformer that has none, by a made-up one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ HUB = "hf:"
 def fits_for(
     subject: Subject, trained_on: Corpus | None, *, store: Path, vectors: Path | str | None, device: str
 ) -> Fits | None:
-    """Where the subject's other fits are; None for one whose fits are closed forms."""
+    """The store of the model's retrained models; None for a model whose twins are closed forms."""
     if isinstance(subject, KnowsItsTwins):
         return None
     if (reason := cannot_refit(subject)) is not None:
@@ -23,18 +23,22 @@ def fits_for(
     assert isinstance(subject, Trainable)
     from_hub = subject.recipe is None
     if trained_on is None:
-        on = f"was trained on {subject.recipe.task}, which is not here" if subject.recipe else "does not say its texts"
-        raise BadInput(f"{subject.id} {on}: name those texts with --train.")
+        on = (
+            f"was trained on {subject.recipe.task}, which heatcheck does not find"
+            if subject.recipe
+            else "does not name its training data"
+        )
+        raise BadInput(f"{subject.id} {on}. Name the training data with --train.")
     if not from_hub:
         return Fits(subject, trained_on, store=store, vectors=vectors, device=device)
-    # Other fits number their labels as the corpus does, and are compared with the subject label by label.
+    # Retrained models number their labels as the corpus does, and are compared with the model label by label.
     corpus = as_numbered_by(subject.labels, trained_on)
     own = plan_recipe(corpus, model=subject.id)
     return Fits(subject, corpus, store=store, vectors=vectors, device=device, own=own)
 
 
 def cannot_refit(subject: Subject) -> str | None:
-    """Why nobody can train such a model again; None where heatcheck can, or where its fits are closed forms."""
+    """Why heatcheck cannot retrain a model; None where it can, or where the model's twins are closed forms."""
     if isinstance(subject, KnowsItsTwins):
         return None
     if isinstance(subject, Trainable) and (subject.recipe is not None or subject.id.startswith(HUB)):
@@ -43,12 +47,12 @@ def cannot_refit(subject: Subject) -> str | None:
 
 
 def made_up(fits: Fits | None) -> str | None:
-    """What a reader must know of other fits that no recipe of the subject's own says how to make."""
+    """What a reader must know about retrained models whose recipe is not the model's own."""
     if fits is None or fits.own is None:
         return None
     return (
-        f"{fits.subject.id} does not say how it was trained: its other fits start from its own encoder, with a new "
-        f"head, and are fine-tuned on {fits.corpus.name} for {fits.own.training['epochs']} epochs."
+        f"{fits.subject.id} has no training recipe. Its retrained models start from its own encoder with a new head; "
+        f"heatcheck fine-tunes them on {fits.corpus.name} for {fits.own.training['epochs']} epochs."
     )
 
 

@@ -1,4 +1,4 @@
-"""The other fits that an audit needs, and about what they cost."""
+"""The retrained models that an audit needs, and their approximate cost."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ TRAINING = 4.0  # about so many times as long as a text's forward pass is its tr
 
 
 class PlannedFit(NamedTuple):
-    """One fit: what is done of it already, and how long all of it takes where it runs alone."""
+    """One training run: how much of it is done, and how long all of it takes on its own."""
 
     id: str
     name: str
@@ -18,7 +18,7 @@ class PlannedFit(NamedTuple):
 
 
 def plan_fits(plan: Plan, seconds_a_pass: float) -> list[PlannedFit]:
-    """The fits that the checks want beside the subject; none where refitting was not asked for."""
+    """The training runs that the checks need; none without `refit`."""
     fits = plan.case.fits
     if fits is None:
         return []

@@ -44,7 +44,7 @@ def audit_id(audit: Audit, made_with: Mapping[str, Any] | None = None) -> str:
 
 
 def decided_by(plan: Plan) -> dict[str, Any]:
-    """What decides an audit beside the facts it keeps: whether it had other fits, and what it was trained on."""
+    """What else decides an audit: whether it had retrained models, and the training data."""
     trained_on = plan.case.trained_on
     found: dict[str, Any] = {
         "refit": plan.case.fits is not None,

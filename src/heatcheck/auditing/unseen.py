@@ -49,8 +49,8 @@ def choose_rows(
     unmet = tuple(example for example, one in zip(whole, met, strict=True) if one is None)
     if not unmet:
         raise BadInput(
-            f"{name} was trained with all {len(whole):,} rows of {corpus.name} (its train and dev splits), so none is "
-            "left to audit: name other rows with --data, or audit these anyway with --split all."
+            f"{name} was trained with all {len(whole):,} rows of {corpus.name}, in its train and dev splits. "
+            "Name other rows with --data, or audit these rows anyway with --split all."
         )
     left_out = {REASONS[one]: rows for one, rows in Counter(filter(None, met)).items()}
     ordered = {reason: left_out[reason] for reason in REASONS.values() if reason in left_out}
@@ -94,6 +94,6 @@ def _kept(count: int, whole: int, split: str, name: str, *, asked: bool) -> str:
 def _not_known(subject: Subject, name: str) -> str:
     why = "an older heatcheck made its folder" if subject.recipe is not None else "it was not trained here"
     return (
-        f"The texts that {name} was trained on are not known ({why}): some may be among these rows. If you have them, "
-        "name them with --train, and heatcheck leaves those rows out."
+        f"heatcheck does not know the training data of {name} ({why}), so some of these rows may be in it. Name it "
+        "with --train, and heatcheck leaves those rows out."
     )

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from heatcheck.auditing.calibration.result import Calibration, Verdict
     from heatcheck.engine import Outcome
 
+# What the columns of the table of verdicts mean.
+COLUMNS = {
+    "open": "the answer is known, but the card does not decide",
+    "controls": "models without a wrong verdict",
+    "at least": "their share among such models (one-sided 95% Clopper–Pearson bound)",
+    "unasked": "the question cannot be asked, and the card does not decide",
+    "unknown": "nobody knows the answer, so no verdict counts",
+}
+
 
 def calibrate(
     seeds: Annotated[int | None, typer.Option(help="Number of seeds per known model.", show_default="13")] = None,
@@ -78,13 +87,13 @@ def calibrate(
 
 
 def _say(found: "Calibration") -> None:
-    """Print the counts per line, every wrong verdict, rejected decoys, failed jobs and the criteria."""
+    """The counts, every verdict that is not right, the decoys, and whether each criterion is met."""
     from heatcheck.cli import show
 
     rows = [
         [
             count.line,
-            *map(str, (count.decided, count.right, count.wrong, count.unclear)),
+            *map(str, (count.right, count.wrong, count.unclear)),
             f"{count.controls_right} of {count.controls}" if count.controls else "",
             f"{count.bound:.3f}" if count.decided else "",
             f"{count.moot} of {count.moot + count.moot_missed}" if count.moot + count.moot_missed else "",
@@ -92,19 +101,18 @@ def _say(found: "Calibration") -> None:
         ]
         for count in found.counts
     ]
-    columns = ["line", "decided", "right", "wrong", "unclear", "known models all right", "lower bound"]
-    columns += ["cannot be asked: recognised", "no known answer"]
-    title = (
-        "Verdicts compared with the known answers (lower bound: one-sided 95% Clopper–Pearson, share of known models)"
-    )
-    show.table(columns, rows, title)
+    columns = ["line", "right", "wrong", "open", "controls", "at least", "unasked", "unknown"]
+    show.table(columns, rows, "The card on models whose answer is known")
+    typer.echo("")
+    for column, meaning in COLUMNS.items():
+        typer.echo(f"{column + ':':<9} {meaning}")
     if found.faults:
-        typer.echo("\nWrong verdicts:")
+        typer.echo("\nVerdicts that are not right:")
     for fault in found.faults:
         typer.echo(f"  {_in_words(fault)}")
     if found.decoys:
         rejected = [decoy for decoy in found.decoys if decoy.rejected]
-        typer.echo(f"\n{len(found.decoys)} decoys were trained; {len(rejected) or 'none'} rejected.")
+        typer.echo(f"\nheatcheck trained {len(found.decoys)} decoys and rejected {len(rejected) or 'none'}.")
         for one in rejected:
             typer.echo(f"  {one.task}, seed {one.seed}: {one.rejected}")
     for name, reason in found.failed.items():
@@ -115,15 +123,15 @@ def _say(found: "Calibration") -> None:
     good = (
         "The verdicts are calibrated."
         if found.enough
-        else "No verdict is wrong, but a trial run is too short to calibrate anything."
+        else "Nothing is wrong, but a smoke run is too short to calibrate the card."
     )
     typer.echo(f"\n{good if found.passed else 'The verdicts are not calibrated.'}")
 
 
 def _in_words(fault: "Verdict") -> str:
-    """The known answer, the verdict, and the numbers it came from."""
-    truth = "that it cannot be asked" if fault.truth == "moot" else fault.truth
-    known = f"{fault.line}: the right answer is {truth}, the verdict was {fault.state}"
+    """The known answer, what the card says, and its numbers."""
+    truths = {"moot": "the question cannot be asked", "not no": "nobody has proved a no"}
+    known = f"{fault.line}: {truths.get(fault.truth, f'the true answer is {fault.truth}')}; the card says {fault.state}"
     why = "; ".join(filter(None, [*map(_number, fault.numbers), fault.reason]))
     return f"{fault.cell}, seed {fault.seed}: {known} ({why})"
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BLUE, BROWN = "#1f7fbf", "#c85a1a"
 STYLE = {"yes": f"bold {BLUE}", "no": f"bold {BROWN}", "unclear": "bold", "not run": "dim", "not found": "bold"}
 LABELS = 20  # labels listed with their counts
+SAID = 2  # sentences that one may say, and that one may not, without --verbose
+MEANS = (" means ", ": ")  # between a side of a threshold and the answer that it gives
 CANNOT = "cannot be asked"
 
 
@@ -118,32 +120,117 @@ def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
 
 
 def card(audit: "Audit", *, verbose: bool = False) -> None:
-    """The four lines with their evidence, those about other models and about people apart, then agreement."""
+    """The answer, then two rows per line of the card; `verbose`: every number, what it means, and what was not run."""
     console = _console()
-    console.print(f"\nCan the heatmaps of {audit.subject} be read as explanations?")
-    _headline(audit)
-    scored = "" if audit.units == "words" else f"; scores are of {audit.units}"
-    console.print(f"{audit.n:,} of {audit.available:,} examples of {audit.task} ({audit.split}){scored}", style="dim")
+    console.print(f"Can the heatmaps of {audit.subject} be read as explanations?", style="dim")
+    _headline(audit, most=None if verbose else SAID)
+    console.print(_audited(audit), style="dim")
     if audit.training_rows:
         console.print(audit.training_rows)
+    if not verbose:
+        _in_brief(audit)
+        return
     console.print("")
-    console.print(_lines(audit.card.lines))
+    console.print(_lines(audit.card.in_reading_order))
     for line in audit.card.apart:
         _apart(line)
     if "agreement" in audit.results:
         _agreement(audit)
     for name, found in audit.results.items():
         if found.excluded:
-            counted = len(found.examples) + len(found.excluded)
-            console.print(f"{name}: {len(found.examples)} of {counted} examples; {len(found.excluded)} left out.")
+            kept, lost = len(found.examples), len(found.excluded)
+            console.print(f"{name}: measured on {kept:,} of {kept + lost:,} examples; {lost:,} left out.")
     _missing(audit)
 
 
+def _audited(audit: "Audit") -> str:
+    """Which examples were audited, and how often the model is right beside the majority class."""
+    scored = "" if audit.units == "words" else f"; scores are per {audit.units}"
+    right = "" if audit.accuracy is None or audit.accuracy != audit.accuracy else f"; accuracy {audit.accuracy:.2f}"
+    if right and audit.commonest is not None:
+        right += f", majority class {audit.commonest[1]:.2f}"
+    task, _, _ = audit.task.partition("@")
+    split = "" if audit.split == "all" else f"{audit.split} "
+    return f"{audit.n:,} of {audit.available:,} {split}examples of {task}{right}{scored}"
+
+
+def _in_brief(audit: "Audit") -> None:
+    """At most two rows per line of the card, and one per line that stands apart."""
+    console = _console()
+    lines = audit.card.in_reading_order
+    # One way to say what numbers mean for the whole card: the longer one where it fits everywhere.
+    fits = [way for way in MEANS if all(len(_with_number(line, way)) <= console.width for line in lines)]
+    means = [*fits, MEANS[-1]][0]
+    for line in lines:
+        _print_row(line, _first_row(line, means, console.width))
+        console.print(f"    {_second_row(line, audit.available, means, console.width)}")
+    for line in audit.card.apart:
+        if line.undecided != "cannot be run":
+            _print_row(line, _only_row(line, console.width))
+    if audit.not_fitted:
+        runs = "1 training run" if len(audit.not_fitted) == 1 else f"{len(audit.not_fitted)} training runs"
+        console.print(f"{runs} failed; --verbose says why.", style="dim")
+    console.print("--verbose shows every number; the report has the figures.", style="dim")
+
+
+def _print_row(line: "Line", row: str) -> None:
+    from rich.text import Text
+
+    text = Text(row)
+    text.stylize(STYLE[line.state], 0, len(line.badge))
+    _console().print(text)
+
+
+def _without_number(line: "Line") -> str:
+    return f"{line.badge:<3} {line.question}"
+
+
+def _with_number(line: "Line", means: str) -> str:
+    """The answer, the question, and the number with its direction, unless it has none or its number answers nothing."""
+    told = _number(line, means)
+    return f"{_without_number(line)} {told}" if told and line.undecided != "cannot be asked" else _without_number(line)
+
+
+def _number(line: "Line", means: str) -> str:
+    if line.strip is None:
+        return ""
+    side, answer = line.strip.rule(line.badge)
+    return f"{line.strip.number}; {side}{means}{answer}"
+
+
+def _first_row(line: "Line", means: str, width: int) -> str:
+    row = _with_number(line, means)
+    return row if len(row) <= width else _without_number(line)
+
+
+def _second_row(line: "Line", available: int, means: str, width: int) -> str:
+    """Why, in one sentence that fits; or what would run the line, or decide it."""
+    if line.undecided == "not run":
+        said = [f"Run: {line.reason}"]
+    elif line.undecided == "cannot be run":
+        said = [line.reason]
+    else:
+        said = [*filter(None, [line.how_many(available)]), line.lead]
+    if line.strip is not None and len(_with_number(line, means)) > width:  # the first row had no place for it
+        said = [f"{_number(line, means)}. {one}" for one in said] + said
+    return next((one for one in said if len(one) <= width - 4), "--verbose says why.")
+
+
+def _only_row(line: "Line", width: int) -> str:
+    """A line that stands apart, with its number or what would run it where they fit."""
+    if line.undecided == "not run":
+        option = line.reason.replace("heatcheck audit MODEL ", "")
+        rows = [f"{_without_number(line)} ({how})" for how in (line.reason, option)]
+    else:
+        rows = [_with_number(line, means) for means in MEANS]
+    return next((row for row in rows if len(row) <= width), _without_number(line))
+
+
 def _missing(audit: "Audit") -> None:
-    """What was not run and is said nowhere else; a fit that is lacking is named once, not by each check it lacks in."""
+    """What was not run and is said nowhere else; a training run that failed is named once, not by each check."""
     console = _console()
     for fit, reason in audit.not_fitted.items():
-        console.print(f"could not be fitted: {fit}: {reason}")
+        console.print(f"training failed: {fit}: {reason}")
     for check, reason in audit.not_run.items():
         if check != "plausibility":  # its line says so
             console.print(f"not run: {check} ({reason})")
@@ -153,57 +240,66 @@ def _missing(audit: "Audit") -> None:
                 console.print(f"not run: {check}: {part} ({reason})")
 
 
-def _headline(audit: "Audit") -> None:
-    """The answer, and what follows from it for whoever shows these heatmaps."""
+def _headline(audit: "Audit", most: int | None) -> None:
+    """The answer, what follows from it for whoever shows these heatmaps, and what to do next."""
     from heatcheck.results import headline_of
 
     headline, console = headline_of(audit.card), _console()
     console.print(headline.answer, style="bold")
-    for words in headline.may_say:
+    for words in headline.may_say[:most]:
         console.print(f"You may say: “{words}”")
-    for words in headline.do_not_say:
+    for words in headline.do_not_say[:most]:
         console.print(f"Do not say: “{words}”")
-    console.print("")
+    if headline.instead:
+        console.print(headline.instead)
+        instead = audit.card["points"].instead
+        if instead is not None:
+            console.print(f"    {instead.command}")
+    if headline.next:
+        console.print(headline.next)
 
 
 def _apart(line: "Line") -> None:
     """A line that stands apart from the card; one quiet row where nothing is known of it."""
     console = _console()
     if line.state == "not run" and not line.evidence:
-        console.print(f"\n{line.state}    {line.name} ({line.reason})", style="dim")
+        console.print(f"\n{line.badge}: {line.question} ({line.reason})", style="dim")
         return
     console.print(f"\nApart from these, {line.heading}:\n", style="dim")
     console.print(_lines([line]))
 
 
 def _lines(lines: Sequence["Line"]) -> "Table":
-    """State and question, sentence and reason, evidence."""
+    """Badge and question, sentence and reason, then every number in plain words."""
     from rich.table import Table
     from rich.text import Text
 
     from heatcheck.cli.evidence import in_words
 
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, min_width=len("not found"))
+    grid.add_column(no_wrap=True, min_width=len("not run"))
     grid.add_column()
     for line in lines:
-        grid.add_row(Text(line.state, STYLE[line.state]), Text.assemble((line.name, "bold"), f": {line.question}"))
+        grid.add_row(Text(line.badge, STYLE[line.state]), Text.assemble((line.question, "bold"), f" ({line.name})"))
         if line.state == "not run":
             if line.evidence:
                 grid.add_row("", Text(line.sentence))
-            reason = line.reason if line.undecided == "cannot be run" else f"what would run it: {line.reason}"
-            told = [reason, *in_words(line.evidence)]
+            reason = line.reason if line.undecided == "cannot be run" else f"to run it: {line.reason}"
+            told = [reason, *in_words(line.evidence, line.check)]
         else:
             for text in filter(None, (line.sentence, line.reason)):
                 grid.add_row("", Text(text))
-            told = [*in_words(line.evidence), f"held fixed: {line.holds}", f"cannot see {line.cannot_see}"]
+            if line.strip is not None:
+                grid.add_row("", Text(f"{line.strip.number}; {line.strip.direction}"))
+            told = in_words(line.evidence, line.check)
+            told += [f"what stays the same: {line.holds}", f"cannot see: {line.cannot_see}"]
         for text in told:
             grid.add_row("", Text(text, "dim"))
     return grid
 
 
 def _agreement(audit: "Audit") -> None:
-    """τ of attention with its rivals beside its floors; shown, and deciding nothing."""
+    """Kendall τ of attention with other methods, beside what arises mechanically; it decides nothing."""
     from heatcheck.results.written import in_brief
 
     found = audit.results["agreement"]
@@ -215,13 +311,14 @@ def _agreement(audit: "Audit") -> None:
         floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
         rows.append([rival, in_brief(measurement), in_brief(floors[0]) if floors else ""])
     typer.echo("")
-    columns = ["", "τ, mean over examples", "mechanical floor: relevances shuffled"]
-    title = "Kendall τ of attention with … (shown, decides nothing)"
+    columns = ["", "τ, mean over examples", "with shuffled relevances (mechanical floor)"]
+    typer.echo("Agreement with other methods: Kendall τ with attention (decides nothing)")
     if any(floor for *_, floor in rows):
-        table(columns, rows, title)
+        table(columns, rows)
         typer.echo("A τ no higher than its floor says nothing about the words.")
     else:
-        table(columns[:2], [row[:2] for row in rows], title)
+        table(columns[:2], [row[:2] for row in rows])
+    typer.echo("1 means the same order of words, 0 an unrelated order, -1 the opposite order.")
     for rival, why in found.facts.get("without_floor", {}).items():
         typer.echo(f"No mechanical floor for {rival}: {why}.")
 
@@ -261,29 +358,28 @@ def _across_models(m: "Measurement") -> str | None:
 
 
 def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
-    """Print one table per line of the card: heatcheck's answer for each known model beside the right one.
+    """One table per line of the card: what heatcheck says of models whose answer is known, beside that answer.
 
-    Args:
-        audits: by model name, its audit and the right answers by line: a state, or CANNOT.
+    `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name, or
+    "moot" where the question cannot be asked.
     """
     from heatcheck.results.written import in_brief
 
     lines = dict.fromkeys(line for _, known in audits.values() for line in known)
     for name in lines:
-        rows, asked = [], name
+        rows, question = [], ""
         for model, (audit, known) in audits.items():
             if name not in known:
                 continue
             line = audit.card[name]
-            asked = f"{line.question} ({line.short})"
+            question = line.question
             statistic = f"{line.evidence[0].name} = {in_brief(line.evidence[0])}" if line.evidence else ""
-            rows.append([model, CANNOT if line.moot else line.state, known[name], statistic])
-        table(["model", "heatcheck says", "right answer", "number"], rows, asked)
+            rows.append([model, line.badge, CANNOT if known[name] == "moot" else known[name], statistic])
+        typer.echo(f"{question} ({name})")
+        table(["model", "heatcheck says", "true answer", "number"], rows)
         typer.echo("")
-    typer.echo(f"{CANNOT}: on this task the weights have nothing to add, so the card says unclear.")
-    typer.echo(
-        "bystander_right ignores its weights, but they point at the word that matters. So the second answer is yes."
-    )
+    typer.echo(f"{CANNOT}: there is nothing to ask on this task, for example because any weights do as well.")
+    typer.echo("bystander_right ignores its weights, but they mark the word that matters; so its true answer is yes.")
 
 
 def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None:

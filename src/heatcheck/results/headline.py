@@ -117,30 +117,28 @@ def line_says(line: Line | None) -> str:
 
 
 def _next(lines: Mapping[str, Line]) -> str:
-    """What would decide the two lines that the answer rests on, the first of them that is open."""
-    for name in ("points", "hard"):
-        line = lines.get(name)
-        if line is None or line_says(line) not in ("open", "not tested"):
-            continue
-        if line.undecided == "not run":
-            return f"This would decide it: {line.reason}"
-        if line.would_take:
-            return f"About {line.would_take:,} examples would decide it, if the value stays."
-        if line.undecided == "more data":
-            return line.sentence
+    """What would decide the line that the answer calls undecided; empty where it calls none so, or nothing would."""
+    points = lines.get("points")
+    line = lines.get("hard") if line_says(points) == "yes" else points
+    if line is None or line_says(line) not in ("open", "not tested"):
+        return ""
+    if line.undecided == "not run":
+        return f"This would decide it: {line.reason}"
+    if line.would_take:
+        return f"About {line.would_take:,} examples would decide it, if the value stays."
+    if line.undecided == "more data":
+        return line.sentence
     return ""
 
 
 def _instead(lines: Mapping[str, Line]) -> str:
-    """The method that did best on this model, with its number; or that none did better than random words."""
+    """The method that did best on this model, with its number; empty where none did better than random words."""
     points = lines.get("points")
-    if points is None or points.state != "no":
+    if points is None or points.state != "no" or points.instead is None:
         return ""
-    if points.instead is None:
-        return "No method that was tried does better than random words."
     found = points.instead
     name = f"{found.method.replace('_', ' ')}{' with its sign' if found.signed else ''}"
     return (
-        f"Show this instead: {name}. Beyond random words, removing its top words moves the probability by "
-        f"{in_brief(found.gain)}; the heatmap's top words move it by {in_brief(found.own)}."
+        f"Show this instead: {name}. Beyond random words, its top words move the probability by "
+        f"{in_brief(found.gain)}, the heatmap's by {in_brief(found.own)}."
     )

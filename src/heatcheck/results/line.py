@@ -1,5 +1,6 @@
 """One line of the card: the answer to one question about a heatmap, with its evidence."""
 
+import re
 from typing import Literal, NamedTuple, TypeAlias
 
 from heatcheck.results.measurement import Measurement
@@ -67,6 +68,25 @@ class Line(NamedTuple):
     def moot(self) -> bool:
         """Unclear because there is nothing to ask here, however much data there is."""
         return self.undecided == "cannot be asked"
+
+    @property
+    def lead(self) -> str:
+        """The first sentence: the answer without its numbers."""
+        return re.split(r"(?<=[.!?])\s+", self.sentence, maxsplit=1)[0]
+
+    def how_many(self, available: int | None) -> str:
+        """How many examples would decide, and how to get them; empty where nobody can say.
+
+        What the data does not have is no advice.
+        """
+        if not self.would_take:
+            return ""
+        about = f"About {self.would_take:,} examples would decide, if the value stays"
+        if available is None:
+            return f"{about}."
+        if self.would_take <= available:
+            return f"{about} (--examples {self.would_take})."
+        return f"{about}; the data has {available:,}."
 
     @property
     def badge(self) -> str:

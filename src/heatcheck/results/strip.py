@@ -44,6 +44,19 @@ class Strip(NamedTuple):
         below, above = self.zones[0], self.zones[-1]
         return f"below {below.end:g} means {below.answer}; above means {above.answer}"
 
+    def rule(self, badge: str) -> tuple[str, str]:
+        """Which values give which answer, in brief: the one that a line has, or else a yes or a no that it could have.
+
+        >>> k = Measurement("K", 0.5, 0.4, 0.6, 500, "random", {})
+        >>> strip = Strip(k, -0.2, (Zone(0.5, "no"), Zone(1.2, "yes")), ())
+        >>> strip.rule("no"), strip.rule("not decided")
+        (('below 0.5', 'no'), ('above 0.5', 'yes'))
+        """
+        answers = [zone.answer for zone in self.zones]
+        plain = [answer for answer in answers if answer in ("yes", "no")]
+        answer = badge if badge in answers else [*answers, *plain][-1]
+        return f"{'below' if answer == answers[0] else 'above'} {self.zones[0].end:g}", answer
+
     @property
     def number(self) -> str:
         """The value with its interval."""

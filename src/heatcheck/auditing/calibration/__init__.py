@@ -50,9 +50,9 @@ class CalibrationSettings:
     def __post_init__(self) -> None:
         for name in ("seeds", "examples", "draws", "epochs"):
             if getattr(self, name) < 1:
-                raise BadInput(f"calibrate needs at least 1 of {name}, not {getattr(self, name)}.")
+                raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.first_seed < 0:
-            raise BadInput(f"a seed is a whole number from 0, not {self.first_seed}.")
+            raise BadInput(f"the first seed must be 0 or more, not {self.first_seed}.")
 
 
 QUICK = CalibrationSettings(seeds=1, examples=40, decoys=False, dials=1, shares=(0.0, 0.5, 1.0), draws=200, enough=0)
@@ -65,7 +65,7 @@ def calibrate(
     workers: int = 0,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> Calibration:
-    """Audits every control that is not in the store yet, and holds what the card said against what is known."""
+    """Audit every control that is not in the store yet, and compare what the card says with the known answer."""
     jobs = plan_jobs(settings)
     outcomes = list(engine.map(calibrate_job, jobs, store, workers=workers, progress=progress))
     failed = {outcome.job.name: outcome.reason for outcome in outcomes if outcome.folder is None}
@@ -74,7 +74,7 @@ def calibrate(
 
 
 def calibrate_job(argument: Facts, folder: Path, _: Path) -> None:
-    """One job: a file a control."""
+    """One job: it writes one file per control."""
     JOBS[argument["kind"]](argument, folder)
 
 
@@ -198,7 +198,7 @@ def _verdicts(found: Facts) -> Iterator[Verdict]:
 
 
 def _dial(turned: Sequence[Facts]) -> tuple[list[dial.Curve], list[str]]:
-    """A curve a statistic and seed; and the lines that change their mind more than once."""
+    """One curve per statistic and seed; and the lines that change their answer more than once."""
     curves: list[dial.Curve] = []
     faults: list[str] = []
     for seed in sorted({found["seed"] for found in turned}):

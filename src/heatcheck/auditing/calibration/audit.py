@@ -19,7 +19,7 @@ from heatcheck.models import KnownAnswer
 from heatcheck.results import Card, CheckResult, Measurement
 
 OF_CARD = ("necessity", "erasure", "permutation", "counterfactual", "guide", "gauge", "adversarial_model")
-# What the card does not look at is left out: other ε of the counterfactuals, and the frontier of single texts.
+# What the card does not use is left out: other ε of the counterfactuals, and the frontier of single texts.
 ONLY_THE_CARD = {"counterfactual.epsilons": (0.05,), "adversarial_model.epsilons": ()}
 FEWEST = 30  # texts: with fewer the card says nothing (card.texts)
 TESTED = 300  # texts, at the least, for what is cheap to ask of every one
@@ -27,7 +27,7 @@ SHOWN = 3  # numbers of a line that are kept: its statistic and what stands firs
 
 
 def sampled(task: str, examples: int) -> int:
-    """How many texts are looked at: a third in planted_lookup, whose six labels cost linear programs for each."""
+    """How many examples are audited: a third in planted_lookup, whose six labels cost linear programs for each."""
     return min(examples, max(FEWEST, examples // 3)) if task == LOOKUP else examples
 
 
@@ -80,7 +80,7 @@ def _apart(one: Card, other: Card) -> Facts:
     ]
     mine, theirs = ([m for line in card.every_line for m in line.evidence] for card in (one, other))
     if [m.name for m in mine] != [m.name for m in theirs]:
-        return {"states": [*states, "one card has numbers that the other has not"], "most": 0.0}
+        return {"states": [*states, "one card has numbers that the other lacks"], "most": 0.0}
     ends = [(m.value, m.low, m.high) for m in mine], [(m.value, m.low, m.high) for m in theirs]
     first, second = (np.nan_to_num(np.array(of).ravel()) for of in ends)  # an end may be infinite
     return {"states": states, "most": float(np.abs(first - second).max(initial=0.0))}

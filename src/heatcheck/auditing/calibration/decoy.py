@@ -48,7 +48,7 @@ def decoy_place(seed: int) -> tuple[int, int]:
 
 
 def audit_decoys(argument: Facts, folder: Path) -> None:
-    """Trains the decoys of one corpus, looks whether they are decoys, and audits those that are."""
+    """Train the decoys of one corpus, check that they are decoys, and audit those that are."""
     task, numbers = argument["task"], argument["numbers"]
     cell = Cell(DECOY, task)
     corpus = decoy_texts(task, argument["corpus"])
@@ -57,7 +57,7 @@ def audit_decoys(argument: Facts, folder: Path) -> None:
     fits = fit_jobs([*wanted, *(recipes[number].honest for number in numbers)], corpus, folder / "fits", device="cpu")
     for outcome in engine.map(fit_job, fits, folder / "fits"):
         if outcome.folder is None:
-            raise NotSupported(f"{outcome.job.name} could not be fitted: {outcome.reason}")
+            raise NotSupported(f"{outcome.job.name} could not be trained: {outcome.reason}")
     for number in numbers:
         seed = argument["corpus"] + number
 
@@ -160,8 +160,8 @@ def reject(seen: Facts) -> str:
     chance = seen["prior"] + ERRORS * (seen["prior"] * (1 - seen["prior"]) / seen["n"]) ** 0.5
     if seen["accuracy without the rationale"] > chance:
         reasons.append(
-            f"without the rationale it is right in {seen['accuracy without the rationale']:.1%}, "
-            f"above the prior of {seen['prior']:.1%}"
+            f"without the rationale its accuracy is {seen['accuracy without the rationale']:.1%}, "
+            f"above the majority class's {seen['prior']:.1%}"
         )
     return "; ".join(reasons)
 

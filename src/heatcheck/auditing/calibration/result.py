@@ -1,4 +1,4 @@
-"""What calibration found, and whether it is good enough."""
+"""The results of a calibration, and whether they are good enough."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Calibration:
 
     @property
     def counts(self) -> tuple[Count, ...]:
-        """A row a line."""
+        """One row per line of the card."""
         kinds: tuple[Judged, ...] = ("right", "wrong", "unclear", "moot", "moot missed", "not asserted")
         found = []
         for line in LINES:
@@ -113,7 +113,7 @@ class Calibration:
 
     @property
     def faults(self) -> tuple[Verdict, ...]:
-        """Every verdict that is wrong, unclear where the answer is known, or decided where the question is moot."""
+        """Every verdict that is wrong, unclear where the answer is known, or decided where it cannot be asked."""
         return tuple(v for v in self.verdicts if v.judged in ("wrong", "unclear", "moot missed"))
 
     @property
@@ -134,8 +134,8 @@ class Calibration:
 
     def _right(self, count: Count) -> Criterion:
         detail = (
-            f"{count.right} of {count.decided} decided verdicts are right, on {count.controls_right} of "
-            f"{count.controls} controls all of them: at least {count.bound:.3f} of controls like these"
+            f"{count.right} of {count.decided} decided verdicts are right. {count.controls_right} of {count.controls} "
+            f"controls have no wrong one: with 95% confidence at least {count.bound:.3f} of such controls"
         )
         if not self.enough:
             return Criterion(f"{count.line}: none wrong", count.wrong == 0, detail)
@@ -149,15 +149,16 @@ class Calibration:
 
     def _moot(self) -> Criterion:
         missed, moot = (sum(getattr(count, name) for count in self.counts) for name in ("moot_missed", "moot"))
-        return Criterion("every moot line is unclear", missed == 0, f"{moot} of {moot + missed} are")
+        name = "no line is decided where its question cannot be asked"
+        return Criterion(name, missed == 0, f"{moot} of {moot + missed} are left undecided")
 
     def _twins(self) -> list[Criterion]:
         if not self.twins:
             return []
         off = [f"{twin.cell}: {'; '.join(twin.states)}" for twin in self.twins if twin.states]
         most = max(self.twins, key=lambda twin: twin.most)
-        name = f"a twin with logits {most.factor:g} times as large gets the same card, to {SAME:g}"
-        detail = "; ".join([f"{len(self.twins)} twins; numbers differ by {most.most:.1g} at most ({most.cell})", *off])
+        name = f"a twin with logits {most.factor:g} times as large gets the same card, within {SAME:g}"
+        detail = "; ".join([f"{len(self.twins)} twins; numbers differ by at most {most.most:.1g} ({most.cell})", *off])
         return [Criterion(name, not off and most.most <= SAME, detail)]
 
     def _dial(self) -> list[Criterion]:
@@ -166,13 +167,13 @@ class Calibration:
             curves = [curve for curve in self.curves if curve.name == name]
             least = min(curve.covered for curve in curves)
             inversions = [f"seed {curve.seed}: {text}" for curve in curves for text in curve.inversions]
-            covered = f"covers at least {least:.0%} of its range (seeds: {len(curves)})"
+            covered = f"covers at least {least:.0%} of its range over {len(curves)} seeds"
             detail = "; ".join([covered, *inversions])
-            title = f"dial: {name} has no inversion beyond {ERRORS:g} errors and covers {COVERED:.0%} of its range"
+            title = f"dial: {name} moves one way, within {ERRORS:g} errors, and covers {COVERED:.0%} of its range"
             found.append(Criterion(title, all(curve.good for curve in curves), detail))
         if self.curves:
-            detail = "; ".join(self.changes) or "none changes twice"
-            found.append(Criterion("dial: every line changes its mind once at most", not self.changes, detail))
+            detail = "; ".join(self.changes) or "no line changes twice"
+            found.append(Criterion("dial: every line changes its answer at most once", not self.changes, detail))
         return found
 
 

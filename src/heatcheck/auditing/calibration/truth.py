@@ -14,7 +14,7 @@ from heatcheck.auditing.lines.out_of_context import NAME as OUT_OF_CONTEXT
 from heatcheck.auditing.lines.points import NAME as POINTS
 
 Truth: TypeAlias = Literal["yes", "no", "moot", "not no"]
-"""`moot` must come out unclear; `not no`: no witness is known, so a "no" would be an answer without a proof."""
+# moot: the question cannot be asked, so the line must be unclear; not no: a "no" would lack a proof.
 
 LINES = (NECESSARY, POINTS, HARD, OUT_OF_CONTEXT, ACROSS)
 KEYWORD, CONTRAST, LOOKUP = "planted_keyword", "planted_contrast", "planted_lookup"
@@ -77,8 +77,10 @@ Judged: TypeAlias = Literal["right", "wrong", "unclear", "moot", "moot missed", 
 def judge(truth: Truth | None, state: str) -> Judged:
     """A line's answer beside what is known.
 
-    >>> judge("yes", "yes"), judge("yes", "no"), judge("no", "not found"), judge("moot", "unclear")
-    ('right', 'wrong', 'unclear', 'moot')
+    >>> judge("yes", "yes"), judge("yes", "no"), judge("no", "not found")
+    ('right', 'wrong', 'unclear')
+    >>> judge("moot", "unclear") == "moot", judge("moot", "yes") == "moot missed"
+    (True, True)
     >>> judge("not no", "not found"), judge("not no", "no"), judge(None, "no")
     ('not asserted', 'wrong', 'not asserted')
     """

@@ -48,17 +48,9 @@ def make_card(
 
 
 def _how_many(line: Line, available: int | None) -> Line:
-    """How many examples would decide a line, and how to get them: what the data does not have is no advice."""
-    if not line.would_take:
-        return line
-    about = f"About {line.would_take:,} examples would decide, if the value stays"
-    if available is None:
-        how = ""
-    elif line.would_take <= available:
-        how = f" (--examples {line.would_take})"
-    else:
-        how = f"; the data has {available:,}"
-    return line._replace(reason=f"{line.reason}. {about}{how}.")
+    """The same line, whose reason also says how many examples would decide it."""
+    told = line.how_many(available)
+    return line._replace(reason=f"{line.reason}. {told}") if told else line
 
 
 def lines_decided_by(check: str) -> list[str]:

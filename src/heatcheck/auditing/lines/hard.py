@@ -72,7 +72,7 @@ def _decide(
         zones = (Zone(settings.flat, "can be asked"), Zone(1.0, "cannot be asked"))
         return cannot_be_asked(
             f"the evenness of the weights is {evenness.value:.2f}, and 1 is equal weights",
-            "All words have nearly equal weights, so shuffling the weights changes almost nothing.",
+            "All words have nearly equal weights. Shuffling the weights changes almost nothing.",
         )._replace(strip=Strip(evenness, 0.0, zones, (Mark(0.0, "one word has all"), Mark(1.0, "equal weights"))))
     if upper is not None and upper.high < settings.different:
         sentence = (
@@ -122,8 +122,9 @@ def _undecided(q: Measurement, worst: Measurement, settings: CardSettings, sente
     if not bounded and worst.high < settings.different:
         why = "a longer search would decide: finding nothing more different proves nothing"
         return Found("unclear", why, sentence, undecided="more search")
+    lead = "Most shuffles change the answer; a search finds other weights that keep it."
     why = "a random shuffle usually changes the answer, but a search finds different weights that keep it"
-    return Found("unclear", why, sentence, undecided="in between")
+    return Found("unclear", why, f"{lead} {sentence}", undecided="in between")
 
 
 RULE = LineRule(

@@ -60,7 +60,7 @@ def _family(necessity: CheckResult | None) -> str:
     """Which family and what budget, where models of it were trained."""
     if necessity is None or lookup(necessity, "headroom", against="retrained") is None:
         return ""
-    return f"; kind of model and budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
+    return f". Kind of model and budget: {str(necessity.facts.get('family', 'not said')).rstrip('.')}"
 
 
 def _beside(necessity: CheckResult | None, gauge: CheckResult | None) -> tuple[Measurement, ...]:
@@ -114,8 +114,8 @@ def _nothing_changes(necessity: CheckResult | None, settings: CardSettings) -> _
         "no",
         f"uniform weights{_at_all(sites)} move no probability by more than {settings.unchanged:g} on any of "
         f"{most.n:,} examples",
-        f"The model gives the same answers with equal weights for all words{_at_all(sites)}. No probability moves by "
-        f"more than {settings.unchanged:g} on {most.n:,} examples.",
+        f"The model answers the same with equal weights{_at_all(sites)}. No probability moves by more than "
+        f"{settings.unchanged:g} on {most.n:,} examples.",
         route="nothing changes",
     )
     return _Judged(found, (most,), EVERYWHERE if sites > 1 else THIS_MODEL)
@@ -129,7 +129,7 @@ def _twin(necessity: CheckResult | None, gauge: CheckResult | None, settings: Ca
         "no",
         f"a twin of this model has uniform weights and makes the same decision on all of {equal.n:,} examples, and by "
         "proof on all others",
-        "Another model, with equal weights, makes the same decisions on every example. "
+        "Another model with equal weights makes the same decisions on every example. "
         f"{_uses_its_own(necessity, settings)}",
         route="gauge twin",
     )
@@ -158,7 +158,7 @@ def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged |
     found = Found(
         "no",
         f"this model with uniform weights{_at_all(sites)} loses {in_brief(lost)} of {GAIN}, below "
-        f"{settings.needed:g}; the best model with such weights loses no more",
+        f"{settings.needed:g}. The best model with such weights loses no more",
         f"The model is about as accurate with equal weights{_at_all(sites)}. It keeps {_kept(lost)} of {GAIN}.",
         route="swap",
         strip=_strip(lost, settings),
@@ -179,7 +179,7 @@ def _fitted(necessity: CheckResult | None, settings: CardSettings) -> _Judged | 
             return _Judged(_moot(headroom, settings), present(headroom, lost), holds)
         if lost is not None:
             without = WITHOUT.get(str(lost.by.get("free")), "without attention")
-            found = _by_interval(lost, without, "seeds" if refitted else "texts", settings)
+            found = _by_interval(lost, without, "seeds" if refitted else "examples", settings)
             route = ("retraining" if refitted else against) if found.state in ("yes", "no") else ""
             return _Judged(found._replace(route=route), (lost,), holds)
     return None
@@ -195,7 +195,8 @@ def _by_interval(lost: Measurement, without: str, counted: str, settings: CardSe
         return Found("no", "", sentence, strip=strip)
     return needs_more_data(
         f"{in_brief(lost)} includes {settings.needed:g} with {lost.n} {counted}",
-        f"{best}. The interval, {in_brief(lost)}, includes the threshold, {settings.needed:g}.",
+        f"These {lost.n:,} {counted} do not decide this. {best}. The interval, {in_brief(lost)}, includes the "
+        f"threshold, {settings.needed:g}.",
     )._replace(strip=strip)
 
 
@@ -238,7 +239,7 @@ def _moot(headroom: Measurement, settings: CardSettings) -> Found:
     return cannot_be_asked(
         f"the gain over the majority-class baseline is {in_brief(headroom)}, not significantly "
         f"{settings.above_prior:g} or more",
-        "The model is hardly better than the majority-class baseline, so there is no gain to lose.",
+        "The model is hardly better than the majority-class baseline. There is no gain to lose.",
     )._replace(strip=Strip(headroom, -0.15, zones, (Mark(0.0, "majority class"),)))
 
 

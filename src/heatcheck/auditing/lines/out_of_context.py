@@ -67,12 +67,12 @@ def _decide(
         return cannot_be_asked(
             f"beyond the majority class, single words predict the label by {in_brief(carries)}, not significantly "
             f"{least:g}",
-            "No single word says enough about the label, so weights on words cannot help outside the model.",
+            "No single word says enough about the label. Weights on words cannot help outside the model.",
         )._replace(strip=_room_strip(carries, "majority class", settings))
     if gained is None or not room.low >= least:
         return cannot_be_asked(
             f"the model's accuracy is {in_brief(room)} above that of a bag of words, not significantly {least:g}",
-            "A bag of words already does as well as the model, so there is no gap that the weights could close.",
+            "A bag of words already does as well as the model. There is no gap that the weights could close.",
         )._replace(strip=_room_strip(room, "bag of words", settings))
     strip = Strip(
         gained,
@@ -82,7 +82,7 @@ def _decide(
     )
     if not lasts.low >= least:
         return needs_more_data(
-            f"word counts still improve with more training examples; with enough of them the model would be "
+            f"word counts still improve with more training examples. With enough of them the model would be "
             f"{in_brief(lasts)} ahead, not significantly {least:g}",
             "The words were counted in too few training examples. The weights may only leave out badly counted words.",
         )._replace(strip=strip)

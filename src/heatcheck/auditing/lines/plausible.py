@@ -56,7 +56,7 @@ def _decide(share: Measurement, room: Measurement, settings: CardSettings) -> Fo
         return cannot_be_asked(
             f"between chance and full agreement there is only {in_brief(room)}, not significantly "
             f"{settings.plausible_room:g}",
-            "People marked nearly every word, so any heatmap agrees with them.",
+            "People marked nearly every word. Any heatmap agrees with them.",
         )._replace(strip=Strip(room, 0.0, zones, (Mark(0.0, "chance"),)))
     way = "of the way from chance to full agreement"
     zones = (Zone(settings.plausible, "no"), Zone(1.0, "yes"))

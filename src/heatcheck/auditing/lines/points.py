@@ -70,7 +70,7 @@ def _decide(
         return cannot_be_asked(
             f"beyond random words, the best other method moves the probability by {in_brief(worst)}, not "
             f"significantly {settings.room:g}",
-            "No method finds words that matter much more than random words, so there is nothing to point at.",
+            "No method finds words that matter much more than random words. There is nothing to point at.",
         )._replace(strip=strip)
     strip = _strip(min(shares, key=lambda m: abs(m.value - settings.points)), settings)
     score = decimals(shares[0].value, ".2f")
@@ -81,7 +81,7 @@ def _decide(
     if all(share.high < settings.points for share in shares):
         beyond = all(share.low > 0 for share in shares)
         lead = (
-            "Compared with random words, another method finds words that matter more than twice as much."
+            "Beyond random words, another method's words matter more than twice as much."
             if beyond
             else "The highlighted words do not matter significantly more than random words."
         )
@@ -105,16 +105,16 @@ def _undecided(shares: Sequence[Measurement], settings: CardSettings) -> Found:
     across = [m for m in shares if straddles(m, limit)]
     each = ", ".join(f"{m.by['operator']} {in_brief(m)}" for m in shares)
     if not across:
-        why = f"the two ways of removing words disagree: {each}; a yes or a no needs both on one side of {limit:g}"
+        why = f"deletion and masking disagree: {each}; a yes or a no needs both on one side of {limit:g}"
         sentence = (
-            "The two ways of removing words disagree: deleting the words and masking them give different answers."
+            "The two ways of removing words disagree. Deleting the words and masking them give different answers."
         )
         return Found("unclear", why, sentence, undecided="disagreement")
     # The one that is nearest to the threshold needs the most examples.
     nearest = min(across, key=lambda m: abs(m.value - limit))
     sentence = (
-        f"From random words (0) to the best other method's words (1), the highlighted words score {in_brief(nearest)}. "
-        f"The interval includes {limit:g}."
+        "These examples do not show whether the highlighted words matter. From random words (0) to the best other "
+        f"method's words (1), they score {in_brief(nearest)}. The interval includes {limit:g}."
     )
     return needs_more_data(f"{each}; {limit:g} is inside", sentence, examples_to_decide(nearest, limit))
 
@@ -133,8 +133,11 @@ RULE = LineRule(
         "yes": "You may use the heatmap to point at words that the answer depends on, on average.",
         "no": "Do not present the highlighted words as the words the answer depends on. Another method finds words "
         "that matter more.",
-        ("no", NO_BETTER): "Do not present the highlighted words as the words the answer depends on. Random words "
-        "matter about as much.",
+        (
+            "no",
+            NO_BETTER,
+        ): "Do not present the highlighted words as the words the answer depends on. They do not matter "
+        "significantly more than random words.",
     },
     may_say={
         "yes": "The highlighted words are, on average, words the answer depends on.",
