@@ -3,21 +3,23 @@
 import numpy as np
 import pytest
 
-from heatcheck.auditing.audited_examples import WORDS, pick_example
+from heatcheck.auditing.audited_examples import CHARACTERS, FEWEST, pick_example
 from heatcheck.results import AuditedExample
 from made_up_lines import result
 
-FEWEST, MOST = WORDS
+MOST = (CHARACTERS + 1) // 5  # words of four letters and a space
 
 
-def example(name, words, pair=None):
-    return AuditedExample(name, ("word",) * words, pair, None, "yes", 0.9, {}, None)
+def example(name, words, pair=None, scores=None):
+    return AuditedExample(name, ("word",) * words, pair, None, "yes", 0.9, scores or {}, None)
 
 
-def shuffles(**q):
+def shuffles(**found):
+    """Of each example the share of shuffles that keep the answer and, if two are given, its probability."""
     made = result("permutation")
-    return {"permutation": made.__class__(**{**vars(made), "examples": tuple(q), "per_example": {
-        "q": np.array([*q.values()])}})}  # fmt: skip
+    both = [value if isinstance(value, tuple) else (value, 0.9) for value in found.values()]
+    columns = {name: np.array([pair[at] for pair in both]) for at, name in enumerate(("q", "p_own"))}
+    return {"permutation": made.__class__(**{**vars(made), "examples": tuple(found), "per_example": columns})}
 
 
 def test_it_fits_on_a_line_and_shuffles_treat_it_as_usual():
@@ -31,6 +33,21 @@ def test_it_fits_on_a_line_and_shuffles_treat_it_as_usual():
     assert pick_example(examples, shuffles(**kept)) == "usual"
     assert pick_example(examples, shuffles(**{**kept, "fits": 0.45, "usual": 0.9})) == "fits"
     assert pick_example(examples[:2], shuffles(**kept)) == "fits", "the nearest of all is too short"
+
+
+def test_its_probability_is_usual_too():
+    examples = [example("torn", FEWEST), example("sure", FEWEST)]
+    assert pick_example(examples, shuffles(torn=(0.5, 0.51), sure=(0.4, 0.85), other=(0.6, 0.9))) == "sure"
+
+
+def test_words_of_one_token_go_first():
+    """There a shuffle is seen to be one: the same weights on other words."""
+    weights = (0.5, 0.2, 0.1, 0.1, 0.1)
+    moved = example("moved", 5, scores={"attention": weights, "shuffled": (0.1, 0.5, 0.1, 0.2, 0.1)})
+    pieces = example("pieces", 5, scores={"attention": weights, "shuffled": (0.3, 0.3, 0.1, 0.2, 0.1)})
+    kept = shuffles(pieces=0.5, moved=0.9, other=0.1)
+    assert pick_example([pieces, moved], kept) == "moved"
+    assert pick_example([pieces], kept) == "pieces"
 
 
 def test_the_mean_is_of_all_examples_and_not_of_those_that_fit():

@@ -330,7 +330,7 @@ def test_the_card_of_the_demo_fits_on_a_screen(narrow):
         "no  Is learned attention needed? 0.04 [-0.01, 0.08]; below 0.1: no",
         "    The model is about as accurate with equal weights.",
         "cannot be asked Do the weights help outside this model?",
-        "    A bag of words already does as well as the model.",
+        "    A bag of words already does about as well as the model.",
         "not run Is this the only heatmap that goes with these answers? (--refit)",
         "--verbose shows every number; the report has the figures.",
     ]

@@ -8,7 +8,7 @@ from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
 from heatcheck.results.headline import Headline, headline_of
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
-from heatcheck.results.line import Group, Instead, Line, State, Undecided
+from heatcheck.results.line import TOO_FEW, Group, Instead, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantities import QUANTITIES
 from heatcheck.results.quantity import Quantity, find_quantity, register
@@ -25,6 +25,7 @@ __all__ = [
     "QUANTITIES",
     "STUDY",
     "STUDY_ARRAYS",
+    "TOO_FEW",
     "Audit",
     "AuditedExample",
     "Card",

@@ -114,8 +114,8 @@ def read_audit(folder: Path | str) -> Audit:
         raise BadInput(f"{wrong}: name one that `heatcheck audit` made.")
     if not (folder / AUDIT).is_file():
         raise BadInput(
-            f"{folder} is not the folder of an audit: it has no {AUDIT}, which `heatcheck audit` writes; where an "
-            "older heatcheck made it, audit the model again."
+            f"{folder} is not the folder of an audit: it has no {AUDIT}. If an older heatcheck made it, audit the "
+            "model again."
         )
     facts = read_json(folder / AUDIT)
     try:

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from heatcheck.results.card import Card
-from heatcheck.results.line import Line
+from heatcheck.results.line import TOO_FEW, Line
 from heatcheck.results.written import in_brief
 
 Needs = Mapping[str, tuple[str, ...]]  # line by its short name -> the answers of which it must have one
 
 # What a line can say to a headline: `line_says` gives one of these.
-SAYS = ("yes", "no", "no better than random", "cannot be asked", "open", "not tested")
+SAYS = ("yes", "no", "no better than random", "mixed", "cannot be asked", "open", "not tested")
 NO = ("no", "no better than random")
 PICTURE = "This picture shows where the model puts its weight."  # true of every heatmap
 NOT_WHY = "These words are why the model answered so."
@@ -38,9 +38,9 @@ class Headline(NamedTuple):
 
 
 _MATTER = "the highlighted words matter"
-_TWICE = "another method finds words that matter more than twice as much"
+_TWICE = "beyond random words, another method's words matter more than twice as much"
 _RANDOM = "the highlighted words do not matter significantly more than random words"
-_NOTHING = "no method finds words that matter much more than random words, so a heatmap has nothing to point at"
+_NOTHING = "no method clearly finds words that matter more than random words"
 _CHANGES = "very different weights would change the answer"
 _SAME = "most other weightings give the same answer"
 
@@ -51,6 +51,11 @@ ANSWERS = (
     Answer(
         {"points": ("yes",), "hard": ("cannot be asked",)},
         f"Only as a pointer: {_MATTER}, but all words have nearly equal weights.",
+    ),
+    Answer(
+        {"points": ("yes",), "hard": ("mixed",)},
+        f"As a pointer: {_MATTER}, and most shuffles of the weights change the answer. But a search finds other "
+        "weights that keep it.",
     ),
     Answer(
         {"points": ("yes",), "hard": ("open",)},
@@ -66,7 +71,8 @@ ANSWERS = (
     Answer({"points": ("no better than random",), "hard": ("yes",)}, f"No: {_RANDOM}, though {_CHANGES}."),
     Answer({"points": ("no better than random",), "hard": ("no",)}, f"No: {_RANDOM}, and {_SAME}."),
     Answer({"points": ("no better than random",)}, f"No: {_RANDOM}."),
-    Answer({"points": ("cannot be asked",)}, f"Not on these examples: {_NOTHING}."),
+    Answer({"points": ("cannot be asked",), "hard": ("no",)}, f"Cannot be asked here: {_NOTHING}, and {_SAME}."),
+    Answer({"points": ("cannot be asked",)}, f"Cannot be asked here: {_NOTHING}."),
     Answer(
         {"points": ("open",), "hard": ("no",)},
         f"Not decided: {_SAME}, and these examples do not show whether the highlighted words matter.",
@@ -112,7 +118,7 @@ def line_says(line: Line | None) -> str:
     if line is None or line.state == "not run":
         return "not tested"
     if line.state == "unclear":
-        return "cannot be asked" if line.moot else "open"
+        return {"cannot be asked": "cannot be asked", "in between": "mixed"}.get(line.undecided, "open")
     return line.route if line.route in SAYS else line.state
 
 
@@ -126,7 +132,7 @@ def _next(lines: Mapping[str, Line]) -> str:
         return f"This would decide it: {line.reason}"
     if line.would_take:
         return f"About {line.would_take:,} examples would decide it, if the value stays."
-    if line.undecided == "more data":
+    if line.route == TOO_FEW:
         return line.sentence
     return ""
 

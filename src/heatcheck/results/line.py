@@ -13,6 +13,8 @@ Undecided: TypeAlias = Literal[
 ]
 """Why a line says neither yes nor no; empty for one that does, and for a search that found nothing."""
 
+TOO_FEW = "too few"  # the route of a line that so few examples cannot decide, whatever their values
+
 # What a badge says of a line that is neither yes nor no: it answers the question beside it.
 _BADGES = {
     "cannot be asked": "cannot be asked",

@@ -46,13 +46,18 @@ def _decide(adversarial: CheckResult, excess: Measurement | None, settings: Card
         )
     zones = (Zone(settings.excess, "none found"), Zone(0.7, "no"))
     strip = Strip(excess, -0.7, zones, (Mark(0.0, "other seeds"),))
-    distance = f"Its heatmaps are {star.value:.2f} nats away; {_of_seeds(adversarial)}."
     if excess.low > settings.excess:
-        sentence = f"{_described(star)} gives the same answers with very different heatmaps. {distance}"
+        sentence = (
+            f"{_described(star)} gives the same answers, as closely as another seed would, with very different "
+            f"heatmaps. They are {star.value:.2f} nats away; {_of_seeds(adversarial)}."
+        )
         return Found("no", "", sentence, strip=strip)
     reason = f"beyond other seeds, its heatmaps are {in_brief(excess)} nats away, not significantly {settings.excess:g}"
-    sentence = f"heatcheck found no model that differs much more than other seeds do. {distance}"
-    return Found("not found", reason, f"{sentence} A longer search might find one.", strip=strip)
+    sentence = (
+        "heatcheck found no model whose heatmaps are significantly further away than those of other seeds. The "
+        f"furthest are {star.value:.2f} nats away; {_of_seeds(adversarial)}. A longer search might find more."
+    )
+    return Found("not found", reason, sentence, strip=strip)
 
 
 def _seeds(adversarial: CheckResult) -> int:

@@ -186,7 +186,7 @@ def _fitted(necessity: CheckResult | None, settings: CardSettings) -> _Judged | 
 
 
 def _by_interval(lost: Measurement, without: str, counted: str, settings: CardSettings) -> Found:
-    best = f"The best model {without} loses {_lost(lost)} of {GAIN}"
+    best = f"The best model of this kind {without} loses {_lost(lost)} of {GAIN}"
     strip = _strip(lost, settings)
     if lost.low > settings.needed:
         return Found("yes", "", f"Models of this kind need learned attention for this task. {best}.", strip=strip)
@@ -239,7 +239,7 @@ def _moot(headroom: Measurement, settings: CardSettings) -> Found:
     return cannot_be_asked(
         f"the gain over the majority-class baseline is {in_brief(headroom)}, not significantly "
         f"{settings.above_prior:g} or more",
-        "The model is hardly better than the majority-class baseline. There is no gain to lose.",
+        "The model is not clearly better than the majority-class baseline. So there may be no gain to lose.",
     )._replace(strip=Strip(headroom, -0.15, zones, (Mark(0.0, "majority class"),)))
 
 

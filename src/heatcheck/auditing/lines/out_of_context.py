@@ -67,12 +67,14 @@ def _decide(
         return cannot_be_asked(
             f"beyond the majority class, single words predict the label by {in_brief(carries)}, not significantly "
             f"{least:g}",
-            "No single word says enough about the label. Weights on words cannot help outside the model.",
+            "No single word says enough about the label. So useful weights cannot be told from weights that only "
+            "encode the label.",
         )._replace(strip=_room_strip(carries, "majority class", settings))
     if gained is None or not room.low >= least:
         return cannot_be_asked(
             f"the model's accuracy is {in_brief(room)} above that of a bag of words, not significantly {least:g}",
-            "A bag of words already does as well as the model. There is no gap that the weights could close.",
+            "A bag of words already does about as well as the model. There is no clear gap that the weights could "
+            "close.",
         )._replace(strip=_room_strip(room, "bag of words", settings))
     strip = Strip(
         gained,
@@ -91,7 +93,7 @@ def _decide(
         sentence = f"The weights pick out words that tell the label. They close {gained.value:.0%} {gap}."
         return Found("yes", "", sentence, strip=strip)
     if gained.high < settings.gain:
-        sentence = f"The weights do not help outside this model. They close {_share(gained)} {gap}."
+        sentence = f"The weights do not help significantly outside this model. They close {_share(gained)} {gap}."
         if gained.low > 0:
             sentence = f"The weights help little outside this model. They close {_share(gained)} {gap}."
         return Found("no", "", sentence, strip=strip)

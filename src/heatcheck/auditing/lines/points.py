@@ -70,7 +70,7 @@ def _decide(
         return cannot_be_asked(
             f"beyond random words, the best other method moves the probability by {in_brief(worst)}, not "
             f"significantly {settings.room:g}",
-            "No method finds words that matter much more than random words. There is nothing to point at.",
+            "No method clearly finds words that matter more than random words. So there is nothing to point at.",
         )._replace(strip=strip)
     strip = _strip(min(shares, key=lambda m: abs(m.value - settings.points)), settings)
     score = decimals(shares[0].value, ".2f")
@@ -79,7 +79,7 @@ def _decide(
         sentence = f"The highlighted words matter. {scale} {_effects(effects)}"
         return Found("yes", "", sentence, strip=_strip(shares[0], settings))
     if all(share.high < settings.points for share in shares):
-        beyond = all(share.low > 0 for share in shares)
+        beyond = any(share.low > 0 for share in shares)
         lead = (
             "Beyond random words, another method's words matter more than twice as much."
             if beyond
@@ -95,7 +95,7 @@ def _effects(effects: Sequence[Measurement]) -> str:
     own, random, best = (f"{m.value:.2f}" for m in effects)
     return (
         f"Removing them moves the probability by {own}; random words move it by {random}, the best other method's by "
-        f"{best}."
+        f"{best}. All methods here rank words without a sign, as a heatmap does."
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from heatcheck.results import CheckResult, Group, Instead, Line, Measurement, State, Strip, Undecided
+from heatcheck.results import TOO_FEW, CheckResult, Group, Instead, Line, Measurement, State, Strip, Undecided
 
 MANY_TIMES = 100  # the examples there are: more is not worth a number
 REFIT = "heatcheck audit MODEL --refit"
@@ -143,7 +143,7 @@ def too_few_texts(n: int, settings: CardSettings) -> Found:
     return needs_more_data(
         f"at least {settings.texts} examples are needed (--examples {settings.texts}, if the data has so many)",
         f"{few}: at least {settings.texts} are needed.",
-    )
+    )._replace(route=TOO_FEW)
 
 
 def too_few_seeds(n: int, settings: CardSettings, check: CheckResult) -> Found:
