@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import heatcheck
+from heatcheck.auditing import LINES
 from heatcheck.checks import CHECKS
 from heatcheck.cli import COMMANDS, app
+from heatcheck.results.headline import ANSWERS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 import figures
@@ -41,6 +43,16 @@ def test_every_check_has_a_page(check):
 def test_the_glossary_is_the_one_of_reports():
     """After a term was changed: `python docs/glossary.py`."""
     assert (ROOT / "docs" / "glossary.md").read_text() == glossary.page()
+
+
+def test_the_page_of_the_card_has_every_answer():
+    page = " ".join((ROOT / "docs" / "card.md").read_text().split())
+    for answer in ANSWERS:
+        assert answer.words in page
+    for rule in LINES.values():
+        assert rule.question in page
+        for words in (*rule.may_say.values(), *rule.do_not_say.values()):
+            assert words in page
 
 
 def test_pages_hold_the_help_of_today():

@@ -55,7 +55,8 @@ def _decide(adversarial: CheckResult, excess: Measurement | None, settings: Card
     reason = f"beyond other seeds, its heatmaps are {in_brief(excess)} nats away, not significantly {settings.excess:g}"
     sentence = (
         f"heatcheck found no model whose heatmaps are significantly {settings.excess:g} nats further away than those "
-        f"of other seeds. The furthest are {star.value:.2f} nats away; {_of_seeds(adversarial)}. A longer search might find more."
+        f"of other seeds. The furthest are {star.value:.2f} nats away; {_of_seeds(adversarial)}. A longer search might "
+        "find more."
     )
     return Found("not found", reason, sentence, strip=strip)
 
