@@ -190,7 +190,7 @@ def study_figures(folder: Path) -> None:
 
 
 def check_figures(folder: Path) -> None:
-    """What the report draws of three audits, one picture a check."""
+    """What the report draws of three audits, one picture per check."""
     reviews = hc.train("rotten_tomatoes")
     ranked = ["agreement", "erasure", "eraser", "flips", "perturbation", "permutation", "counterfactual"]
     checks = [*ranked, "necessity", "guide", "log_odds"]

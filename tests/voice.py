@@ -48,7 +48,6 @@ BANNED = {
     r"\bwhen the watching ends\b": "right-censoring",
     r"\bnot the reason for the answer\b": "other weights mostly give the same answer",
     r"\bwhich no heatmap has\b": "which no attention heatmap has",
-    r"\bdoes? as well as chance\b": "no better than chance",
 }
 STARTS = r"^(?:Of|That|What is|Where)\b"
 
