@@ -123,7 +123,7 @@ def test_a_handful_of_texts_decides_nothing():
 def test_imposed_weights_are_no_heatmap_of_the_model():
     corpus, tiny = planted("planted_keyword", sizes=(60, 20, 20)), {"epochs": 1, "hidden": 8, "embedding": 8}
     fit = train(corpus, impose={"weights": "uniform"}, encoder="average", progress=False, **tiny)
-    with pytest.raises(BadInput, match="was trained with imposed weights"):
+    with pytest.raises(BadInput, match="was trained with replaced attention weights"):
         audit(fit.subject, corpus)
 
 

@@ -265,7 +265,10 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         (["train", "planted_lookup", "--set", "select=auc"], "select=auc needs two labels, and planted_lookup has 6"),
         (["train", "x" * 5000 + ".csv"], "File name too long"),
         (["audit", "READER", "--set", "agreement.shuffles=0"], "agreement.shuffles must be at least 1, not 0"),
-        (["audit", "READER", "--checks", "agreement", "--set", "erasure.draws=1"], "erasure is not among those to run"),
+        (
+            ["audit", "READER", "--checks", "agreement", "--set", "erasure.draws=1"],
+            "erasure does not run in this audit. Add it to --checks.",
+        ),
         (["explain", "READER", "good " * 3000], "the text has 3,001 words; one at a time it may have 2,000"),
         (["audit", "latest"], "no model folder latest"),
         (["audit", "known:reder@planted_contrast"], "did you mean 'reader'?"),

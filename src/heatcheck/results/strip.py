@@ -45,7 +45,7 @@ class Strip(NamedTuple):
         return f"below {below.end:g} means {below.answer}; above means {above.answer}"
 
     def rule(self, badge: str) -> tuple[str, str]:
-        """Which values give which answer, in brief: the one that a line has, or else a yes or a no that it could have.
+        """Which values give which answer, in brief: the answer of the line, or else a yes or a no that it could have.
 
         >>> k = Measurement("K", 0.5, 0.4, 0.6, 500, "random", {})
         >>> strip = Strip(k, -0.2, (Zone(0.5, "no"), Zone(1.2, "yes")), ())
