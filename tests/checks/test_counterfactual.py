@@ -116,7 +116,7 @@ def test_a_handful_of_texts_decides_nothing():
     found = audit("known:reader@planted_keyword", "planted_keyword", examples=6, checks=checks, settings=quick)
     for name in ("hard to manipulate", "points at what matters"):
         assert found.card[name].state == "unclear"
-        assert "at least 30 texts are needed" in found.card[name].reason
+        assert "at least 30 examples are needed" in found.card[name].reason
     assert "Only 6 texts" in found.card["hard to manipulate"].sentence
 
 

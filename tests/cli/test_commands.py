@@ -130,8 +130,9 @@ def test_the_demo_ends_in_cards_and_a_report(heatcheck, small_demo, tmp_path):
     code, out, _ = heatcheck("demo")
     assert code == 0
     assert small_demo == ["rotten_tomatoes"]
-    assert "points at what matters" in out
-    shown = re.findall(r"^(reader|bystander_\w+) +(yes|no|moot) +(yes|no|moot) +\S+ = ", out, flags=re.MULTILINE)
+    assert "Do the highlighted words matter?" in out
+    answer = "(yes|no|cannot be asked)"
+    shown = re.findall(rf"^(reader|bystander_\w+) +{answer} +{answer} +\S+ = ", out, flags=re.MULTILINE)
     assert len(shown) == 5 * 3
     assert [(model, known) for model, _, known in shown[3:6]] == [
         ("reader", "yes"), ("bystander_right", "yes"), ("bystander_wrong", "no"),
@@ -154,9 +155,8 @@ def test_an_audit_of_a_known_answer(heatcheck, tmp_path):
         "audit", "known:reader@planted_contrast", *FAST, *CHECKS, "--out", "mine", "--figures", "svg"
     )
     assert code == 0
-    assert re.search(r"^yes +points at what matters", out, flags=re.MULTILINE)
+    assert re.search(r"^yes +Do the highlighted words matter\? \S+ \[", out, flags=re.MULTILINE)
     assert "not run" in out
-    assert "mechanical floor" in out
     made = {path.name for path in (tmp_path / "mine").iterdir()}
     assert {"report.html", "measurements.csv", "per_example.csv", "figures"} <= made
 

@@ -139,7 +139,7 @@ def present(*measurements: Measurement | None) -> tuple[Measurement, ...]:
 
 def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
-    needed = f"at least {settings.texts} examples are needed"
+    needed = f"at least {settings.texts} examples are needed (--examples)"
     few = f"{n} example{'' if n == 1 else 's'}"
     return needs_more_data(needed, f"{few} cannot decide this; at least {settings.texts} are needed.")
 
