@@ -116,14 +116,14 @@ def test_a_handful_of_texts_decides_nothing():
     found = audit("known:reader@planted_keyword", "planted_keyword", examples=6, checks=checks, settings=quick)
     for name in ("hard to manipulate", "points at what matters"):
         assert found.card[name].state == "unclear"
-        assert "at least 30 texts are needed" in found.card[name].reason
-    assert "Only 6 texts" in found.card["hard to manipulate"].sentence
+        assert "at least 30 examples are needed" in found.card[name].reason
+    assert "6 examples cannot decide this" in found.card["hard to manipulate"].sentence
 
 
 def test_imposed_weights_are_no_heatmap_of_the_model():
     corpus, tiny = planted("planted_keyword", sizes=(60, 20, 20)), {"epochs": 1, "hidden": 8, "embedding": 8}
     fit = train(corpus, impose={"weights": "uniform"}, encoder="average", progress=False, **tiny)
-    with pytest.raises(BadInput, match="was trained with imposed weights"):
+    with pytest.raises(BadInput, match="was trained with replaced attention weights"):
         audit(fit.subject, corpus)
 
 

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pytest
 
 from heatcheck.auditing import LINES, CardSettings
-from heatcheck.auditing.lines.rule import too_few_texts, would_decide
+from heatcheck.auditing.lines.rule import too_few_texts
 from heatcheck.cli import fail_if, heatmaps, show, show_study
 from heatcheck.cli.audit import check_replaceable
 from heatcheck.cli.report import check_figures, chosen_formats
 from heatcheck.engine import Job, Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import EXPLAINERS, find_explainer
-from heatcheck.results import Card, Line, Measurement
+from heatcheck.results import Card, Line
 from heatcheck.training import Fit, Scores, TrainingSettings, bar
 
 
@@ -88,9 +88,8 @@ def test_the_keys_of_set_are_listed(heatcheck):
 
 def test_too_few_texts_ask_for_more_of_them():
     found = too_few_texts(5, CardSettings())
-    assert (
-        found.reason == "more data would decide: at least 30 texts are needed (--examples 30, if the data has so many)"
-    )
+    assert found.reason == "more data would decide: at least 30 examples are needed (--examples)"
+    assert found.sentence == "5 examples cannot decide this; at least 30 are needed."
 
 
 def test_only_an_audit_is_overwritten(tmp_path):
@@ -129,22 +128,6 @@ def test_figures_in_several_formats():
     assert chosen_formats("svg,pdf", ("svg", "pdf"), "--figures") == ("svg", "pdf")
     with pytest.raises(BadInput, match="--figures takes svg, png, pdf, csv, not 'gif'"):
         check_figures("svg,gif")
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high", "said"),
-    [
-        (0.6, 0.4, 0.8, "about 410 texts would decide"),  # the half-width must halve: four times 100, and a little more
-        (0.4, 0.2, 0.6, "about 410 texts would decide"),
-        (0.501, 0.3, 0.7, "more than 100 times as many texts"),
-        (0.5, 0.3, 0.7, ""),
-        (0.6, float("nan"), float("nan"), ""),
-    ],
-)
-def test_how_many_texts_would_decide(value, low, high, said):
-    found = would_decide(Measurement("K", value, low, high, 100, "random", {}), 0.5)
-    assert said in found
-    assert bool(found) == bool(said)
 
 
 def test_many_texts_are_explained(heatcheck, tmp_path):

@@ -44,7 +44,7 @@ def test_labels_are_named(heatcheck, mine):
     audit = ["audit", mine, "--data", "films.jsonl", "--checks", "permutation", "--examples", "4", "--json"]
     code, _, error = heatcheck(*audit)
     assert code == 2
-    assert "its labels are LABEL_0, LABEL_1. To say what its outputs mean, in their order: --labels" in error
+    assert "its labels are LABEL_0, LABEL_1. Name its outputs in their order, for example --labels" in error
     found = {}
     for labels in ("negative,positive", "positive, negative"):
         code, out, _ = heatcheck(*audit, "--labels", labels)
@@ -79,7 +79,7 @@ def test_what_is_not_known_of_it_is_asked_for(heatcheck, mine):
     assert (code, "does not record its training data: name the data with --data" in error) == (2, True)
     audit = ["audit", mine, "--data", "films.jsonl", "--labels", "negative,positive", "--refit"]
     code, _, error = heatcheck(*audit)
-    assert (code, "name those texts with --train" in error) == (2, True)
+    assert (code, "Name the training data with --train" in error) == (2, True)
     fits = ["--checks", "seed_variance", "--set", "seed_variance.seeds=2", "--train", "films.jsonl"]
     code, out, error = heatcheck(*audit, *fits, "--json")
     assert code == 0, error

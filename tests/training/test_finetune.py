@@ -349,7 +349,9 @@ def test_a_model_without_a_recipe_and_without_its_texts(start, corpus):
 
 
 def test_placeholder_labels_are_said_what_to_do_about(start, corpus):
-    with pytest.raises(BadInput, match=r"its labels are LABEL_0, LABEL_1\. To say .* --labels negative,positive"):
+    with pytest.raises(
+        BadInput, match=r"its labels are LABEL_0, LABEL_1\. Name its outputs .* --labels negative,positive"
+    ):
         plan_audit(start, corpus)
     subject = load(start)
     plan = plan_audit(subject, corpus, labels=["positive", "negative"])

@@ -360,8 +360,8 @@ def _across_models(m: "Measurement") -> str | None:
 def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
     """One table per line of the card: what heatcheck says of models whose answer is known, beside that answer.
 
-    `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name, or
-    "cannot be asked".
+    `audits` has, by the name of a model, its audit and what is known: the state of a line by the line's name, or that
+    the question cannot be asked.
     """
     from heatcheck.results.written import in_brief
 

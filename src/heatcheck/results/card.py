@@ -1,4 +1,4 @@
-"""The card: the answers about each thing a heatmap must be to be read as an explanation. No overall score."""
+"""The card: the answer to each question that a heatmap must pass to be read as an explanation. No overall score."""
 
 from dataclasses import dataclass
 
