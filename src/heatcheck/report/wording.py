@@ -26,6 +26,9 @@ _SAID_KEYS = {
     "matched": "with the runs of {}",
 }
 
+# Rows of a heatmap that are no method: weights made from attention.
+_ROWS = {"counterfactual": "weights that give the same answer", "shuffled": "a typical shuffle"}
+
 _REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
 
 
@@ -57,7 +60,7 @@ def explainer_name(name: str) -> str:
     >>> explainer_name("leave_one_out"), explainer_name("counterfactual")
     ('leave one out', 'weights that give the same answer')
     """
-    return "weights that give the same answer" if name == "counterfactual" else spaced(name)
+    return _ROWS.get(name, spaced(name))
 
 
 def said(value: object) -> str:
