@@ -160,6 +160,12 @@ def test_where_the_words_matter_nothing_is_shown_instead(audit, page):
     assert "heatcheck explain" not in page.section("answer")
 
 
+def test_a_better_method_is_no_reason_to_replace_words_that_matter(tmp_path):
+    failing = audits.pointing_elsewhere()
+    shown = answer_of(audits.with_line(failing, failing.card["points"]._replace(state="yes")), tmp_path)
+    assert "instead" not in shown.lower()
+
+
 # ---- directions ---------------------------------------------------------------------------------------------
 
 

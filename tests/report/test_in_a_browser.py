@@ -179,8 +179,10 @@ def test_nothing_of_the_answer_scrolls_sideways_on_a_phone(real):
 # Texts of a strip that leave its box, or that stand on each other.
 MISPLACED = """() => [...document.querySelectorAll(".strip")].flatMap((strip) => {
   const box = strip.getBoundingClientRect();
-  const texts = [...strip.querySelectorAll(".zones span, .marks span")].map((one) => [one.textContent, one.getBoundingClientRect()]);
-  const out = texts.filter(([, at]) => at.left < box.left - 1 || at.right > box.right + 1 || at.top < box.top - 1 || at.bottom > box.bottom + 1);
+  const texts = [...strip.querySelectorAll(".zones span, .marks span")]
+    .map((one) => [one.textContent, one.getBoundingClientRect()]);
+  const out = texts.filter(([, at]) => at.left < box.left - 1 || at.right > box.right + 1
+    || at.top < box.top - 1 || at.bottom > box.bottom + 1);
   const over = texts.flatMap(([a, at], place) => texts.slice(place + 1).filter(([, to]) =>
     at.left < to.right && to.left < at.right && at.top < to.bottom && to.top < at.bottom).map(([b]) => a + " on " + b));
   return [...out.map(([words]) => words + " leaves the strip"), ...over];

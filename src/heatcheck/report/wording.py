@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.lexicon import BY, METHODS, READING, WEIGHTS
 from heatcheck.report.model_names import KEYS, name_of
-from heatcheck.results import Card, Line, Measurement, find_quantity
+from heatcheck.results import Card, Instead, Line, Measurement, find_quantity
 from heatcheck.results.check_names import CHECK_NAMES, STUDY_NAMES, check_name
 from heatcheck.results.written import NOTHING
 
@@ -125,6 +125,11 @@ def title(check: str) -> str:
 def reading(check: str, method: str) -> list[str]:
     """How to read a check's numbers."""
     return [words for words in (READING.get(check), METHODS.get(method)) if words]
+
+
+def shown_instead(card: Card) -> Instead | None:
+    """The method to show where the heatmap fails; None where it does not fail, and where no method does better."""
+    return next((line.instead for line in card.every_line if line.short == "points" and line.state == "no"), None)
 
 
 def advised(card: Card) -> list[str]:
