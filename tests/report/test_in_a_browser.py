@@ -142,7 +142,8 @@ def test_an_address_or_a_link_opens_its_line(browser, path):
         assert page.evaluate(opened_lines) == ["line-points"]
         page.locator(".brand a").click()  # to the address where one already is
         assert page.evaluate(opened_lines) == ["line-points", "line-across"]
-        page.evaluate("location.hash = '#%E0%A4%A'")  # is no name, and breaks nothing
+        followed = "(done) => { addEventListener('hashchange', () => setTimeout(done)); location.hash = '#%E0%A4%A'; }"
+        page.evaluate(f"new Promise({followed})")  # is no name, and breaks nothing
 
 
 @pytest.fixture(scope="module")
