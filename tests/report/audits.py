@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from heatcheck.auditing import LINES
+from heatcheck.results import Instead
 from tiny_audit import tiny_audit
 
 NAN = float("nan")
@@ -67,7 +68,8 @@ def in_state(line, state, **changes):
 
 def not_run(line, reason="heatcheck audit"):
     """The line as it is where its checks were not run."""
-    return in_state(line, "not run", reason=reason, undecided="not run", evidence=(), cannot_see="")
+    nothing = {"sentence": "Not tested.", "evidence": (), "cannot_see": "", "strip": None, "instead": None}
+    return in_state(line, "not run", reason=reason, undecided="not run", **nothing)
 
 
 def undecided(line):
@@ -83,11 +85,21 @@ def in_every_state():
     return replace(audit, card=replace(audit.card, every_line=lines))
 
 
+def pointing_elsewhere(method="leave_one_out"):
+    """The real audit, but that the highlighted words do not matter; this method's do, or no method's."""
+    audit = full()
+    effects = [m for m in audit.card["points"].evidence if m.name == "effect"]
+    gain, own = (effects[0]._replace(value=v, low=v - 0.01, high=v + 0.01) for v in (0.3, -0.03))
+    instead = Instead(method, False, gain, own) if method else None
+    return with_line(audit, in_state(audit.card["points"], "no", instead=instead))
+
+
 def nothing_run():
     """Every line not run, no results, no texts."""
     audit = full(0, checks=())
     lines = tuple(not_run(line) for line in audit.card.every_line)
-    lines = (*lines[:-1], lines[-1]._replace(reason="nobody marked a rationale in these texts."))
+    unmarked = {"reason": "nobody marked a rationale in these texts.", "undecided": "cannot be run"}
+    lines = (*lines[:-1], lines[-1]._replace(**unmarked))
     return replace(audit, card=replace(audit.card, every_line=lines), accuracy=NAN, commonest=None)
 
 

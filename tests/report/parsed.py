@@ -1,9 +1,16 @@
 """A page taken apart: its text, its tags, what it would load, and the data its script gets."""
 
 import json
+import re
+from html import unescape
 from html.parser import HTMLParser
 
 VOID = {"meta", "input", "br", "img", "link"}
+
+
+def plain(source):
+    """Markup as the words that are seen, and what stands between them as one space."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", re.sub(r"(?<=>)\s+|</(?:td|th|p|dt|dd)>", " ", source))).split())
 
 
 class Page(HTMLParser):
@@ -44,6 +51,15 @@ class Page(HTMLParser):
     @property
     def text(self):
         return " ".join(" ".join(self.texts).split())
+
+    def section(self, name):
+        """The source of a section."""
+        return self.source[self.source.index(f'<section id="{name}"') :].partition("</section>")[0]
+
+    def line(self, short):
+        """The source of a line of the card: the row that is seen, and what is folded beneath it."""
+        whole = self.source[self.source.index(f'<details class="line bulk" id="line-{short}">') :]
+        return whole.partition("</details>")[0].split("</summary>")
 
     @property
     def examples(self):

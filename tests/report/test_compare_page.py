@@ -8,7 +8,7 @@ from dataclasses import replace
 import audits
 import numpy as np
 import pytest
-from parsed import Page
+from parsed import Page, plain
 
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_comparison
@@ -16,6 +16,7 @@ from heatcheck.report.compare import card_rows
 from heatcheck.report.compared import compare
 from heatcheck.report.figures.compare import draw_comparison
 from heatcheck.report.wording import title
+from heatcheck.results import headline_of
 from heatcheck.results.written import interval, number
 
 MEASURED = 37  # of the 40 texts: the others are one word
@@ -41,6 +42,26 @@ def pair():
 @pytest.fixture(scope="module")
 def page(pair, tmp_path_factory):
     return Page(write_comparison(pair, tmp_path_factory.mktemp("compared") / "comparison.html"))
+
+
+def test_it_opens_with_the_answer_of_each_model(tmp_path):
+    """And with what would decide it, and what to show instead."""
+    found = {"failing": audits.pointing_elsewhere(), "untested": audits.nothing_run(), "pointing": audits.full()}
+    page = Page(write_comparison(found, tmp_path / "comparison.html"))
+    shown = plain(page.section("answers"))
+    assert page.source.index('id="answers"') < page.source.index('id="comparable"') < page.source.index('id="cards"')
+    command = 'heatcheck explain MODEL "TEXT" --by leave_one_out'
+    failing, untested, pointing = (headline_of(audit.card) for audit in found.values())
+    assert shown == " ".join(
+        ("failing", failing.answer, failing.instead, "For new texts:", command,
+         "untested", untested.answer, untested.next, "pointing", pointing.answer)
+    )  # fmt: skip
+    assert untested.next == "This would decide it: heatcheck audit"
+    markdown = write_comparison(found, tmp_path / "comparison.md").read_text(encoding="utf-8").split("\n\n")
+    assert markdown[1:9] == [
+        "## failing", f"**{failing.answer}**", f"{failing.instead} For new texts: `{command}`",
+        "## untested", f"**{untested.answer}**", untested.next, "## pointing", f"**{pointing.answer}**",
+    ]  # fmt: skip
 
 
 def test_every_line_of_every_card_is_in_the_table(page, pair):

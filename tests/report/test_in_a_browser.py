@@ -11,6 +11,7 @@ from heatcheck.report import write_report
 from heatcheck.report.lexicon import SIGNS
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import headline_of
+from heatcheck.results.written import sentences
 
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
 
@@ -82,6 +83,7 @@ def ids_by(found, quantity):
 
 def test_figures_and_heatmaps_are_drawn(audit, page):
     assert page.locator("svg").count() == 7
+    assert all(one.bounding_box()["height"] > 150 for one in page.locator(".drawing svg").all()), "in their full size"
     assert "could not be drawn" not in page.inner_text("body")
     assert page.inner_text("#found") == "30 of 40 texts"
     assert page.locator("#texts > li").count() == 30
@@ -100,21 +102,119 @@ def test_figures_and_heatmaps_are_drawn(audit, page):
 def test_the_card_is_read_without_opening_anything(audit, page):
     card = audit.card
     headline = headline_of(card)
-    assert page.inner_text(".lead") == headline.answer
+    assert page.inner_text("#answer h1") == headline.answer
     told = page.inner_text(".sayings")
-    assert all(words in told for words in (*headline.may_say, *headline.do_not_say))
-    summary = page.locator(".verdicts > li").all_inner_texts()
-    assert len(summary) == len(card.lines) + 1, "across models says no, and is told beside the lines"
-    for line, told in zip(card.lines, summary, strict=False):
-        assert told.startswith(f"{SIGNS[line.state]} {line.state}")
-        assert line.name in told
-        assert line.question in told
-    assert page.locator(".lead").bounding_box()["y"] < 400
-    articles = page.locator("#card .card").first.locator("article").all_inner_texts()
-    for line, told in zip(card.lines, articles, strict=True):
-        assert line.sentence in told
-        assert line.cannot_see in told
-        assert all(f"n = {m.n}" in told for m in line.evidence[:1])
+    assert all(words in told for words in (*headline.may_say[:2], *headline.do_not_say[:2]))
+    rows = page.locator("#answer .line").all_inner_texts()
+    for line, told in zip(card.in_reading_order, rows, strict=True):
+        told = " ".join(told.split())
+        assert told.startswith(f"{SIGNS[line.state]} {line.badge} {line.question}")
+        assert " ".join(sentences(line.sentence)[:2]) in told
+        assert not line.strip or f"{line.strip.measurement.value:.2f}" in told
+        assert "how to read it" not in told, "the evidence is folded"
+
+
+def test_a_line_unfolds_below_its_row(audit, page):
+    line = page.locator("#line-points")
+    row, next_row = line.locator("summary"), page.locator("#line-hard")
+    page.evaluate("scrollTo(0, 0)")
+    before, after = row.bounding_box(), next_row.bounding_box()
+    row.click()
+    beneath = line.locator(".behind")
+    assert row.bounding_box() == before
+    assert beneath.bounding_box()["y"] >= before["y"] + before["height"]
+    assert next_row.bounding_box()["y"] >= beneath.bounding_box()["y"] + beneath.bounding_box()["height"]
+    k = audit.card["points"].evidence[0]
+    assert f"{k.value:.3f}" in beneath.inner_text()
+    row.click()
+    assert next_row.bounding_box() == after
+    assert not beneath.is_visible()
+
+
+def test_an_address_or_a_link_opens_its_line(browser, path):
+    with opened(browser, path, "#line-points") as page:
+        opened_lines = "[...document.querySelectorAll('.line[open]')].map((line) => line.id)"
+        assert page.evaluate(opened_lines) == ["line-points"]
+        page.evaluate("location.hash = '#line-across'")
+        page.wait_for_function("document.getElementById('line-across').open")
+        page.evaluate("document.querySelector('.brand').innerHTML = '<a href=\"#line-across\">across</a>'")
+        page.locator("#line-across summary").click()
+        assert page.evaluate(opened_lines) == ["line-points"]
+        page.locator(".brand a").click()  # to the address where one already is
+        assert page.evaluate(opened_lines) == ["line-points", "line-across"]
+        followed = "(done) => { addEventListener('hashchange', () => setTimeout(done)); location.hash = '#%E0%A4%A'; }"
+        page.evaluate(f"new Promise({followed})")  # is no name, and breaks nothing
+
+
+@pytest.fixture(scope="module")
+def real(browser, tmp_path_factory):
+    """The page of the tiny real audit as it is."""
+    with opened(browser, write_report(audits.full(), tmp_path_factory.mktemp("real") / "report.html")) as page:
+        yield page
+
+
+SCREEN = {"width": 1200, "height": 860}
+
+
+def test_the_answer_fits_the_first_screen(real):
+    real.set_viewport_size(SCREEN)
+    box = real.locator("#answer").bounding_box()
+    assert real.locator("#answer .line").count() == 4
+    assert box["y"] + box["height"] <= SCREEN["height"]
+
+
+def test_nothing_of_the_answer_scrolls_sideways_on_a_phone(real):
+    """Not even what is folded, once it is open."""
+    real.set_viewport_size(PHONE)
+    folds = "document.querySelectorAll('#answer details').forEach((one) => { one.open = %s; })"
+    wide = """() => [...document.querySelectorAll("#answer *")].filter((one) =>
+      one.getBoundingClientRect().right > innerWidth
+      || getComputedStyle(one).overflowX === "auto" && one.scrollWidth > one.clientWidth)
+      .map((one) => one.tagName + "." + one.className)"""
+    assert real.evaluate(wide) == []
+    real.evaluate(folds % "true")
+    assert real.evaluate(wide) == []
+    real.evaluate(folds % "false")
+
+
+# Texts of a strip that leave its box, or that stand on each other.
+MISPLACED = """() => [...document.querySelectorAll(".strip")].flatMap((strip) => {
+  const box = strip.getBoundingClientRect();
+  const texts = [...strip.querySelectorAll(".zones span, .marks span")]
+    .map((one) => [one.textContent, one.getBoundingClientRect()]);
+  const out = texts.filter(([, at]) => at.left < box.left - 1 || at.right > box.right + 1
+    || at.top < box.top - 1 || at.bottom > box.bottom + 1);
+  const over = texts.flatMap(([a, at], place) => texts.slice(place + 1).filter(([, to]) =>
+    at.left < to.right && to.left < at.right && at.top < to.bottom && to.top < at.bottom).map(([b]) => a + " on " + b));
+  return [...out.map(([words]) => words + " leaves the strip"), ...over];
+})"""
+
+
+@pytest.mark.parametrize("width", [1200, 720, 390])
+def test_words_of_a_strip_stand_apart_and_inside(real, width):
+    real.set_viewport_size({"width": width, "height": 860})
+    assert real.locator(".strip").count() == 5
+    assert real.locator(".strip .zones span, .strip .marks span").count() == 18
+    assert real.evaluate(MISPLACED) == []
+
+
+def test_no_question_is_squeezed_in_a_narrow_window(real):
+    """A strip beside it would leave it a column of single words."""
+    real.set_viewport_size({"width": 720, "height": 860})
+    assert all(one.bounding_box()["width"] > 300 for one in real.locator("#answer .says").all())
+
+
+def test_the_answer_is_printed_on_a_page_of_its_own(real):
+    real.emulate_media(media="print")
+    kind = "getComputedStyle(document.getElementById('answer')).breakAfter"
+    assert real.evaluate(kind) == "page", "what follows begins the second one"
+    margin = dict.fromkeys(("top", "right", "bottom", "left"), "15mm")
+    hidden = real.add_style_tag(content="main > :not(#answer) { display: none; }")
+    try:
+        assert len(re.findall(rb"/Type /Page\b", real.pdf(format="A4", margin=margin))) == 1
+    finally:
+        hidden.evaluate("(one) => one.remove()")
+        real.emulate_media(media="screen")
 
 
 def test_other_fits_are_drawn(browser, tmp_path):
@@ -282,14 +382,14 @@ def colours(page):
 
 def test_dark_is_a_choice_and_paper_stays_white(page):
     light = colours(page)
-    page.get_by_role("button", name="dark colours").click()
+    page.get_by_role("button", name="dark", exact=True).click()
     dark = colours(page)
     assert light[0] != dark[0]
     assert light[1] != dark[1], "figures too"
     page.emulate_media(media="print")
     assert colours(page) == ["rgb(255, 255, 255)", light[1]]
     page.emulate_media(media="screen")
-    page.get_by_role("button", name="light colours").click()
+    page.get_by_role("button", name="light", exact=True).click()
     assert colours(page) == light
     page.emulate_media(color_scheme="dark")
     assert colours(page) == light, "chosen once, the system is not asked"
@@ -298,7 +398,7 @@ def test_dark_is_a_choice_and_paper_stays_white(page):
 def test_the_system_s_dark_is_followed_until_one_chooses(browser, path):
     with opened(browser, path, color_scheme="dark") as page:
         before = colours(page)
-        page.get_by_role("button", name="light colours").click()
+        page.get_by_role("button", name="light", exact=True).click()
         assert colours(page)[0] != before[0]
 
 
@@ -327,6 +427,7 @@ def test_contents_terms_and_the_skip_link_lead_somewhere(page):
     page.get_by_role("link", name="Shuffling the weights").click()
     assert page.url.endswith("#check-permutation")
     assert not page.get_by_role("link", name="Shuffling the weights").is_visible(), "folded once used"
-    page.locator(".statistic .term", has_text="q").first.click()
+    page.locator("#line-hard summary").click()
+    page.locator("#line-hard .term", has_text="q").first.click()
     assert page.locator(":target dt").inner_text() == "q"
     assert page.locator(":target").is_visible()

@@ -37,7 +37,23 @@ def test_the_card_is_said_in_full(audit, text):
     headline = headline_of(card)
     for words in (headline.answer, *headline.may_say, *headline.do_not_say, *advised(card)):
         assert escaped(words) in text
-    assert text.index("## What this means") < text.index("## The card") < text.index("## Agreement with")
+    assert text.index(headline.answer) < text.index("## The card") < text.index("## Agreement with")
+
+
+def test_it_opens_with_the_answer_what_would_decide_it_and_what_to_show_instead(tmp_path):
+    def opening(audit):
+        return write_markdown(audit, tmp_path / "report.md").read_text(encoding="utf-8").split("\n\n")[1:4]
+
+    failing = audits.pointing_elsewhere()
+    answer, instead, sayings = opening(failing)
+    headline = headline_of(failing.card)
+    assert answer == f"**{headline.answer}**"
+    assert instead == f'{headline.instead} For new texts: `heatcheck explain MODEL "TEXT" --by leave_one_out`'
+    assert sayings.startswith("- you may say: “")
+    answer, decides, sayings = opening(audits.nothing_run())
+    assert answer == "**Not decided: whether the highlighted words matter was not tested.**"
+    assert decides == "This would decide it: heatcheck audit"
+    assert opening(audits.full())[1].startswith("- you may say: “"), "neither, where neither is"
 
 
 def test_every_check_has_its_section(audit, text):

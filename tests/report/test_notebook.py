@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from audits import CHECKS, REFITTED, full, hostile, in_every_state, no_numbers, nothing_run
+from audits import CHECKS, REFITTED, full, hostile, in_every_state, no_numbers, nothing_run, pointing_elsewhere
 from study_results import study
 
 from heatcheck.explainers import Explanation, explain
@@ -46,14 +46,27 @@ def test_a_card_says_state_number_interval_and_n_of_each_line():
     audit = replace(in_every_state(), results=full(checks=(*CHECKS, *REFITTED)).results)
     shown = said(notebook.audit_html(audit))
     for line in audit.card.every_line:
-        assert f"{line.state} {line.name} {line.question} {line.sentence}" in shown
+        assert f"{line.badge} {line.name} {line.question} {line.sentence}" in shown
         assert not line.evidence or f"{in_full(line.evidence[0])} n = {line.evidence[0].n}" in shown
     headline = headline_of(audit.card)
-    assert f"{headline.answer} You may say: “{headline.may_say[0]}”" in shown
+    assert shown.startswith(f"{headline.answer} You may say: “{headline.may_say[0]}”")
     assert f"40 of 46 examples of reviews.jsonl (split test), accuracy {audit.accuracy:.3f}" in shown
     assert f"Not run: identifiability: {audit.not_run['identifiability']}" in shown
     assert "Separate from the card" in shown.partition("across models")[0].partition("works out of context")[2]
     assert said(notebook.card_html(audit.card)).partition("necessary")[2] in shown
+
+
+def test_it_opens_with_the_answer_what_would_decide_it_and_what_to_show_instead():
+    failing = pointing_elsewhere()
+    headline = headline_of(failing.card)
+    instead = f'{headline.instead} For new texts: heatcheck explain MODEL "TEXT" --by leave_one_out'
+    sayings = [f"You may say: “{words}”" for words in headline.may_say]
+    sayings += [f"Do not say: “{words}”" for words in headline.do_not_say]
+    for html in (notebook.audit_html(failing), notebook.card_html(failing.card)):
+        assert said(html).startswith(" ".join((headline.answer, *sayings, instead)))
+    undecided = said(notebook.card_html(nothing_run().card))
+    assert undecided.startswith(f"{headline_of(nothing_run().card).answer} This would decide it: heatcheck audit You")
+    assert "instead" not in said(notebook.card_html(full().card))
 
 
 def in_full(m):

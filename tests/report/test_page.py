@@ -6,16 +6,16 @@ from dataclasses import replace
 import audits
 import numpy as np
 import pytest
-from parsed import Page
+from parsed import Page, plain
 
 from heatcheck.auditing import LINES
 from heatcheck.auditing.lines.rule import Found
 from heatcheck.report import notebook, write_comparison, write_markdown, write_report
 from heatcheck.report.glossary import TERMS
-from heatcheck.report.lexicon import SIGNS
+from heatcheck.report.lexicon import HELD, SIGNS
 from heatcheck.report.wording import advice, advised
 from heatcheck.results import Card, headline_of, keep_audit, read_audit
-from heatcheck.results.written import interval, number
+from heatcheck.results.written import decimals, interval, number, sentences
 
 
 @pytest.fixture(scope="module")
@@ -33,30 +33,47 @@ def page_of(audit, tmp_path):
 
 
 def test_every_line_of_the_card_is_said_in_full(audit, page):
+    """Its answer and the deciding number in its row; beneath it, folded, everything that they rest on."""
     assert [line.state for line in audit.card.lines] == ["not run", "yes", "no", "unclear"]
-    for line in audit.card.lines:
-        for words in (line.name, line.question, line.sentence, line.reason, line.cannot_see):
-            assert words in page.text
-        assert f"{SIGNS[line.state]} {line.state}" in page.text
+    for line in audit.card.every_line:
+        row, beneath = map(plain, page.line(line.short))
+        told = sentences(line.sentence)
+        for words in (f"{SIGNS[line.state]} {line.badge}", line.question, *told[:2]):
+            assert words in row
+        if line.strip:
+            m = line.strip.measurement
+            assert f"{decimals(m.value, '.2f')} {decimals(m.low, '.2f')} to {decimals(m.high, '.2f')}" in row
+        held = HELD.get(line.holds, line.holds) if line.evidence else ""
+        named = (line.name, f"--require {line.short}=yes")
+        for words in (*told[2:], line.reason, line.cannot_see, line.advice, held, *named):
+            assert words in beneath
         for found in line.evidence:
-            for words in (number(found.value), interval(found), f"n = {found.n}"):
-                assert words in page.text
-    titles = [page.source.index(f">{words}</h2>") for words in
-              ("What this means for your heatmaps", "The card", "Agreement with other methods",
-               "Removing the highlighted words", "The heatmaps", "Glossary", "About this report")]  # fmt: skip
-    assert titles == sorted(titles)
+            if found.name != "U_upper":  # said only where it is not the value itself
+                assert f"{number(found.value)} {interval(found)} {found.n}" in beneath
 
 
-def test_what_a_line_asks_for_stands_at_the_top(audit, page):
-    shown = page.source[page.source.index('<section id="meaning">') : page.source.index('<section id="card"')]
+def test_the_answer_comes_first_and_the_evidence_after_it(page):
+    wanted = ("answer-title", 'id="line-points"', 'id="line-hard"', 'id="line-necessary"', 'id="line-context"',
+              "Apart from these lines, about other models", "Apart from these lines, about people",
+              ">Agreement with other methods</h2>", ">Removing the highlighted words</h2>", ">The heatmaps</h2>",
+              ">Glossary</h2>", ">About this report</h2>")  # fmt: skip
+    start = page.source.index("<main>")
+    places = [page.source.index(words, start) for words in wanted]
+    assert places == sorted(places)
+
+
+def test_what_may_be_said_stands_at_the_top(audit, page):
+    shown = plain(page.section("answer"))
     headline = headline_of(audit.card)
-    asked = (headline.answer, *headline.may_say, *headline.do_not_say, *advised(audit.card))
-    for words in (*asked, "Not run: nothing is known", "Not decided: more data would decide"):
+    for words in (headline.answer, *headline.may_say, *headline.do_not_say, "○ not run", "? not decided"):
         assert words in shown
+    assert len(advised(audit.card)) == 3, "across models says no, and asks for something too"
+    for words in advised(audit.card):
+        assert f"advice {words}" in plain(page.source)
 
 
 def section(page, check):
-    return page.source[page.source.index(f'<section id="check-{check}">') :].partition("</section>")[0]
+    return page.section(f"check-{check}")
 
 
 def test_a_section_says_what_its_numbers_need(audit, page):
@@ -73,12 +90,15 @@ def test_every_link_leads_somewhere_and_every_term_is_explained(page):
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
     assert len(ids) == len(set(ids))
-    assert {link.removeprefix("#") for link in links} <= set(ids)
+    texts = {f"text-{one['i']}" for one in page.examples["examples"]}  # their names are made by the script
+    assert {link.removeprefix("#") for link in links} <= {*ids, *texts}
+    assert sum(link.startswith("#text-") for link in links) == 1, "the example that the page opens with"
     assert all(f"check-{check}" in ids and f"#check-{check}" in links for check in audits.CHECKS)
     terms = [attributes for tag, attributes in page.tags if attributes.get("class") == "term"]
     assert {term["title"] for term in terms} <= {term.meaning for term in TERMS}
     linked = {term["href"] for term in terms}
-    assert linked >= {f"#term-{key}" for key in ("τ", "JSD", "ε", "K", "q", "U", "deletion")}
+    wanted = ("τ", "JSD", "ε", "K", "q", "U", "deletion", "what-stays-the-same")
+    assert linked >= {f"#term-{key}" for key in wanted}
     for name in ("τ", "JSD", "ε", "K", "q", "U", "N", "G", "deletion", "masking", "what stays the same"):
         assert any(term.name.startswith(name) for term in TERMS)
     for term in TERMS:
@@ -93,9 +113,10 @@ def test_accuracies_of_other_texts_say_so(tmp_path):
     lines = [line._replace(evidence=(of_all,)) for line in audit.card.lines[:1]]
     lines += [line._replace(evidence=(of_all._replace(n=audit.n),)) for line in audit.card.lines[1:]]
     page = page_of(replace(audit, card=replace(audit.card, every_line=tuple(lines))), tmp_path)
-    assert page.text.count(f"Accuracies here are of 1,821 texts, not only of the {audit.n} whose heatmaps") == 1
-    assert page.text.count("Accuracies here are of") == 1
-    assert "accuracy on these texts" in page.text
+    said = f"Accuracies here are over all 1,821 examples. The accuracy at the top is over the {audit.n} audited ones."
+    assert said in plain(page.line("necessary")[1])
+    assert page.text.count("Accuracies here are over") == 1
+    assert "accuracy on these examples" in page.text
 
 
 def test_a_statistic_says_what_its_ends_mean(tmp_path):
@@ -103,7 +124,9 @@ def test_a_statistic_says_what_its_ends_mean(tmp_path):
     k = audit.card["points"].evidence[0]
     assert k.baseline == "0: random words; 1: the best other method that ranks words without a sign"
     page = page_of(audit, tmp_path)
-    assert page.text.count(k.baseline) == 1, "and not again with each number that it is read against"
+    assert f"scale {k.baseline}" in plain(page.line("points")[1])
+    assert page.text.count(k.baseline) == 1, "and not again with each number that it is compared with"
+    assert "random words" in plain(page.line("points")[0]), "the strip says it in short"
 
 
 def test_a_badge_never_relies_on_colour():
@@ -116,8 +139,10 @@ def test_what_was_audited(audit, page):
     commonest = max(audit.labels, key=labels.count)
     prior = labels.count(commonest) / len(labels)
     assert audit.accuracy == np.mean([e.gold == e.predicted for e in audit.examples])
+    short = f"{audit.n} of {audit.available} examples · accuracy {audit.accuracy:.2f} (majority class {prior:.2f})"
+    assert short in page.text
     for words in (audit.subject, task, f"fingerprint {fingerprint}", f"{audit.n} of {audit.available}",
-                  f"{audit.accuracy:.3f}", f"always “{commonest}” gives {prior:.3f}"):  # fmt: skip
+                  f"{audit.accuracy:.3f}", f"majority class “{commonest}”: {prior:.3f}"):  # fmt: skip
         assert words in page.text
     assert "not run: identifiability" in page.text
     assert audit.not_run["identifiability"] in page.text
@@ -282,7 +307,7 @@ def test_what_does_not_fit_is_counted(tmp_path):
     kept = len(page.examples["examples"])
     assert path.stat().st_size < 5_000_000
     assert 0 < kept < 60
-    assert f"{kept} of 60 texts are in this page" in page.text
+    assert f"{kept} of 60 examples are in this page" in page.text
 
 
 def test_words_never_become_markup(tmp_path):
@@ -307,12 +332,23 @@ def test_labels_reasons_and_settings_are_escaped(tmp_path):
 
 
 def test_an_audit_without_results(tmp_path):
-    page = page_of(audits.nothing_run(), tmp_path)
-    assert page.text.count("○ not run") == 4 + 4, "in short, and on the card"
-    assert "across models : not run (heatcheck audit)." in page.text
-    assert "Not decided: neither whether the highlighted words matter" in page.text
-    assert "No texts were kept" in page.text
-    assert "nan" not in page.text.lower().split()
+    """Every line says that it was not run and what would run it; nothing is left over from numbers."""
+    audit = audits.nothing_run()
+    page = page_of(audit, tmp_path)
+    for line in audit.card.every_line:
+        row, beneath = map(plain, page.line(line.short))
+        would = f"Run: {line.reason}" if line.undecided == "not run" else "Nobody marked a rationale in these texts."
+        assert f"○ {line.badge}" in row
+        assert f"{line.question} Not tested. {would} details" in row
+        assert "what stays the same" not in beneath
+        assert "quantity" not in beneath
+    assert "Not decided: whether the highlighted words matter was not tested." in page.text
+    assert "This would decide it: heatcheck audit" in page.text
+    for kind in ("strip", "opening", "instead", "cells"):
+        assert not [tag for tag, attributes in page.tags if attributes.get("class") == kind]
+    assert "This audit kept no examples." in page.text
+    assert not {"nan", "none", "–"} & {*re.findall(r"[\w–]+", plain(page.section("answer")).lower())}
+    assert "nan" not in re.findall(r"\w+", page.text.lower())
 
 
 def test_one_text_and_not_a_number(tmp_path):
@@ -341,7 +377,7 @@ def test_advice_does_not_contradict_the_numbers_beside_it():
     """A twin without attention is another model; of a line that has numbers, something is known."""
     line = audits.full(checks=()).card["necessary"]
     assert (line.state, line.route) == ("no", "gauge twin")
-    assert advice(line).startswith("Another model, with uniform weights, makes the same decisions")
+    assert advice(line).startswith("Another model, with equal weights, makes the same decisions")
     assert "left out" not in advice(line)
     swapped = LINES["necessary"].line(Found("no", "", "", route="swap"), line.evidence[2:3], "")
     assert advice(swapped).startswith("Attention could be left out at next to no cost")
@@ -384,5 +420,5 @@ def test_a_kind_without_labels_is_shown_as_far_as_it_goes(tmp_path):
     compared = write_comparison({"one": again, "other": again}, tmp_path / "two.md").read_text()
     for written in (text, markdown, compared, notebook.audit_html(again), repr(again)):
         assert "None" not in written
-    assert "accuracy on these texts" not in text + markdown
+    assert "accuracy on these examples" not in text + markdown
     assert "tokens" in markdown

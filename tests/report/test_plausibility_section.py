@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import audits
 import pytest
-from parsed import Page
+from parsed import Page, plain
 
 from heatcheck.report import write_figures, write_report
 from heatcheck.report.figures import draw
-from heatcheck.report.wording import advised
 from heatcheck.results import headline_of
 
 
@@ -31,30 +30,35 @@ def rows_of(page, caption):
     return [[re.sub(r"<.*?>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)] for row in rows]
 
 
-def test_it_stands_apart_and_says_what_it_does_not_say(page):
-    places = [page.source.index(words) for words in
-              ("<h3>works out of context</h3>", "<h3>across models</h3>", "about people, whatever the model does",
-               "<h3>plausible to people</h3>", '<section id="check-')]  # fmt: skip
+def test_it_stands_apart_and_says_what_it_does_not_say(audit, page):
+    line = audit.card["plausible"]
+    wanted = ('id="line-context"', '<section id="apart"', 'id="line-across"', line.heading, line.preface,
+              'id="line-plausible"', '<section id="check-')  # fmt: skip
+    places = [page.source.index(words) for words in wanted]
     assert places == sorted(places)
-    assert "says nothing about why the model decided." in page.source[places[3] : places[4]]
+    assert line.heading == "about people, whatever the model does"
+    assert "A heatmap that people find plausible is no better an account of the model" in line.preface
+    assert line.cannot_see in plain(page.line("plausible")[1])
 
 
 @pytest.mark.parametrize("state", ["yes", "no"])
-def test_it_has_no_part_in_what_is_advised(audit, tmp_path, state):
-    line = audit.card["plausible"]._replace(state=state)
+def test_it_has_no_part_in_the_answer(audit, tmp_path, state):
+    line = audits.in_state(audit.card["plausible"], state)
     told = Page(write_report(audits.with_line(audit, line), tmp_path / "report.html"))
-    shown = told.source[told.source.index('<section id="meaning">') :]
-    shown = shown[: shown.index("</section>")]
-    assert headline_of(audit.card).answer in shown
-    assert all(words in shown for words in advised(audit.card))
+    shown = plain(told.section("answer"))
+    headline = headline_of(audit.card)
+    assert all(words in shown for words in (headline.answer, *headline.may_say, *headline.do_not_say))
     assert "people" not in shown
-    assert shown.count("<li>") == len(audit.card.lines) + 1, "and across models, which says no"
+    assert shown.count("name of this line") == len(audit.card.lines)
 
 
 def test_where_nobody_marked_anything_there_is_one_quiet_line(tmp_path):
     told = Page(write_report(audits.nothing_run(), tmp_path / "report.html"))
-    assert "<b>plausible to people</b>: not run (nobody marked a rationale in these texts.)." in told.source
-    assert "<h3>plausible to people</h3>" not in told.source
+    row, beneath = map(plain, told.line("plausible"))
+    assert "○ cannot be run" in row
+    assert "Nobody marked a rationale in these texts." in row
+    assert "Why: nobody marked a rationale in these texts." in beneath
+    assert "quantity" not in beneath
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import audits
 import numpy as np
 import pytest
-from parsed import Page
+from parsed import Page, plain
 
 from heatcheck.report import write_figures, write_report
 from heatcheck.report.figures import draw
@@ -94,12 +94,15 @@ def test_checks_come_after_those_on_this_model():
 # ---- the card -----------------------------------------------------------------------------------------------
 
 
-def test_across_models_stands_apart_from_the_four_lines(page):
-    card, apart = (page.source.index(words) for words in ("<h3>works out of context</h3>", "<h3>across models</h3>"))
-    assert card < page.source.index("Apart from the card") < apart < page.source.index('<section id="check-')
-    assert "the answer is never yes" in page.text
-    assert "This heatmap is the only account of these answers." in page.text
-    assert "not present this one as the only account" in page.text
+def test_across_models_stands_apart_from_the_four_lines(audit, page):
+    line = audit.card["across"]
+    wanted = ('id="line-context"', "Apart from these lines, about other models", line.preface, 'id="line-across"',
+              '<section id="check-')  # fmt: skip
+    places = [page.source.index(words) for words in wanted]
+    assert places == sorted(places)
+    assert "the answer is never yes" in line.preface
+    assert "This heatmap is the only account of these answers." in plain(page.section("answer"))
+    assert "Do not present this heatmap as the only account of these answers." in plain(page.line("across")[1])
 
 
 @pytest.mark.parametrize("state", ["not found", "unclear", "not run"])
@@ -107,9 +110,9 @@ def test_only_a_no_across_models_asks_for_anything(tmp_path, state):
     audit = replace(audits.in_every_state(), results={})
     other = audits.with_line(audit, audits.in_state(audit.card["across"], state))
     assert len(advised(other.card)) == len(advised(audit.card)) - 1
-    page = Page(write_report(other, tmp_path / "report.html"))
-    shown = page.source[page.source.index("Apart from the card") :]
-    assert f'class="badge {state.replace(" ", "-")}"' in shown[: shown.index("</article>")]
+    row, beneath = Page(write_report(other, tmp_path / "report.html")).line("across")
+    assert f'class="badge {state.replace(" ", "-")}"' in row
+    assert "advice" not in plain(beneath)
 
 
 def test_a_line_shows_its_statistic_and_keeps_the_rest_folded(tmp_path):
@@ -117,13 +120,15 @@ def test_a_line_shows_its_statistic_and_keeps_the_rest_folded(tmp_path):
     line = audit.card["necessary"]
     against = len(line.evidence) - 1
     assert against > 10
-    page = Page(write_report(audit, tmp_path / "report.html"))
-    shown = page.source[page.source.index("<h3>necessary") :]
-    shown = shown[: shown.index("</article>")]
-    opened = re.sub(r"<details.*?</details>", "", shown, flags=re.DOTALL)
-    assert (shown.count("<tr><td>"), opened.count("<tr>")) == (against, 0)
-    assert f"What it is read against ({against})" in shown
-    assert number(line.evidence[0].value) in opened
+    row, beneath = Page(write_report(audit, tmp_path / "report.html")).line("necessary")
+    assert "open" not in row.partition(">")[0]
+    assert (row.count("<tr>"), beneath.count("<tr><td>")) == (0, against + 1)
+    assert "proved, not estimated" in row
+    assert f"{number(line.evidence[0].value)} {interval(line.evidence[0])}" in plain(beneath)
+    points = audit.card["points"]
+    row, beneath = Page(write_report(audit, tmp_path / "report.html")).line("points")
+    assert f"<b>{points.evidence[0].value:.2f}</b>" in row
+    assert beneath.count("<tr><td>") == len(points.evidence)
 
 
 def test_what_a_number_is_a_mean_over(audit):
@@ -384,7 +389,7 @@ def test_a_gain_without_room_is_a_dash(audit, tmp_path):
 
 def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
     witness = audit.results["gauge"].facts["witness"]
-    shown = page.source[page.source.index("One text as a witness") :]
+    shown = page.source[page.source.index("One example as a witness") :]
     shown = shown[: shown.index("</ol>")]
     assert re.findall(r'<span class="who">(.*?)</span>', shown) == ["this model", "its twin"]
     assert f"both decide {witness['label']}" in shown

@@ -1,5 +1,6 @@
 """The model, the data and the accuracy, in a few facts for the head and the foot of a report."""
 
+import math
 import re
 
 from heatcheck.report.wording import said, spaced
@@ -34,7 +35,7 @@ def in_short(audit: Audit) -> str:
     task, name = audit.task.partition("@")[0], re.sub(r" \([0-9a-f]{12}\)$", "", audit.subject)
     where = audit.split if task in name else f"{task} {audit.split}"
     parts = [name, where, f"{audit.n:,} of {audit.available:,} examples"]
-    if audit.accuracy is not None:
+    if audit.accuracy is not None and math.isfinite(audit.accuracy):
         beside = f" (majority class {audit.commonest[1]:.2f})" if audit.commonest else ""
         parts.append(f"accuracy {audit.accuracy:.2f}{beside}")
     return " · ".join(parts)

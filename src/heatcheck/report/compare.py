@@ -11,12 +11,12 @@ from heatcheck.report.audited import by_the_commonest
 from heatcheck.report.compared import Comparison, Paired, compare
 from heatcheck.report.figures.compare import draw_comparison
 from heatcheck.report.html import render
-from heatcheck.report.markdown import escaped, listed
+from heatcheck.report.markdown import escaped, opening
 from heatcheck.report.markdown import table as markdown_table
 from heatcheck.report.sections import CardLine, Evidence, card_line
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.tables import Columns, as_csv, plain_json
-from heatcheck.report.wording import spaced, title
+from heatcheck.report.wording import shown_instead, spaced, title
 from heatcheck.results import Audit, Line, headline_of
 from heatcheck.results.written import MINUS, NOTHING, number
 
@@ -156,7 +156,7 @@ def _page(found: Comparison) -> bytes:
         "lacking": lacking_table(found),
         "facts": _facts(found),
         "cards": card_rows(found),
-        "leads": [(name, headline_of(audit.card).answer) for name, audit in found.audits.items()],
+        "answers": [(name, headline_of(audit.card), shown_instead(audit.card)) for name, audit in found.audits.items()],
         "paired": paired_table(found),
         "not_paired": found.not_paired,
         "figures": [(title(figure.check), figure) for figure in figures],
@@ -175,7 +175,9 @@ def _facts(found: Comparison) -> list[dict[str, Any]]:
 
 
 def _markdown(found: Comparison) -> bytes:
-    blocks = [f"# {len(found.names)} models side by side", escaped(found.statement)]
+    blocks = [f"# {len(found.names)} models side by side"]
+    blocks += [block for name, audit in found.audits.items() for block in (f"## {escaped(name)}", *opening(audit.card))]
+    blocks += ["## Can these numbers be compared?", escaped(found.statement)]
     for data in (differing_table(found), lacking_table(found)):
         if data.rows:
             blocks.append(markdown_table(data))
@@ -186,8 +188,6 @@ def _markdown(found: Comparison) -> bytes:
         for row in card_rows(found)
     ]
     blocks.append(markdown_table(Table("Answer, statistic, 95% interval and n", ("", *found.names), rows)))
-    leads = [(name, headline_of(audit.card).answer) for name, audit in found.audits.items()]
-    blocks += ["## What each card means for its heatmaps", listed(f"**{escaped(n)}**: {escaped(w)}" for n, w in leads)]
     blocks.append("## Differences, text by text")
     paired = paired_table(found)
     blocks.append(markdown_table(paired) if paired.rows else "Nothing can be compared text by text.")
@@ -198,10 +198,10 @@ def _markdown(found: Comparison) -> bytes:
 
 def _said_cell(cell: Cell) -> str:
     if cell.statistic is None:
-        return f"{cell.sign} {cell.line.state}"
+        return f"{cell.sign} {cell.line.badge}"
     one = cell.statistic
     return (
-        f"{cell.sign} {cell.line.state}: {one.value} {one.interval}, {one.n}: {one.quantity}; baseline: {cell.baseline}"
+        f"{cell.sign} {cell.line.badge}: {one.value} {one.interval}, {one.n}: {one.quantity}; baseline: {cell.baseline}"
     )
 
 

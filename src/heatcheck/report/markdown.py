@@ -8,8 +8,8 @@ from heatcheck.engine import write_whole
 from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
-from heatcheck.report.wording import advised, spaced
-from heatcheck.results import Audit, headline_of
+from heatcheck.report.wording import advised, shown_instead, spaced
+from heatcheck.results import Audit, Card, headline_of
 from heatcheck.results.written import NOTHING
 
 _IDS = 20  # of texts left out: the tables have all
@@ -74,11 +74,11 @@ def _row(cells: Sequence[str], *, raw: bool = False) -> str:
 def _blocks(audit: Audit) -> list[str]:
     headline, advice = headline_of(audit.card), advised(audit.card)
     blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
-    blocks += ["## What this means for your heatmaps", f"**{escaped(headline.answer)}**"]
+    blocks += opening(audit.card)
     blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
     blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
     if advice:
-        blocks.append(listed(map(escaped, advice)))
+        blocks += ["Advice:", listed(map(escaped, advice))]
     blocks.append("## What was audited")
     blocks.append(
         listed(
@@ -101,19 +101,28 @@ def _blocks(audit: Audit) -> list[str]:
     return [*blocks, "## About this report", _about(audit)]
 
 
+def opening(card: Card) -> list[str]:
+    """The answer, what would decide it, and what to show instead."""
+    headline, instead = headline_of(card), shown_instead(card)
+    command = f" For new texts: `{instead.command}`" if instead else ""
+    blocks = [f"**{escaped(headline.answer)}**", escaped(headline.next)]
+    blocks.append(f"{escaped(headline.instead)}{command}" if headline.instead else "")
+    return [block for block in blocks if block]
+
+
 def _overview(audit: Audit) -> str:
     rows = []
     for line in audit.card.every_line:
         shown = card_line(line)
         number = shown.statistic
         cells = (number.value, number.interval, number.n.removeprefix("n = ")) if number else (NOTHING,) * 3
-        rows.append((line.name, f"{shown.sign} {line.state}", *cells, number.quantity if number else ""))
+        rows.append((line.name, f"{shown.sign} {line.badge}", *cells, number.quantity if number else ""))
     return table(Table("In short", ("line", "answer", "statistic", "95% interval", "n", "quantity"), rows))
 
 
 def _line(item: CardLine, *, level: int = 3) -> list[str]:
     line = item.line
-    blocks = [f"{'#' * level} {item.sign} {escaped(line.state)}: {escaped(line.name)}", f"*{escaped(line.question)}*"]
+    blocks = [f"{'#' * level} {item.sign} {escaped(line.badge)}: {escaped(line.name)}", f"*{escaped(line.question)}*"]
     blocks.append(escaped(line.sentence))
     if line.reason:
         blocks.append(f"**{'What would run it' if line.state == 'not run' else 'Why'}:** {escaped(line.reason)}")

@@ -8,7 +8,7 @@ from importlib.resources import files
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY
 from heatcheck.report.sections import CardLine, card_line
-from heatcheck.report.wording import counted, explainer_name, grouping, quantity, reading, spaced, title
+from heatcheck.report.wording import counted, explainer_name, grouping, quantity, reading, shown_instead, spaced, title
 from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult, headline_of
 from heatcheck.results.written import interval, number
 
@@ -70,10 +70,10 @@ def audit_html(audit: Audit) -> str:
     behind = ", ".join(f"results[{check!r}]" for check in audit.results)
     not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.missing.items())
     return _boxed(
-        _p(audit.subject, "title"),
-        _p(about, "soft"),
+        _answer(audit.card),
+        _p(f"{audit.subject}: {about}", "soft"),
         _p(audit.training_rows, "soft") if audit.training_rows else "",
-        _card(audit.card),
+        _lines(audit.card),
         _p(f"All numbers: {behind}." if behind else "No check was run.", "soft"),
         _p(f"Not run: {not_run}", "soft") if not_run else "",
     )
@@ -81,7 +81,7 @@ def audit_html(audit: Audit) -> str:
 
 def card_html(card: Card) -> str:
     """A card: the answer, and one row per line."""
-    return _boxed(_card(card))
+    return _boxed(_answer(card), _lines(card))
 
 
 def check_html(result: CheckResult) -> str:
@@ -146,18 +146,30 @@ def heatmaps_html(scores: Mapping[str, Sequence[tuple[str, float | None]]]) -> s
     )
 
 
-def _card(card: Card) -> str:
-    headline = headline_of(card)
-    four = "".join(_card_row(card_line(line)) for line in card.lines)
-    others = "".join(_card_row(card_line(line)) for line in card.apart)
-    said = f"Separate from the card: {', and '.join(line.heading for line in card.apart)}"
-    apart = f'<tr><th scope="rowgroup" colspan="3">{said}</th></tr>'
+def _answer(card: Card) -> str:
+    """The headline: the answer, what would decide it, what may be said, and what to show instead."""
+    headline, instead = headline_of(card), shown_instead(card)
     sayings = [f"You may say: “{words}”" for words in headline.may_say]
     sayings += [f"Do not say: “{words}”" for words in headline.do_not_say]
     points = "".join(f"<li>{_safe(words)}</li>" for words in sayings)
+    command = f" For new texts: <code>{_safe(instead.command)}</code>" if instead else ""
+    return "".join(
+        (
+            _p(headline.answer, "title"),
+            _p(headline.next) if headline.next else "",
+            f"<ul>{points}</ul>",
+            f"<p>{_safe(headline.instead)}{command}</p>" if headline.instead else "",
+        )
+    )
+
+
+def _lines(card: Card) -> str:
+    four = "".join(_card_row(card_line(line)) for line in card.in_reading_order)
+    others = "".join(_card_row(card_line(line)) for line in card.apart)
+    said = f"Separate from the card: {', and '.join(line.heading for line in card.apart)}"
+    apart = f'<tr><th scope="rowgroup" colspan="3">{said}</th></tr>'
     head = "".join(f'<th scope="col">{name}</th>' for name in ("answer", "question", "number, 95% interval, n"))
     return (
-        f"<p><b>{_safe(headline.answer)}</b></p><ul>{points}</ul>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{four}{apart}{others}</tbody></table></div>'
     )
 
@@ -165,7 +177,7 @@ def _card(card: Card) -> str:
 def _card_row(item: CardLine) -> str:
     line, shown = item.line, item.statistic
     sign = f'<span aria-hidden="true">{item.sign}</span>'
-    badge = f'<span class="badge {line.state.replace(" ", "-")}">{sign} {line.state}</span>'
+    badge = f'<span class="badge {line.state.replace(" ", "-")}">{sign} {line.badge}</span>'
     said = f"<b>{_safe(line.name)}</b>{_p(line.question, 'soft')}{_p(line.sentence)}"
     why = "To run it" if line.state == "not run" and line.undecided != "cannot be run" else "Reason"
     reason = _p(f"{why}: {line.reason}", "soft") if line.reason else ""

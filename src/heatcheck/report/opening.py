@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from heatcheck.report.heat import Word
 from heatcheck.report.wording import explainer_name
@@ -34,6 +35,11 @@ class Opening(NamedTuple):
     worst: HeatRow | None  # one click further
     small_print: list[str]  # likewise
 
+    @property
+    def address(self) -> str:
+        """Its id as an address has it; half an emoji, which no address can have, is a question mark there too."""
+        return quote(self.id.encode("utf-8", "replace"), safe="")
+
 
 def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     """The picked example with its rows; None where no example was kept."""
@@ -41,12 +47,11 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     if example is None or OWN not in example.scores:
         return None
     own = example.scores[OWN]
-    shared = [score for name in (OWN, SHUFFLED) for score in example.scores.get(name, ()) if score is not None]
-    largest = max(shared, default=0.0)
+    largest = max((score for name in (OWN, SHUFFLED) for score in _known(example, name)), default=0.0)
     permutation = audit.results.get("permutation")
     values = _values_of(permutation, example.id)
     rows = [HeatRow("the model’s heatmap", shade(example.words, own, largest), *_answer(example, values.get("p_own")))]
-    if SHUFFLED in example.scores and "p_typical" in values:
+    if SHUFFLED in example.scores and math.isfinite(values.get("p_typical", math.nan)):
         words = shade(example.words, example.scores[SHUFFLED], largest)
         rows.append(
             HeatRow("the same weights, shuffled (a typical shuffle)", words, *_answer(example, values["p_typical"]))
@@ -97,6 +102,11 @@ def _cut(words: Sequence[Word], kept: set[int]) -> list[Word]:
     return shown
 
 
+def _known(example: AuditedExample, method: str) -> list[float]:
+    """The scores of those words that have one."""
+    return [score for score in example.scores.get(method, ()) if score is not None and math.isfinite(score)]
+
+
 def shade(words: Sequence[str], weights: Sequence[float | None], largest: float) -> list[Word]:
     """Words with their weights, shaded on a scale that several rows share.
 
@@ -117,7 +127,7 @@ def shade(words: Sequence[str], weights: Sequence[float | None], largest: float)
 def _by_size(example: AuditedExample, method: str) -> list[Word]:
     """Scores of another method, on a scale of their own; a minus stands before those against the answer."""
     scores = example.scores[method]
-    largest = max((abs(score) for score in scores if score is not None), default=0.0)
+    largest = max(map(abs, _known(example, method)), default=0.0)
     sizes = shade(example.words, [None if score is None else abs(score) for score in scores], largest)
     return [
         word._replace(title="" if score is None else _short(score)) for word, score in zip(sizes, scores, strict=False)
@@ -143,21 +153,21 @@ def _values_of(result: CheckResult | None, example: str) -> Mapping[str, float]:
 
 def _answer(example: AuditedExample, probability: float | None) -> tuple[str, float]:
     probability = example.probability if probability is None else probability
-    if example.predicted is None or probability is None:
+    if example.predicted is None or probability is None or not math.isfinite(probability):
         return "", 0.0
     return f"{example.predicted} {probability:.2f}", round(100 * probability, 1)
 
 
 def _caption(example: AuditedExample, permutation: CheckResult | None, values: Mapping[str, float]) -> list[str]:
     said = []
-    if permutation is not None and "q" in values:
+    if permutation is not None and math.isfinite(values.get("q", math.nan)):
         q, near = permutation.find("q"), permutation.settings["epsilon"]
         said.append(
             f"Over {q.n:,} examples, {100 * q.value:.0f} of 100 shuffles move the probability by at most {near:g} (in "
             f"this example {100 * values['q']:.0f})."
         )
         said.append("Picked by rule: the short example nearest to the average.")
-    on_words = sum(score for score in example.scores[OWN] if score is not None)
+    on_words = sum(_known(example, OWN))
     if on_words < 0.995:
         said.append(f"{1 - on_words:.0%} of this example’s weight lies on special tokens, which are not shown.")
     return said

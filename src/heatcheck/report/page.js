@@ -63,6 +63,20 @@
     document.addEventListener("click", (event) => contents.contains(event.target) || fold());
   }
 
+  // ---- what is folded, by its address --------------------------------------------------------------------
+  const nameIn = (hash) => { try { return decodeURIComponent(hash.slice(1)); } catch { return hash.slice(1); } };
+  const unfold = (hash) => {
+    const target = named(nameIn(hash));
+    for (let part = target?.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  };
+  window.addEventListener("hashchange", () => unfold(location.hash));
+  // A link to where one already is changes no address, and still opens it.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link) unfold(link.hash);
+  });
+  unfold(location.hash);
+
   // ---- texts ---------------------------------------------------------------------------------------------
   const list = named("texts");
   if (!list) return;
@@ -267,7 +281,8 @@
     list.children[at]?.querySelector(".id").focus();
   });
   const follow = () => {
-    const wanted = location.hash.startsWith("#text-") && examples.find((example) => address(example) === location.hash);
+    const name = nameIn(location.hash);
+    const wanted = name.startsWith("text-") && examples.find((example) => "text-" + example.i === name);
     if (wanted) open(wanted);
   };
   window.addEventListener("hashchange", follow);

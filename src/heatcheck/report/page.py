@@ -11,7 +11,7 @@ from heatcheck.report.glossary import TERMS
 from heatcheck.report.html import render
 from heatcheck.report.opening import open_with
 from heatcheck.report.sections import card_line, sections
-from heatcheck.report.wording import explainer_name
+from heatcheck.report.wording import explainer_name, shown_instead
 from heatcheck.results import Audit, headline_of
 
 # Mail servers and chat tools let this much through.
@@ -27,7 +27,7 @@ def write_report(audit: Audit, path: Path | str) -> Path:
     if path.is_dir():
         raise BadInput(f"{path} is a folder: name the file to write, such as report.html.")
     figures = draw(audit)
-    instead = audit.card["points"].instead if any(line.short == "points" for line in audit.card.every_line) else None
+    instead = shown_instead(audit.card)
     facts = {
         "audit": audit,
         "facts": at_the_head(audit),

@@ -23,7 +23,8 @@ class Evidence(NamedTuple):
     interval: str
     n: str
     scale: str  # the meaning of its ends, if it has ends: "0: random words; 1: the words of the best other method"
-    direction: str = ""  # what high and low values mean
+    low: str = ""  # what a low value means
+    high: str = ""
 
 
 class CardLine(NamedTuple):
@@ -100,7 +101,7 @@ def card_line(line: Line, audited: int | None = None) -> CardLine:
 def _note(line: Line) -> str:
     """What would decide a line that is open; nothing for one that is decided, or that its sentence explains."""
     if line.state == "not run":
-        return f"Run: {line.reason}" if line.undecided == "not run" else line.reason
+        return f"Run: {line.reason}" if line.undecided == "not run" else line.reason[:1].upper() + line.reason[1:]
     if line.would_take:
         return f"More data would decide: about {line.would_take:,} examples, if the value stays."
     return "A longer search would decide." if line.undecided == "more search" else ""
@@ -170,10 +171,6 @@ def _evidence(m: Measurement, check: str) -> Evidence:
     about = grouping(m)
     words = f"{quantity(m, check)}{': ' + about if about else ''}"
     scale = m.baseline if m.baseline.startswith(("0:", "1:")) else ""
-    return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}", scale, _direction(m, check))
-
-
-def _direction(m: Measurement, check: str) -> str:
-    """What high and low values mean, from the registered quantity."""
     found = find_quantity(m.name, check)
-    return "" if found is None else f"High: {found.high} Low: {found.low}"
+    means = ("", "") if found is None else (found.low, found.high)
+    return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}", scale, *means)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.lexicon import BY, METHODS, READING, WEIGHTS
 from heatcheck.report.model_names import KEYS, name_of
-from heatcheck.results import Card, Line, Measurement, find_quantity
+from heatcheck.results import Card, Instead, Line, Measurement, find_quantity
 from heatcheck.results.check_names import CHECK_NAMES, STUDY_NAMES, check_name
 from heatcheck.results.written import NOTHING
 
@@ -25,6 +25,9 @@ _SAID_KEYS = {
     "strength": "λ = {}",
     "matched": "with the runs of {}",
 }
+
+# Rows of a heatmap that are no method: weights made from attention.
+_ROWS = {"counterfactual": "weights that give the same answer", "shuffled": "a typical shuffle"}
 
 _REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
 
@@ -57,7 +60,7 @@ def explainer_name(name: str) -> str:
     >>> explainer_name("leave_one_out"), explainer_name("counterfactual")
     ('leave one out', 'weights that give the same answer')
     """
-    return "weights that give the same answer" if name == "counterfactual" else spaced(name)
+    return _ROWS.get(name, spaced(name))
 
 
 def said(value: object) -> str:
@@ -122,6 +125,11 @@ def title(check: str) -> str:
 def reading(check: str, method: str) -> list[str]:
     """How to read a check's numbers."""
     return [words for words in (READING.get(check), METHODS.get(method)) if words]
+
+
+def shown_instead(card: Card) -> Instead | None:
+    """The method to show where the heatmap fails; None where it does not fail, and where no method does better."""
+    return next((line.instead for line in card.every_line if line.short == "points" and line.state == "no"), None)
 
 
 def advised(card: Card) -> list[str]:
