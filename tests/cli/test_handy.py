@@ -88,8 +88,11 @@ def test_the_keys_of_set_are_listed(heatcheck):
 
 def test_too_few_texts_ask_for_more_of_them():
     found = too_few_texts(5, CardSettings())
-    assert found.reason == "more data would decide: at least 30 examples are needed (--examples)"
-    assert found.sentence == "5 examples cannot decide this; at least 30 are needed."
+    assert (
+        found.reason
+        == "more data would decide: at least 30 examples are needed (--examples 30, if the data has so many)"
+    )
+    assert found.sentence == "5 examples are too few: at least 30 are needed."
 
 
 def test_only_an_audit_is_overwritten(tmp_path):
