@@ -1,4 +1,4 @@
-"""Make the pictures of pages: `python docs/screenshots.py`, or with names to make only those: `… report-card page`.
+"""Make the pictures of pages: `python docs/screenshots.py`, or with names to make only those: `… report-first-screen page`.
 
 They are of the demo's model and of models whose answer is known, on built-in data. Needs Playwright and Chromium. To
 add one, write a row of `SHOTS`; a page that is new needs a row of `PAGES`, too.
@@ -80,7 +80,7 @@ def by_disagreement(page: Any) -> None:
 
 
 SHOTS = [
-    Shot("report-card", "report", to("#card")),
+    Shot("report-first-screen", "report"),
     Shot("report-check", "report", to("section:has(> h2:text-is('Removing the highlighted words'))")),
     Shot("report-browser", "report", by_disagreement),
     Shot("comparison", "comparison", to("h2:text-is('The cards')")),

@@ -117,7 +117,7 @@ def test_a_handful_of_texts_decides_nothing():
     for name in ("hard to manipulate", "points at what matters"):
         assert found.card[name].state == "unclear"
         assert "at least 30 examples are needed" in found.card[name].reason
-    assert "6 examples cannot decide this" in found.card["hard to manipulate"].sentence
+    assert "6 examples are too few" in found.card["hard to manipulate"].sentence
 
 
 def test_imposed_weights_are_no_heatmap_of_the_model():

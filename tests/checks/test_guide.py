@@ -121,7 +121,7 @@ def test_settings_that_count_nothing_are_refused():
     for wrong in ({"seeds": 0}, {"draws": 0}, {"epochs": 0}, {"strength": -1.0}):
         with pytest.raises(BadInput, match=r"guide\."):
             GuideSettings(**wrong)
-    with pytest.raises(BadInput, match="2 texts, 1 labels"):
+    with pytest.raises(BadInput, match="2 texts and 1 labels"):
         count_word_odds([["a"], ["b"]], np.array([0]), 2)
 
 

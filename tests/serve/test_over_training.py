@@ -165,7 +165,7 @@ def test_texts_of_ones_own_are_kept_with_the_training(tmp_path):
 def test_damaged_texts_are_said_to_be(tmp_path):
     found = follow(observed_model(tmp_path), tmp_path)
     (tmp_path / "observed" / "texts.json").write_text("[3]")
-    with pytest.raises(BrokenFolder, match=r"texts\.json is damaged: delete"):
+    with pytest.raises(BrokenFolder, match=r"texts\.json is damaged. Delete"):
         found.overview()
 
 
@@ -211,7 +211,7 @@ def test_a_training_that_was_not_observed_says_how_it_is(subject, folder, tmp_pa
 def test_a_file_that_is_not_whole_is_one_sentence(tmp_path):
     found = follow(observed_model(tmp_path), tmp_path)
     (tmp_path / "observed" / "00000008.npz").write_bytes(b"PK")
-    with pytest.raises(BrokenFolder, match="is not whole"):
+    with pytest.raises(BrokenFolder, match="is damaged"):
         found.overview()
 
 
@@ -224,7 +224,7 @@ def test_other_files_beside_the_recorders(tmp_path):
     with pytest.raises(BrokenFolder, match="do not match its record"):
         follow(subject, tmp_path).overview()
     texts.unlink()
-    with pytest.raises(BrokenFolder, match=r"texts\.json is not there"):
+    with pytest.raises(BrokenFolder, match=r"texts\.json is missing"):
         follow(subject, tmp_path).overview()
 
 

@@ -345,9 +345,13 @@ def test_a_wrong_device_and_a_missing_task_are_said_once(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
-        ("wiegreffe2019", {"encoders": "lstm"}, "wiegreffe2019 has no --encoders; what it takes: --tasks, --preset"),
-        ("jain2019", {"strengths": "0.1"}, "jain2019 has no --strengths; what it takes: --tasks, --encoders"),
-        ("jain2019", {"adversary_epochs": 3, "quick": True}, "jain2019 has no --adversary-epochs"),
+        (
+            "wiegreffe2019",
+            {"encoders": "lstm"},
+            "wiegreffe2019 does not take --encoders: choose from --tasks, --preset",
+        ),
+        ("jain2019", {"strengths": "0.1"}, "jain2019 does not take --strengths: choose from --tasks, --encoders"),
+        ("jain2019", {"adversary_epochs": 3, "quick": True}, "jain2019 does not take --adversary-epochs"),
         ("wiegreffe2019", {"strengths": "much"}, "--strengths takes comma-separated numbers, .* not 'much'"),
         ("wiegreffe2019", {"restarts": 0}, "--restarts must be at least 1, not 0"),
     ],
