@@ -1,4 +1,4 @@
-"""Make the pictures of pages: `python docs/screenshots.py`, or with names to make only those: `… report-first-screen page`.
+"""Make the pictures of pages: `python docs/screenshots.py`, or with names only those: `… report-first-screen page`.
 
 They are of the demo's model and of models whose answer is known, on built-in data. Needs Playwright and Chromium. To
 add one, write a row of `SHOTS`; a page that is new needs a row of `PAGES`, too.

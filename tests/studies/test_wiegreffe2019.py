@@ -348,7 +348,7 @@ def test_a_wrong_device_and_a_missing_task_are_said_once(tmp_path):
         (
             "wiegreffe2019",
             {"encoders": "lstm"},
-            "wiegreffe2019 does not take --encoders: choose from --tasks, --preset",
+            "wiegreffe2019 does not take --encoders: choose from --tasks,",
         ),
         ("jain2019", {"strengths": "0.1"}, "jain2019 does not take --strengths: choose from --tasks, --encoders"),
         ("jain2019", {"adversary_epochs": 3, "quick": True}, "jain2019 does not take --adversary-epochs"),
