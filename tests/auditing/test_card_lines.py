@@ -544,4 +544,4 @@ def test_a_heatmap_no_better_than_random_words_is_said_to_be_so():
     assert random.lead == "The highlighted words do not matter significantly more than random words."
     assert "They do not matter significantly more than random words." in random.advice
     better = judge_points(erasure((0.1, 0.4), (0.1, 0.4)), SETTINGS)
-    assert better.lead == "Beyond random words, another method's words matter more than twice as much."
+    assert better.lead == "They matter less than half as much as another method's words."

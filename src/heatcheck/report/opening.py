@@ -13,7 +13,7 @@ from heatcheck.results.written import decimals
 LEVELS = 10  # shades; the darkest are for text areas in print, so a heatmap's largest weight gets the seventh
 DARKEST = 7
 OWN, SHUFFLED, WORST = "attention", "shuffled", "counterfactual"
-ROOM = 70  # characters that are shown of a long text: about one line
+ROOM = 60  # characters that are shown of a long text: about one line
 GAP = Word("…", 0, "")
 
 

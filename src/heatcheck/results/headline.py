@@ -18,6 +18,7 @@ SAYS = ("yes", "no", "no better than random", "mixed", "cannot be asked", "open"
 NO = ("no", "no better than random")
 PICTURE = "This picture shows where the model puts its weight."  # true of every heatmap
 NOT_WHY = "These words are why the model answered so."
+NOT_SHOWN = "The highlighted words are the words the answer depends on."  # where nothing decided it
 
 
 class Answer(NamedTuple):
@@ -38,7 +39,7 @@ class Headline(NamedTuple):
 
 
 _MATTER = "the highlighted words matter"
-_TWICE = "beyond random words, another method's words matter more than twice as much"
+_HALF = "the highlighted words matter less than half as much as another method's words"
 _RANDOM = "the highlighted words do not matter significantly more than random words"
 _NOTHING = "no method clearly finds words that matter more than random words"
 _CHANGES = "very different weights would change the answer"
@@ -65,9 +66,9 @@ ANSWERS = (
         {"points": ("yes",), "hard": ("not tested",)},
         f"As a pointer: {_MATTER}. Whether other weights would change the answer was not tested.",
     ),
-    Answer({"points": ("no",), "hard": ("yes",)}, f"No: {_TWICE}, though {_CHANGES}."),
-    Answer({"points": ("no",), "hard": ("no",)}, f"No: {_TWICE}, and {_SAME}."),
-    Answer({"points": ("no",)}, f"No: {_TWICE}."),
+    Answer({"points": ("no",), "hard": ("yes",)}, f"No: {_HALF}, though {_CHANGES}."),
+    Answer({"points": ("no",), "hard": ("no",)}, f"No: {_HALF}, and {_SAME}."),
+    Answer({"points": ("no",)}, f"No: {_HALF}."),
     Answer({"points": ("no better than random",), "hard": ("yes",)}, f"No: {_RANDOM}, though {_CHANGES}."),
     Answer({"points": ("no better than random",), "hard": ("no",)}, f"No: {_RANDOM}, and {_SAME}."),
     Answer({"points": ("no better than random",)}, f"No: {_RANDOM}."),
@@ -101,6 +102,8 @@ def headline_of(card: Card) -> Headline:
     ordered = (*card.in_reading_order, *card.apart)
     may = tuple(line.may_say for line in ordered if line.may_say)
     may_not = tuple(line.do_not_say for line in ordered if line.do_not_say)
+    if line_says(lines.get("points")) in ("open", "cannot be asked", "not tested"):
+        may_not = (NOT_SHOWN, *may_not)
     return Headline(answer.words, may or (PICTURE,), may_not or (NOT_WHY,), _next(lines), _instead(lines))
 
 

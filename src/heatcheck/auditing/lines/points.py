@@ -81,7 +81,7 @@ def _decide(
     if all(share.high < settings.points for share in shares):
         beyond = any(share.low > 0 for share in shares)
         lead = (
-            "Beyond random words, another method's words matter more than twice as much."
+            "They matter less than half as much as another method's words."
             if beyond
             else "The highlighted words do not matter significantly more than random words."
         )
