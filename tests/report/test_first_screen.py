@@ -139,7 +139,7 @@ def test_where_the_heatmap_fails_another_method_is_shown_with_its_number_and_com
 
 
 def test_where_no_method_beats_random_words_it_says_so(tmp_path):
-    """A heatmap cannot fail where no other method does better: then the question cannot be asked, and it is said why."""
+    """A heatmap cannot fail where no other method does better: the question cannot be asked, and the page says why."""
     audit = audits.full()
     line = audit.card["points"]._replace(state="unclear", undecided="cannot be asked", may_say="", instead=None)
     shown = answer_of(audits.with_line(audit, line), tmp_path)

@@ -13,7 +13,8 @@ from heatcheck.results.written import decimals
 LEVELS = 10  # shades; the darkest are for text areas in print, so a heatmap's largest weight gets the seventh
 DARKEST = 7
 OWN, SHUFFLED, WORST = "attention", "shuffled", "counterfactual"
-ROOM = 60  # characters that are shown of a long text: about one line
+LONG = 75  # characters; of a longer text
+ROOM = 60  # as many are shown: about one line
 GAP = Word("…", 0, "")
 
 
@@ -74,11 +75,11 @@ def heaviest(rows: Sequence[Sequence[Word]]) -> set[int]:
     """Places of the words to show: all of a short text, of a long one those that are darkest in some row.
 
     >>> words = [Word("so", 0, ""), Word("very", 2, ".20"), Word("good", 7, ".70")]
-    >>> heaviest([words]), heaviest([[word._replace(text=word.text * 7) for word in words]])
-    ({0, 1, 2}, {1, 2})
+    >>> heaviest([words]), heaviest([[word._replace(text=word.text * 7) for word in words * 2]])
+    ({0, 1, 2}, {2, 5})
     """
     words = [word.text for word in rows[0]]
-    if len(" ".join(words)) <= ROOM:
+    if len(" ".join(words)) <= LONG:
         return set(range(len(words)))
     darkest = sorted(range(len(words)), key=lambda place: -max(row[place].level for row in rows))
     kept: set[int] = set()
