@@ -158,11 +158,13 @@ def _of_script(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_page(text: str) -> Iterator[tuple[int, str]]:
-    """Paragraphs of a page, without what stands between fences."""
+    """Paragraphs, items of lists and cells of tables, without what stands between fences."""
     text = re.sub(r"^```.*?^```", _blank, text, flags=re.DOTALL | re.MULTILINE)
     line = 1
-    for part in re.split(r"(\n\s*\n)", text):
-        if part.strip():
+    for part in re.split(r"(\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.) ?))", text):
+        if part.lstrip().startswith("|"):
+            yield from ((line, cell) for cell in part.split("|") if cell.strip())
+        elif part.strip():
             yield line, part
         line += part.count("\n")
 
