@@ -46,7 +46,7 @@ def test_a_card_says_state_number_interval_and_n_of_each_line():
     audit = replace(in_every_state(), results=full(checks=(*CHECKS, *REFITTED)).results)
     shown = said(notebook.audit_html(audit))
     for line in audit.card.every_line:
-        assert f"{line.badge} {line.name} {line.question} {line.sentence}" in shown
+        assert f"{line.badge} {line.question} {line.name} {line.sentence}" in shown
         assert not line.evidence or f"{in_full(line.evidence[0])} n = {line.evidence[0].n}" in shown
     headline = headline_of(audit.card)
     assert shown.startswith(f"{headline.answer} You may say: “{headline.may_say[0]}”")

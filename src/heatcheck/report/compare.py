@@ -171,7 +171,7 @@ def _facts(found: Comparison) -> list[dict[str, Any]]:
     right = [
         (NOTHING if audit.accuracy is None else number(audit.accuracy), by_the_commonest(audit)) for audit in audits
     ]
-    return [{"what": "texts", "cells": texts}, {"what": "accuracy on these texts", "cells": right}]
+    return [{"what": "examples", "cells": texts}, {"what": "accuracy on these examples", "cells": right}]
 
 
 def _markdown(found: Comparison) -> bytes:

@@ -122,7 +122,7 @@ def _overview(audit: Audit) -> str:
 
 def _line(item: CardLine, *, level: int = 3) -> list[str]:
     line = item.line
-    blocks = [f"{'#' * level} {item.sign} {escaped(line.badge)}: {escaped(line.name)}", f"*{escaped(line.question)}*"]
+    blocks = [f"{'#' * level} {item.sign} {escaped(line.badge)}: {escaped(line.question)}", f"*{escaped(line.name)}*"]
     blocks.append(escaped(line.sentence))
     if line.reason:
         blocks.append(f"**{'What would run it' if line.state == 'not run' else 'Why'}:** {escaped(line.reason)}")

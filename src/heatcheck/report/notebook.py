@@ -178,7 +178,7 @@ def _card_row(item: CardLine) -> str:
     line, shown = item.line, item.statistic
     sign = f'<span aria-hidden="true">{item.sign}</span>'
     badge = f'<span class="badge {line.state.replace(" ", "-")}">{sign} {line.badge}</span>'
-    said = f"<b>{_safe(line.name)}</b>{_p(line.question, 'soft')}{_p(line.sentence)}"
+    said = f"<b>{_safe(line.question)}</b>{_p(line.name, 'soft')}{_p(line.sentence)}"
     why = "To run it" if line.state == "not run" and line.undecided != "cannot be run" else "Reason"
     reason = _p(f"{why}: {line.reason}", "soft") if line.reason else ""
     found = ""
