@@ -7,10 +7,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from kept_audits import FAILS, POINTS, keep
 from serving import send, serving
 
 from heatcheck.errors import BadInput
 from heatcheck.models.known_answers import Reader
+from heatcheck.results import AUDIT, headline_of
 from heatcheck.serve import app as of_app
 from heatcheck.serve import looking, serve
 from heatcheck.serve.running import _listen
@@ -88,6 +90,55 @@ def test_models_are_those_named_at_the_start(page):
     assert [model["name"] for model in found["models"]] == list(MODELS)
     assert found["bounds"]["words"] == MAX_WORDS
     assert found["models"][1]["layers"] == 3
+
+
+def audits_of(address):
+    return {model["name"]: model["audit"] for model in send(address, "/api/models").json["models"]}
+
+
+def test_the_headline_is_the_newest_audits():
+    keep(LSTM, "2026-03-01", POINTS, n=40)
+    audit, _ = keep(LSTM, "2026-03-02", FAILS)
+    keep(LSTM, "2026-02-28", POINTS, n=41)
+    with serving({"lstm": LSTM, "bert": BERT}) as address:
+        found = audits_of(address)
+        assert found["bert"] is None
+        headline = headline_of(audit.card)._asdict()
+        assert {name: found["lstm"][name] for name in headline} == json.loads(json.dumps(headline))
+        assert headline["instead"]
+        assert found["lstm"]["command"] == audit.card["points"].instead.command
+        assert [found["lstm"][name] for name in ("date", "n", "task")] == ["2026-03-02", 500, "rotten_tomatoes"]
+
+        # An audit that is kept while the page is open.
+        keep(BERT, "2026-03-04", POINTS)
+        found = audits_of(address)
+        assert [found[name]["date"] for name in ("lstm", "bert")] == ["2026-03-02", "2026-03-04"]
+        assert found["bert"]["instead"] == found["bert"]["command"] == ""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda facts: {**facts, "format": facts["format"] - 1},
+        lambda facts: {**facts, "headline": {**facts["headline"], "answer": None}},
+        lambda facts: {**facts, "headline": {**facts["headline"], "answer": "\ud800"}},
+        lambda facts: {**facts, "headline": {"answer": "Yes."}},
+        lambda facts: {**facts, "card": []},
+        lambda facts: {**facts, "n": "many"},
+        lambda facts: {**facts, "about": {}},
+        lambda facts: [facts],
+        lambda _: None,
+    ],
+)
+def test_an_audit_that_cannot_be_read_counts_as_none(damage):
+    keep(LSTM, "2026-03-01", POINTS, n=40)
+    _, newest = keep(LSTM, "2026-03-02")
+    with serving({"lstm": LSTM}) as address:
+        assert audits_of(address)["lstm"]["n"] == 500
+        (newest / AUDIT).write_text(json.dumps(damage(json.loads((newest / AUDIT).read_text()))))
+        assert audits_of(address)["lstm"]["n"] == 40
+        (newest / AUDIT).write_bytes(b"{\xff")
+        assert audits_of(address)["lstm"]["n"] == 40
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/api", "/page.html", "/../app.py", "/%2e%2e/app.py"])

@@ -1,10 +1,12 @@
 """The live page, used as a person would, beside what the library computes."""
 
+import json
 import threading
 from contextlib import contextmanager
 
 import pytest
 import uvicorn
+from kept_audits import keep
 
 import heatcheck as hc
 import subjects
@@ -12,6 +14,7 @@ import tiny_transformers
 from heatcheck.data import Example
 from heatcheck.explainers import stand_ins
 from heatcheck.models import Site
+from heatcheck.results import headline_of
 from heatcheck.serve import looking, make_app
 from heatcheck.serve.running import _listen
 from heatcheck.serve.schema import AskedWeights
@@ -110,6 +113,54 @@ def settled(page, wanted, tolerance=2e-4):
         arg=[wanted, tolerance],
         timeout=10_000,
     )
+
+
+def test_the_page_opens_with_the_headline_of_the_models_audit(browser, models):
+    audit, _ = keep(models["lstm"], "2026-03-02", n=1_000)
+    headline = headline_of(audit.card)
+    assert len(headline.do_not_say) > 2
+    with served(models) as address:
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        assert page.inner_text("#audit h2") == headline.answer
+        shown = page.inner_text("#audit")
+        assert "From the audit of 2026-03-02, 1,000 examples of rotten_tomatoes." in shown
+        assert f"{headline.instead} For new texts: {audit.card['points'].instead.command}" in shown
+        for kind, said in (("may", headline.may_say), ("not", headline.do_not_say)):
+            assert page.locator(f"#audit .{kind} dd:visible").all_inner_texts() == [f"“{one}”" for one in said[:2]]
+        page.click(f"#audit .not button >> text={len(headline.do_not_say) - 2} more")
+        assert page.locator("#audit .not dd:visible").count() == len(headline.do_not_say)
+        page.click("#audit .not button >> text=fewer")
+        box, field = page.locator("#audit").bounding_box(), page.locator("#text").bounding_box()
+        assert box["height"] <= 150
+        assert box["y"] + box["height"] <= field["y"]
+        assert page.locator("#audit a").count() == 0
+        page.select_option("#model", "bert")
+        assert page.inner_text("#audit") == "Not audited yet. Run: heatcheck audit MODEL"
+        page.select_option("#model", "lstm")
+        assert page.inner_text("#audit h2") == headline.answer
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        context.close()
+
+
+def test_what_an_audit_says_is_text_and_never_markup(browser, models):
+    _, folder = keep(models["lstm"], "2026-03-02")
+    kept = folder / "audit.json"
+    facts = json.loads(kept.read_text())
+    facts["headline"] = dict.fromkeys(facts["headline"], "<b>bold</b>") | {"may_say": ["<i>x</i>"], "do_not_say": []}
+    kept.write_text(json.dumps({**facts, "task": "<img src=x>"}))
+    with served(models) as address:
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        assert page.inner_text("#audit h2") == "<b>bold</b>"
+        assert "“<i>x</i>”" in page.inner_text("#audit")
+        assert "<img src=x>" in page.inner_text("#audit")
+        assert page.locator("#audit :is(b, i, img)").count() == 0
+        page.close()
 
 
 def test_a_typed_text_is_read(page, models):

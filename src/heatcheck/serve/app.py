@@ -26,6 +26,7 @@ from heatcheck.errors import HeatcheckError, TookTooLong
 from heatcheck.models import Subject
 from heatcheck.models.hierarchical import sentence_of_each
 from heatcheck.serve import looking
+from heatcheck.serve.audited import KEPT, newest_audits
 from heatcheck.serve.offering import offer
 from heatcheck.serve.over_training import follow
 from heatcheck.serve.schema import (
@@ -98,7 +99,7 @@ class Sentence(JSONResponse):
 def make_app(
     subjects: Mapping[str, Subject], *, folders: Mapping[str, Path | str] | None = None, seconds: float = SECONDS
 ) -> FastAPI:
-    """The FastAPI app of the page. It gives access to these models and to nothing else on this machine.
+    """The FastAPI app of the page. It gives access to these models, their records and headlines, and nothing else.
 
     Args:
         subjects: models by the name that the page shows.
@@ -108,6 +109,7 @@ def make_app(
     folder_of = {name: (folders or {}).get(name, name) for name in subjects}
     trainings = {name: follow(subject, folder_of[name]) for name, subject in subjects.items()}
     facts = [offer(name, subject, trainings[name].why_not, folder_of[name]) for name, subject in subjects.items()]
+    kept = KEPT.absolute()
     app = FastAPI(title="heatcheck", version=__version__, docs_url=None, redoc_url=None)
     # As many threads as cores, so that memory does not grow with the number of clients.
     threads = ThreadPoolExecutor(max_workers=_side_by_side(subjects), thread_name_prefix="heatcheck")
@@ -131,9 +133,10 @@ def make_app(
             waiting -= 1
 
     @app.get("/api/models")
-    async def models() -> Models:
-        """The models, and what the page can show of each."""
-        return Models(models=facts, bounds=Bounds())
+    def models() -> Models:
+        """The models, what the page can show of each, and the headline of each model's newest audit."""
+        audits = newest_audits(kept)  # each time, so that the page shows a new audit when it is loaded again
+        return Models(models=[one.model_copy(update={"audit": audits.get(one.id)}) for one in facts], bounds=Bounds())
 
     @app.post("/api/look", responses=PROBLEMS)
     async def look(asked: Asked) -> Looked:

@@ -365,6 +365,53 @@ async function matrix() {
 const scrubbed = overTraining({ moved: (probe, step) => Object.assign(state, { probe, step }), settled: remember });
 const openTraining = () => scrubbed.open(facts(), state.probe, state.step);
 
+// ---- the audit ---------------------------------------------------------------------------------------------
+const SAID = 2; // sentences of a kind that are shown at once, as in the report
+
+function sayings(kind, title, said) {
+  const box = make("div", kind);
+  const top = make("dt", "", title);
+  const all = said.map((words) => make("dd", "", `“${words}”`));
+  box.append(top, ...all);
+  const rest = all.slice(SAID);
+  if (rest.length) {
+    const more = make("button");
+    more.type = "button";
+    const fold = (folded) => {
+      rest.forEach((one) => { one.hidden = folded; });
+      more.textContent = folded ? `${rest.length} more` : "fewer";
+      more.setAttribute("aria-expanded", String(!folded));
+    };
+    more.addEventListener("click", () => fold(!rest[0].hidden));
+    fold(true);
+    top.append(more);
+  }
+  return box;
+}
+
+function layAudit() {
+  const audit = facts().audit;
+  if (!audit) {
+    const none = make("p", "note", "Not audited yet. Run: ");
+    none.append(make("code", "", "heatcheck audit MODEL"));
+    $("audit").replaceChildren(none);
+    return;
+  }
+  const source = make("p", "source");
+  source.append(make("span", "", "Can this model’s attention heatmaps be read as explanations?"),
+    make("span", "", `From the audit of ${audit.date}, ${audit.n.toLocaleString("en")} example${audit.n === 1 ? "" : "s"} of ${audit.task}.`));
+  const said = make("dl", "sayings");
+  said.append(sayings("may", "You may say", audit.may_say), sayings("not", "Do not say", audit.do_not_say));
+  $("audit").replaceChildren(source, make("h2", "", audit.answer));
+  if (audit.next) $("audit").append(make("p", "next", audit.next));
+  $("audit").append(said);
+  if (audit.instead) {
+    const instead = make("p", "instead", audit.instead + " For new texts: ");
+    instead.append(make("code", "", audit.command));
+    $("audit").append(instead);
+  }
+}
+
 // ---- a text, read ------------------------------------------------------------------------------------------
 const lookOnce = newest();
 
@@ -421,6 +468,7 @@ function layModel() {
   $("sample").replaceChildren(new Option("choose …", ""), ...samples.map((one, at) =>
     new Option((one.label ? `[${one.label}] ` : "") + one.text.slice(0, 70), String(at))));
   $("epsilon").value = Math.log10(state.epsilon);
+  layAudit();
   layRivals();
   layHeads();
 }

@@ -100,6 +100,20 @@ class Sample(BaseModel):
     label: str | None
 
 
+class AuditFacts(BaseModel):
+    """The headline of a kept audit, and which audit it is."""
+
+    answer: str
+    may_say: list[str]
+    do_not_say: list[str]
+    next: str  # what would decide an open question; empty if nothing is open
+    instead: str  # what to show if the heatmap fails; empty if it does not
+    command: str  # makes that for a new text; empty with `instead`
+    date: str  # when the audit was kept, as 2026-01-31
+    n: int  # audited examples
+    task: str
+
+
 class ModelFacts(BaseModel):
     """A model of the page."""
 
@@ -113,6 +127,7 @@ class ModelFacts(BaseModel):
     training: str  # why its training cannot be shown; empty if it can
     explainers: list[Offered]
     samples: list[Sample]
+    audit: AuditFacts | None = None  # the newest that is kept of this model
 
 
 class Bounds(BaseModel):
