@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "auditing": MODELS | {"checks", "explainers", "results", "training"},
     "studies": {"auditing", "checks", "data", "engine", "errors", "models", "results", "stats", "training"},
     "report": {"engine", "errors", "results", "stats"},
-    "serve": MODELS | {"explainers", "training"},
+    "serve": MODELS | {"explainers", "results", "training"},
     "cli": MODELS - {"stats"}
     | {"auditing", "checks", "explainers", "report", "results", "serve", "studies", "training"},
 }

@@ -138,7 +138,7 @@ def test_the_page_opens_with_the_headline_of_the_models_audit(browser, models):
         assert box["y"] + box["height"] <= field["y"]
         assert page.locator("#audit a").count() == 0
         page.select_option("#model", "bert")
-        assert page.inner_text("#audit") == "Not audited yet. Run: heatcheck audit MODEL"
+        assert page.inner_text("#audit") == "No audit of this model was found here. Run: heatcheck audit MODEL"
         page.select_option("#model", "lstm")
         assert page.inner_text("#audit h2") == headline.answer
         page.set_viewport_size({"width": 390, "height": 800})

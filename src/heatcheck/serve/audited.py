@@ -1,8 +1,4 @@
-"""The headline of a model's newest kept audit, which the page opens with.
-
-`heatcheck.results` writes these files. This package may not import it (tests/test_layers.py), so it repeats the file's
-name, its format and the command; the tests compare them with what `heatcheck.results` writes.
-"""
+"""The headline of a model's newest kept audit, which the page opens with."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -11,11 +7,11 @@ from typing import Any
 
 from heatcheck.engine import read_json
 from heatcheck.errors import BrokenFolder
+from heatcheck.results import AUDIT, FORMAT
 from heatcheck.serve.schema import AuditFacts
 from heatcheck.training import STORE
 
 KEPT = STORE / "audits"
-AUDIT, FORMAT = "audit.json", 3
 REMEMBERED = 1_000  # audits whose file is not read again until it changes
 
 

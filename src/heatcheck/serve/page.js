@@ -392,7 +392,7 @@ function sayings(kind, title, said) {
 function layAudit() {
   const audit = facts().audit;
   if (!audit) {
-    const none = make("p", "note", "Not audited yet. Run: ");
+    const none = make("p", "note", "No audit of this model was found here. Run: ");
     none.append(make("code", "", "heatcheck audit MODEL"));
     $("audit").replaceChildren(none);
     return;
