@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # page's white and darker than on its black, because a terminal may have either behind them (contrast over 4 on both).
 BLUE, BROWN = "#1f7fbf", "#c85a1a"
 STYLE = {"yes": f"bold {BLUE}", "no": f"bold {BROWN}", "unclear": "bold", "not run": "dim", "not found": "bold"}
+FEWEST = 30  # test examples that an audit needs (CardSettings.texts)
 LABELS = 20  # labels listed with their counts
 SAID = 2  # sentences that one may say, and that one may not, without --verbose
 MEANS = (" means ", ": ")  # between a side of a threshold and the answer that it gives
@@ -108,7 +109,9 @@ def _weak_scores(fit: "Fit") -> str:
         found.append(f"is not significantly above the majority class ({test.majority:.3f})")
     if bag is not None and test.accuracy < bag:
         found.append(f"is below a bag of words ({bag:.3f})")
-    return f"the test accuracy ({test.accuracy:.3f}) {' and '.join(found)}." if found else ""
+    weak = f"the test accuracy ({test.accuracy:.3f}) {' and '.join(found)}." if found else ""
+    few = f"{test.n} test examples are too few for an audit, which needs at least {FEWEST}." if test.n < FEWEST else ""
+    return " ".join(filter(None, (weak, few)))
 
 
 def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
@@ -170,7 +173,12 @@ def _in_brief(audit: "Audit") -> None:
     if audit.not_fitted:
         runs = "1 training run" if len(audit.not_fitted) == 1 else f"{len(audit.not_fitted)} training runs"
         console.print(f"{runs} failed; --verbose says why.", style="dim")
-    console.print("--verbose shows every number; the report has the figures.", style="dim")
+    from heatcheck.results import headline_of
+
+    headline = headline_of(audit.card)
+    more = sum(len(said[SAID:]) for said in (headline.may_say, headline.do_not_say))
+    sayings = f" and {more} more saying{'' if more == 1 else 's'}" if more else ""
+    console.print(f"--verbose shows every number{sayings}; the report has the figures.", style="dim")
 
 
 def _print_row(line: "Line", row: str) -> None:

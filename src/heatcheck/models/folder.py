@@ -102,6 +102,10 @@ def load_folder(folder: Path, *, device: str = "cpu") -> Trainable:
 
     Raises a HeatcheckError if the folder, or a file in it, is missing, truncated or of another kind.
     """
+    if folder.is_file():
+        raise BadInput(
+            f"{folder} is a file, not a model. Train a model on it first: `heatcheck train {folder} --out models/mine`."
+        )
     if not folder.is_dir():
         raise BadInput(f"there is no model folder {folder}: train one with `heatcheck train TASK --out {folder}`.")
     config = read_json(folder / CONFIG)

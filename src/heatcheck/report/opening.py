@@ -167,6 +167,9 @@ def _caption(example: AuditedExample, permutation: CheckResult | None, values: M
             f"Over {q.n:,} examples, {100 * q.value:.0f} of 100 shuffles move the probability by at most {near:g} (in "
             f"this example {100 * values['q']:.0f})."
         )
+        own = example.probability
+        if own is not None and abs(own - values.get("p_own", own)) >= 0.005:
+            said.append(f"These probabilities are scaled; the model itself gives {decimals(own, '.2f')}.")
         said.append("Picked by rule: the short example nearest to the average.")
     on_words = sum(_known(example, OWN))
     if on_words < 0.995:
@@ -181,7 +184,10 @@ def _small_print(audit: Audit, rows: Sequence[HeatRow]) -> list[str]:
         said.append("A typical shuffle is the one whose effect is the median of this example’s shuffles.")
         said.append("The example is the one nearest to the average in its probability and its share of such shuffles.")
     if not math.isclose(audit.card.logit_scale, 1.0, rel_tol=0.01):
-        said.append(f"Probabilities are on heatcheck’s standard scale (logits × {audit.card.logit_scale:.2g}).")
+        said.append(
+            f"heatcheck multiplies logits by {audit.card.logit_scale:.2g}, so that a model and its more confident twin are "
+            "compared alike."
+        )
     return said
 
 

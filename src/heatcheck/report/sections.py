@@ -11,7 +11,7 @@ from heatcheck.report.lexicon import HELD, HELD_BY, SIGNS
 from heatcheck.report.strips import DrawnStrip, draw_strip
 from heatcheck.report.table import Table
 from heatcheck.report.wording import advice, counted, grouping, in_order, quantity, reading, said, spaced, title
-from heatcheck.results import Audit, CheckResult, Line, Measurement, find_quantity
+from heatcheck.results import TOO_FEW, Audit, CheckResult, Line, Measurement, find_quantity
 from heatcheck.results.written import interval, number, sentences
 
 
@@ -102,7 +102,7 @@ def _note(line: Line) -> str:
     """What would decide a line that is open; nothing for one that is decided, or that its sentence explains."""
     if line.state == "not run":
         return f"Run: {line.reason}" if line.undecided == "not run" else line.reason[:1].upper() + line.reason[1:]
-    if line.would_take:
+    if line.would_take and line.route != TOO_FEW:
         return f"More data would decide: about {line.would_take:,} examples, if the value stays."
     return "A longer search would decide." if line.undecided == "more search" else ""
 

@@ -55,8 +55,8 @@ ANSWERS = (
     ),
     Answer(
         {"points": ("yes",), "hard": ("mixed",)},
-        f"As a pointer: {_MATTER}, and most shuffles of the weights change the answer. But a search finds other "
-        "weights that keep it.",
+        f"As a pointer: {_MATTER}, and most shuffles of the weights move the probability. But a search finds other "
+        "weights that do not.",
     ),
     Answer(
         {"points": ("yes",), "hard": ("open",)},
@@ -133,10 +133,10 @@ def _next(lines: Mapping[str, Line]) -> str:
         return ""
     if line.undecided == "not run":
         return f"This would decide it: {line.reason}"
-    if line.would_take:
-        return f"About {line.would_take:,} examples would decide it, if the value stays."
     if line.route == TOO_FEW:
         return line.sentence
+    if line.would_take:
+        return f"About {line.would_take:,} examples would decide it, if the value stays."
     return ""
 
 

@@ -64,7 +64,7 @@ class Line(NamedTuple):
     preface: str = ""  # what to know before reading it
     strip: Strip | None = None  # the deciding number between its thresholds and baselines, where it has one
     instead: Instead | None = None  # a method to show where the heatmap fails
-    would_take: int = 0  # examples that would decide it, if the value stays; 0 where nobody can say
+    would_take: int = 0  # examples that would decide it if the value stays, or are needed at least; 0: unknown
 
     @property
     def moot(self) -> bool:
@@ -83,6 +83,11 @@ class Line(NamedTuple):
         """
         if not self.would_take:
             return ""
+        if self.route == TOO_FEW:
+            few = available is not None and available < self.would_take
+            return (
+                f"The data has {available:,}: name more with --data." if few else f"Add --examples {self.would_take}."
+            )
         about = f"About {self.would_take:,} examples would decide, if the value stays"
         if available is None:
             return f"{about}."

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from heatcheck.auditing.lines import across, hard, necessary, out_of_context, plausible, points
 from heatcheck.auditing.lines.rule import CardSettings, LineRule
-from heatcheck.results import Card, CheckResult, Line
+from heatcheck.results import TOO_FEW, Card, CheckResult, Line
 
 # In the order of the card; those that stand apart come last.
 LINES = {
@@ -48,9 +48,12 @@ def make_card(
 
 
 def _how_many(line: Line, available: int | None) -> Line:
-    """The same line, whose reason also says how many examples would decide it."""
+    """The same line, whose reason also says how many examples would decide it, or are needed at least."""
     told = line.how_many(available)
-    return line._replace(reason=f"{line.reason}. {told}") if told else line
+    if not told:
+        return line
+    said = f"{line.sentence} {told}" if line.route == TOO_FEW else line.sentence
+    return line._replace(reason=f"{line.reason}. {told}", sentence=said)
 
 
 def lines_decided_by(check: str) -> list[str]:

@@ -141,8 +141,9 @@ def too_few_texts(n: int, settings: CardSettings) -> Found:
     """Nothing may be decided by so few."""
     few = f"{n} example{' is' if n == 1 else 's are'} too few"
     return needs_more_data(
-        f"at least {settings.texts} examples are needed (--examples {settings.texts}, if the data has so many)",
+        f"at least {settings.texts} examples are needed",
         f"{few}: at least {settings.texts} are needed.",
+        settings.texts,
     )._replace(route=TOO_FEW)
 
 
