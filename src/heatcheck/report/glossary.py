@@ -91,7 +91,7 @@ TERMS = (
     _term("masking", "Replacing words by a blank token, so that the text keeps its length.", "masking"),
     _term(
         "cannot be asked here",
-        "The answer for a question that has no meaning for this model, for the reason given; it is neither yes nor no.",
+        "The answer if a question has no meaning for this model, for the reason given; it is neither yes nor no.",
         "cannot be asked here",
         "Cannot be asked here",
     ),
