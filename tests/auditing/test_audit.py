@@ -130,7 +130,7 @@ def test_the_effects_beyond_random_words_are_of_every_ranking():
 def test_an_audit_says_what_its_data_can_decide():
     """--examples is offered up to what the split has, and the example that a report opens with is one of them."""
     found = audited(examples=8, checks=["permutation"], settings={})
-    assert found.card["hard"].sentence == "8 examples are too few: at least 30 are needed."
+    assert found.card["hard"].sentence == "8 examples are too few: at least 30 are needed. Add --examples 30."
     assert found.shown_first in {one.id for one in found.examples}
     assert all("shuffled" in one.scores for one in found.examples)
 

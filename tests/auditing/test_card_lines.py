@@ -513,9 +513,11 @@ def test_advice_is_never_more_examples_than_the_data_has(available):
 def test_too_few_examples_are_told_how_many_are_needed_and_no_more():
     """Thirty are enough to be asked at all; nobody knows that they would decide."""
     line = make_card({"erasure": erasure(texts=29)}, 1.0, SETTINGS, available=1000)["points"]
-    assert line.sentence == "29 examples are too few: at least 30 are needed."
-    assert (line.would_take, line.undecided) == (0, "more data")
+    assert line.sentence == "29 examples are too few: at least 30 are needed. Add --examples 30."
+    assert (line.would_take, line.undecided, line.route) == (30, "more data", "too few")
     assert "would decide, if" not in line.reason
+    few = make_card({"erasure": erasure(texts=16)}, 1.0, SETTINGS, available=16)["points"]
+    assert few.sentence.endswith("at least 30 are needed. The data has 16: name more with --data.")
 
 
 # What to show instead --------------------------------------------------------------------------------------------

@@ -88,10 +88,7 @@ def test_the_keys_of_set_are_listed(heatcheck):
 
 def test_too_few_texts_ask_for_more_of_them():
     found = too_few_texts(5, CardSettings())
-    assert (
-        found.reason
-        == "more data would decide: at least 30 examples are needed (--examples 30, if the data has so many)"
-    )
+    assert found.reason == "more data would decide: at least 30 examples are needed"
     assert found.sentence == "5 examples are too few: at least 30 are needed."
 
 

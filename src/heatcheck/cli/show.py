@@ -213,10 +213,14 @@ def _first_row(line: "Line", means: str, width: int) -> str:
 
 def _second_row(line: "Line", available: int, means: str, width: int) -> str:
     """Why, in one sentence that fits; or what would run the line, or decide it."""
+    from heatcheck.results import TOO_FEW
+
     if line.undecided == "not run":
         said = [f"Run: {line.reason}"]
     elif line.undecided == "cannot be run":
         said = [line.reason]
+    elif line.route == TOO_FEW:
+        said = [line.sentence, line.lead]
     else:
         said = [*filter(None, [line.how_many(available)]), line.lead]
     if line.strip is not None and len(_with_number(line, means)) > width:  # the first row had no place for it

@@ -185,8 +185,8 @@ def _small_print(audit: Audit, rows: Sequence[HeatRow]) -> list[str]:
         said.append("The example is the one nearest to the average in its probability and its share of such shuffles.")
     if not math.isclose(audit.card.logit_scale, 1.0, rel_tol=0.01):
         said.append(
-            f"heatcheck multiplies logits by {audit.card.logit_scale:.2g}, so that a model and its more confident twin are "
-            "compared alike."
+            f"heatcheck multiplies logits by {audit.card.logit_scale:.2g}, so that a model and its more confident twin "
+            "are compared alike."
         )
     return said
 

@@ -84,10 +84,9 @@ class Line(NamedTuple):
         if not self.would_take:
             return ""
         if self.route == TOO_FEW:
-            few = available is not None and available < self.would_take
-            return (
-                f"The data has {available:,}: name more with --data." if few else f"Add --examples {self.would_take}."
-            )
+            if available is not None and available < self.would_take:
+                return f"The data has {available:,}: name more with --data."
+            return f"Add --examples {self.would_take}."
         about = f"About {self.would_take:,} examples would decide, if the value stays"
         if available is None:
             return f"{about}."

@@ -122,7 +122,7 @@ def _undecided(q: Measurement, worst: Measurement, settings: CardSettings, sente
     if not bounded and worst.high < settings.different:
         why = "a longer search would decide: finding nothing more different proves nothing"
         return Found("unclear", why, sentence, undecided="more search")
-    lead = "Most shuffles move the probability; a search finds other weights that do not."
+    lead = "Most shuffles move the probability; a search finds weights that do not."
     why = "a random shuffle usually moves the probability, but a search finds different weights that do not"
     return Found("unclear", why, f"{lead} {sentence}", undecided="in between")
 
