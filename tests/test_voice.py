@@ -49,7 +49,7 @@ def test_long_sentences_and_bad_beginnings_are_refused():
     long = "word " * LONGEST + "more."
     (fault,) = faults_of(long, "here", every_rule=True)
     assert "26 words" in fault.rule
-    assert not list(faults_of(long, "here", every_rule=False)), "pages of the docs may have them"
+    assert not list(faults_of(long, "here", every_rule=False)), "docstrings may have them"
     assert not list(faults_of(long.replace("word word", "word. Word"), "here", every_rule=True))
     for begin in (
         "Of each training run.",
@@ -89,6 +89,13 @@ def test_every_place_is_read():
     read = [path.relative_to(ROOT).as_posix() for path in files(PLACES)]
     for name in ("src/heatcheck/report/page.html.jinja", "src/heatcheck/serve/page.js", "docs/card.md", "README.md"):
         assert name in read
+
+
+def test_pages_have_short_sentences_too():
+    pages = [path for path in files(PLACES) if path.suffix == ".md"]
+    assert len(pages) > 60
+    found = faults(pages, long=True)
+    assert not found, "\n".join(map(str, found))
 
 
 def test_no_sentence_breaks_a_rule():

@@ -2,12 +2,12 @@
 
     python tests/voice.py                       # everything that breaks a rule, file by file
     python tests/voice.py src/heatcheck/data    # of some files or folders
-    python tests/voice.py --long docs           # of pages too: sentences over 25 words, which no test asks of them
+    python tests/voice.py --long docs           # of pages and docstrings too: sentences over 25 words
 
 Phrases are banned that are wrong in every context; single words such as "texts" or "looks" are not. Sentences of at
 most 25 words, and none that begins with "Of", "That", "What is" or "Where", are asked of what the program says: every
-text in the source that is a sentence, docstrings of commands (they are the help), templates. Pages of the docs and
-other docstrings are held to the banned phrases.
+text in the source that is a sentence, docstrings of commands (they are the help), templates, and pages of the docs.
+Other docstrings are held to the banned phrases.
 """
 
 import ast
