@@ -226,7 +226,7 @@ def test_the_luck_of_counting_is_as_large_as_fresh_training_texts_show_it():
     case = case_of("majority_reader@planted_majority", tested=200)
     tokens = tokens_of(case.subject, case.tested)
     guesses, told = [], []
-    for seed in range(16):
+    for seed in range(10):
         case.trained_on = planted("planted_majority", seed=seed, sizes=(400, 10, 10))
         counted = count_texts(case)
         halved = at_half_the_counts(case, GuideSettings(), counted, tokens, "log-odds")

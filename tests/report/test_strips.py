@@ -23,7 +23,7 @@ def drawn(strip):
     return draw_strip(audits.full(checks=()).card["points"]._replace(strip=strip))
 
 
-@pytest.mark.parametrize(("value", "place"), [(-0.3, 0), (0.45, 0.5), (1.2, 1), (7, 1), (-7, 0), (math.inf, 1)])
+@pytest.mark.parametrize(("value", "place"), [(-0.3, 0), (0.45, 0.5), (1.2, 1), (7.0, 1), (-7.0, 0), (math.inf, 1)])
 def test_a_number_has_its_place_and_beyond_an_end_that_end(value, place):
     assert strip_of(0, 0, 0).place(value) == pytest.approx(place)
 
