@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 # page's white and darker than on its black, because a terminal may have either behind them (contrast over 4 on both).
 BLUE, BROWN = "#1f7fbf", "#c85a1a"
 STYLE = {"yes": f"bold {BLUE}", "no": f"bold {BROWN}", "unclear": "bold", "not run": "dim", "not found": "bold"}
-FEWEST = 30  # test examples that an audit needs (CardSettings.texts)
 LABELS = 20  # labels listed with their counts
 SAID = 2  # sentences that one may say, and that one may not, without --verbose
 MEANS = (" means ", ": ")  # between a side of a threshold and the answer that it gives
@@ -102,7 +101,9 @@ def fit_in_words(fit: "Fit", counts: Mapping[str, int] | None = None) -> None:
 
 
 def _weak_scores(fit: "Fit") -> str:
-    """A warning about a weak model: not above the majority class, or below a bag of words."""
+    """A warning: not above the majority class, below a bag of words, or too few test examples for an audit."""
+    from heatcheck.auditing import CardSettings
+
     test, bag = fit.test, fit.logistic_regression.get("accuracy")
     found = []
     if not test.low > test.majority:
@@ -110,7 +111,8 @@ def _weak_scores(fit: "Fit") -> str:
     if bag is not None and test.accuracy < bag:
         found.append(f"is below a bag of words ({bag:.3f})")
     weak = f"the test accuracy ({test.accuracy:.3f}) {' and '.join(found)}." if found else ""
-    few = f"{test.n} test examples are too few for an audit, which needs at least {FEWEST}." if test.n < FEWEST else ""
+    needed = CardSettings().texts
+    few = f"{test.n} test examples are too few for an audit, which needs at least {needed}." if test.n < needed else ""
     return " ".join(filter(None, (weak, few)))
 
 

@@ -90,7 +90,7 @@ class ClassifierSettings:
 class Classifier(nn.Module):
     """Base class of all classifiers: from a text (or a passage with its question) to labels, through attention.
 
-    Subclasses implement the methods that raise NotImplementedError (flat.py, hierarchical.py).
+    Abstract: flat.py reads words, hierarchical.py words and then sentences.
     With two labels there is one output z, read as the logits (0, z), which is what a sigmoid does.
     """
 

@@ -1,10 +1,10 @@
 """One line of the card: the answer to one question about a heatmap, with its evidence."""
 
-import re
 from typing import Literal, NamedTuple, TypeAlias
 
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.strip import Strip
+from heatcheck.results.written import sentences
 
 State: TypeAlias = Literal["yes", "no", "unclear", "not run", "not found"]
 Group: TypeAlias = Literal["card", "apart"]
@@ -24,6 +24,11 @@ _BADGES = {
 }
 
 
+def explain_command(method: str) -> str:
+    """The command that shows what a method says of a new text."""
+    return f'heatcheck explain MODEL "TEXT" --by {method}'
+
+
 class Instead(NamedTuple):
     """What to show where the heatmap fails: the method that did best on this model's own removal table."""
 
@@ -35,7 +40,7 @@ class Instead(NamedTuple):
     @property
     def command(self) -> str:
         """Makes it for a new text."""
-        return f'heatcheck explain MODEL "TEXT" --by {self.method}'
+        return explain_command(self.method)
 
 
 class Line(NamedTuple):
@@ -74,7 +79,7 @@ class Line(NamedTuple):
     @property
     def lead(self) -> str:
         """The first sentence: the answer without its numbers."""
-        return re.split(r"(?<=[.!?])\s+", self.sentence, maxsplit=1)[0]
+        return sentences(self.sentence)[0]
 
     def how_many(self, available: int | None) -> str:
         """How many examples would decide, and how to get them; empty where nobody can say.

@@ -7,7 +7,7 @@ from typing import Any
 
 from heatcheck.engine import read_json
 from heatcheck.errors import BrokenFolder
-from heatcheck.results import AUDIT, FORMAT
+from heatcheck.results import AUDIT, FORMAT, explain_command
 from heatcheck.serve.schema import AuditFacts
 from heatcheck.training import STORE
 
@@ -56,4 +56,4 @@ def _read(path: Path, time: int) -> tuple[str, AuditFacts] | None:
 def _command(card: list[dict[str, Any]]) -> str:
     """The command that makes what the headline says to show instead."""
     instead = {line["short"]: line["instead"] for line in card}["points"]
-    return f'heatcheck explain MODEL "TEXT" --by {instead["method"]}'
+    return explain_command(instead["method"])
