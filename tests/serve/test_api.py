@@ -123,7 +123,10 @@ def test_the_headline_is_the_newest_audits():
         lambda facts: {**facts, "headline": {**facts["headline"], "answer": None}},
         lambda facts: {**facts, "headline": {**facts["headline"], "answer": "\ud800"}},
         lambda facts: {**facts, "headline": {"answer": "Yes."}},
-        lambda facts: {**facts, "card": []},
+        lambda facts: {
+            **facts,
+            "headline": {key: facts["headline"][key] for key in facts["headline"] if key != "command"},
+        },
         lambda facts: {**facts, "n": "many"},
         lambda facts: {**facts, "about": {}},
         lambda facts: [facts],

@@ -266,9 +266,7 @@ def _headline(audit: "Audit", most: int | None) -> None:
         console.print(f"Do not say: “{words}”")
     if headline.instead:
         console.print(headline.instead)
-        instead = audit.card["points"].instead
-        if instead is not None:
-            console.print(f"    {instead.command}")
+        console.print(f"    {headline.command}")
     if headline.next:
         console.print(headline.next)
 

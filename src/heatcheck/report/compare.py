@@ -16,7 +16,7 @@ from heatcheck.report.markdown import table as markdown_table
 from heatcheck.report.sections import CardLine, Evidence, card_line
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.tables import Columns, as_csv, plain_json
-from heatcheck.report.wording import shown_instead, spaced, title
+from heatcheck.report.wording import spaced, title
 from heatcheck.results import Audit, Line, headline_of
 from heatcheck.results.written import MINUS, NOTHING, number
 
@@ -156,7 +156,7 @@ def _page(found: Comparison) -> bytes:
         "lacking": lacking_table(found),
         "facts": _facts(found),
         "cards": card_rows(found),
-        "answers": [(name, headline_of(audit.card), shown_instead(audit.card)) for name, audit in found.audits.items()],
+        "answers": [(name, headline_of(audit.card)) for name, audit in found.audits.items()],
         "paired": paired_table(found),
         "not_paired": found.not_paired,
         "figures": [(title(figure.check), figure) for figure in figures],

@@ -8,7 +8,7 @@ from heatcheck.engine import write_whole
 from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
-from heatcheck.report.wording import advised, shown_instead, spaced
+from heatcheck.report.wording import advised, spaced
 from heatcheck.results import Audit, Card, headline_of
 from heatcheck.results.written import NOTHING
 
@@ -103,8 +103,8 @@ def _blocks(audit: Audit) -> list[str]:
 
 def opening(card: Card) -> list[str]:
     """The answer, what would decide it, and what to show instead."""
-    headline, instead = headline_of(card), shown_instead(card)
-    command = f" For new texts: `{instead.command}`" if instead else ""
+    headline = headline_of(card)
+    command = f" For new texts: `{headline.command}`" if headline.command else ""
     blocks = [f"**{escaped(headline.answer)}**", escaped(headline.next)]
     blocks.append(f"{escaped(headline.instead)}{command}" if headline.instead else "")
     return [block for block in blocks if block]

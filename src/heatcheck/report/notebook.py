@@ -8,7 +8,7 @@ from importlib.resources import files
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.lexicon import HELD, HELD_BY
 from heatcheck.report.sections import CardLine, card_line
-from heatcheck.report.wording import counted, explainer_name, grouping, quantity, reading, shown_instead, spaced, title
+from heatcheck.report.wording import counted, explainer_name, grouping, quantity, reading, spaced, title
 from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult, headline_of
 from heatcheck.results.written import interval, number
 
@@ -148,11 +148,11 @@ def heatmaps_html(scores: Mapping[str, Sequence[tuple[str, float | None]]]) -> s
 
 def _answer(card: Card) -> str:
     """The headline: the answer, what would decide it, what may be said, and what to show instead."""
-    headline, instead = headline_of(card), shown_instead(card)
+    headline = headline_of(card)
     sayings = [f"You may say: “{words}”" for words in headline.may_say]
     sayings += [f"Do not say: “{words}”" for words in headline.do_not_say]
     points = "".join(f"<li>{_safe(words)}</li>" for words in sayings)
-    command = f" For new texts: <code>{_safe(instead.command)}</code>" if instead else ""
+    command = f" For new texts: <code>{_safe(headline.command)}</code>" if headline.command else ""
     return "".join(
         (
             _p(headline.answer, "title"),

@@ -35,7 +35,6 @@ def write_report(audit: Audit, path: Path | str) -> Path:
         "card": [card_line(line, audit.n) for line in audit.card.in_reading_order],
         "apart": [card_line(line, audit.n) for line in audit.card.apart],
         "headline": headline_of(audit.card),
-        "instead": instead,
         "opening": open_with(audit, instead),
         "sections": sections(audit, figures),
         "about": about(audit),

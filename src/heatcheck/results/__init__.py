@@ -8,7 +8,7 @@ from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
 from heatcheck.results.headline import Headline, headline_of
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
-from heatcheck.results.line import TOO_FEW, Group, Instead, Line, State, Undecided, explain_command
+from heatcheck.results.line import TOO_FEW, Group, Instead, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantities import QUANTITIES
 from heatcheck.results.quantity import Quantity, find_quantity, register
@@ -49,7 +49,6 @@ __all__ = [
     "Undecided",
     "Zone",
     "audit_facts",
-    "explain_command",
     "find_key",
     "find_quantity",
     "headline_of",

@@ -36,6 +36,7 @@ class Headline(NamedTuple):
     do_not_say: tuple[str, ...]
     next: str = ""  # what would decide what is open; empty where nothing is, or nothing would
     instead: str = ""  # what to show in place of a heatmap that fails
+    command: str = ""  # makes that for a new text
 
 
 _MATTER = "the highlighted words matter"
@@ -104,7 +105,7 @@ def headline_of(card: Card) -> Headline:
     may_not = tuple(line.do_not_say for line in ordered if line.do_not_say)
     if line_says(lines.get("points")) in ("open", "cannot be asked", "not tested"):
         may_not = (NOT_SHOWN, *may_not)
-    return Headline(answer.words, may or (PICTURE,), may_not or (NOT_WHY,), _next(lines), _instead(lines))
+    return Headline(answer.words, may or (PICTURE,), may_not or (NOT_WHY,), _next(lines), *_instead(lines))
 
 
 def supports(needs: Needs, lines: Mapping[str, Line]) -> bool:
@@ -140,14 +141,15 @@ def _next(lines: Mapping[str, Line]) -> str:
     return ""
 
 
-def _instead(lines: Mapping[str, Line]) -> str:
-    """The method that did best on this model, with its number; empty where none did better than random words."""
+def _instead(lines: Mapping[str, Line]) -> tuple[str, str]:
+    """The method that did best on this model, with its number, and its command; empty where there is none."""
     points = lines.get("points")
     if points is None or points.state != "no" or points.instead is None:
-        return ""
+        return "", ""
     found = points.instead
     name = f"{found.method.replace('_', ' ')}{' with its sign' if found.signed else ''}"
-    return (
+    words = (
         f"Show this instead: {name}. Beyond random words, its top words move the probability by "
         f"{in_brief(found.gain)}, the heatmap's by {in_brief(found.own)}."
     )
+    return words, found.command

@@ -24,11 +24,6 @@ _BADGES = {
 }
 
 
-def explain_command(method: str) -> str:
-    """The command that shows what a method says of a new text."""
-    return f'heatcheck explain MODEL "TEXT" --by {method}'
-
-
 class Instead(NamedTuple):
     """What to show where the heatmap fails: the method that did best on this model's own removal table."""
 
@@ -40,7 +35,7 @@ class Instead(NamedTuple):
     @property
     def command(self) -> str:
         """Makes it for a new text."""
-        return explain_command(self.method)
+        return f'heatcheck explain MODEL "TEXT" --by {self.method}'
 
 
 class Line(NamedTuple):

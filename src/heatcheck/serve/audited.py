@@ -3,11 +3,10 @@
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from heatcheck.engine import read_json
 from heatcheck.errors import BrokenFolder
-from heatcheck.results import AUDIT, FORMAT, explain_command
+from heatcheck.results import AUDIT, FORMAT
 from heatcheck.serve.schema import AuditFacts
 from heatcheck.training import STORE
 
@@ -42,7 +41,6 @@ def _read(path: Path, time: int) -> tuple[str, AuditFacts] | None:
             return None
         shown = AuditFacts(
             **facts["headline"],
-            command=_command(facts["card"]) if facts["headline"]["instead"] else "",
             date=datetime.fromtimestamp(time / 1e9).date().isoformat(),
             n=facts["n"],
             task=facts["task"].partition("@")[0],
@@ -51,9 +49,3 @@ def _read(path: Path, time: int) -> tuple[str, AuditFacts] | None:
         return str(facts["about"]["model id"]), shown
     except (BrokenFolder, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return None
-
-
-def _command(card: list[dict[str, Any]]) -> str:
-    """The command that makes what the headline says to show instead."""
-    instead = {line["short"]: line["instead"] for line in card}["points"]
-    return explain_command(instead["method"])
