@@ -9,7 +9,7 @@ from benchmarks.inputs import LABELS, Setup, one_thread, setups
 from benchmarks.library_side import run_stages
 from heatcheck.checks import Case
 from heatcheck.models import load
-from heatcheck.models.folder import save
+from heatcheck.models.model_folder import save
 
 
 def peak_of_library(setup: Setup) -> float:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch
 from heatcheck.models import Classifier, Site
-from heatcheck.models.attention import masked_softmax
+from heatcheck.models.contract.weights import masked_softmax
 
 EPSILON = 0.05  # total variation a counterfactual may cost, as in the released code
 SHUFFLES = 100

@@ -20,7 +20,7 @@ from transformers import BertConfig, BertForSequenceClassification, PreTrainedTo
 from benchmarks.inputs import one_thread
 from heatcheck.data import Example
 from heatcheck.explainers.leave_one_out import erase_each
-from heatcheck.explainers.removal import delete
+from heatcheck.explainers.word_removal import delete
 from heatcheck.models.hf import Transformer
 from heatcheck.training import batches_by_length, predict
 

@@ -18,7 +18,7 @@ from voice import faults_of
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
-CHANGED = {"A new encoder": "models/classifier.py", "A new line of the card": "auditing/lines/card.py"}
+CHANGED = {"A new encoder": "models/classifiers/classifier.py", "A new line of the card": "auditing/lines/card.py"}
 
 
 def section(title):

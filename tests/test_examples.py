@@ -47,7 +47,7 @@ def test_shapes_and_types_are_enforced_under_pytest(monkeypatch):
 
     from heatcheck.data import TOKENIZERS, Example, tokenize
     from heatcheck.models import uniform_weights
-    from heatcheck.models.kernels import tanh_dot
+    from heatcheck.models.classifiers.kernels import tanh_dot
 
     monkeypatch.setattr(typed_calls, "EVERY_CALL", [True])
     monkeypatch.setitem(TOKENIZERS, "numbers", lambda word: [len(word)])

@@ -56,7 +56,7 @@ def share(folder: Path) -> None:
 @cache
 def tiny_audit() -> "Audit":
     """Everybody's, and not to be changed: `audits.full` gives one to change."""
-    from heatcheck.engine.folder import lock_folder
+    from heatcheck.engine.whole_files import lock_folder
     from heatcheck.results import AUDIT, keep_audit, read_audit
 
     (folder,) = _shared

@@ -62,7 +62,7 @@ def clock(monkeypatch):
         return ran
 
     monkeypatch.setattr(Transformer, "run", ticking(Transformer.run))
-    monkeypatch.setattr("heatcheck.auditing.battery.time", SimpleNamespace(perf_counter=lambda: passed.seconds))
+    monkeypatch.setattr("heatcheck.auditing.planning.time", SimpleNamespace(perf_counter=lambda: passed.seconds))
     return passed
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.case import TIE_ORDERS
+from heatcheck.checks.texts_without_words import orders_of
 from heatcheck.checks.weight_rankings import rankings_of
-from heatcheck.checks.word_removals import orders_of
 from heatcheck.data import load_task
 from heatcheck.models import load
 

@@ -10,9 +10,9 @@ import torch
 from heatcheck import stats
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.flips import FlipsSettings
+from heatcheck.checks.logits_without_weights import Linear, Stepwise, decision_slope, weight_removals
 from heatcheck.checks.single_weight import BINS, CORRECT, PUBLISHED, SingleRemovals, chances, mcnemar
 from heatcheck.checks.weight_rankings import rankings_of
-from heatcheck.checks.weight_removals import Linear, Stepwise, decision_slope, weight_removals
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import KNOWN_ANSWERS
@@ -407,7 +407,7 @@ def test_what_cannot_be_asked_is_said():
 
 
 def test_a_read_out_that_is_too_long_for_step_by_step(monkeypatch):
-    monkeypatch.setattr("heatcheck.checks.weight_removals.AFFORDABLE", 100)
+    monkeypatch.setattr("heatcheck.checks.logits_without_weights.AFFORDABLE", 100)
     with pytest.raises(NotSupported, match=r"not linear in its weights.*Use fewer or shorter texts"):
         measure(case_of("pair merge"), QUICK)
 

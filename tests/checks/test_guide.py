@@ -27,7 +27,7 @@ from heatcheck.checks.guide import (
     of_refitted,
     tokens_of,
 )
-from heatcheck.checks.refitting import adversary_recipe
+from heatcheck.checks.retrained_answers import adversary_recipe
 from heatcheck.data import Corpus, Example, Split, load_task
 from heatcheck.data.planted import planted
 from heatcheck.data.word_odds import count_word_odds

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heatcheck.auditing import audit
-from heatcheck.auditing.battery import choose_settings
+from heatcheck.auditing.chosen_settings import choose_settings
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.log_odds import LogOddsSettings, overwrite
 from heatcheck.data import Example, load_task

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from heatcheck import stats
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.permutation import BINS
-from heatcheck.checks.refitting import Said
+from heatcheck.checks.retrained_answers import Said
 from heatcheck.checks.seed_variance import SeedVarianceSettings, plan
 from heatcheck.data import Split, load_task
 from heatcheck.errors import BadInput, NotSupported

@@ -7,7 +7,7 @@ import pytest
 import heatcheck as hc
 from heatcheck import serve
 from heatcheck.models import Recipe, load, name_of, save, shown_names
-from heatcheck.serve.offering import NEUTRAL, offer
+from heatcheck.serve.shown_models import NEUTRAL, offer
 from heatcheck.training.own_file import remember
 from subjects import SINGLE, classifier
 

@@ -9,7 +9,7 @@ from heatcheck.errors import NotSupported
 from heatcheck.explainers.contribution_weights import contribution_weights, projections
 from heatcheck.models import load
 from heatcheck.models.hf.blocks import each_layer
-from heatcheck.models.layer import Layer
+from heatcheck.models.hf.layer import Layer
 from rearranged import ARRANGED, check_arrangements, lively
 from tiny_transformers import CONFIGS, EXAMPLES
 from written_vectors import vectors

@@ -10,8 +10,8 @@ import torch
 from heatcheck.data import Example
 from heatcheck.errors import MissingPackage
 from heatcheck.explainers import sampled
-from heatcheck.explainers.removal import mask
 from heatcheck.explainers.sampled import lime, lime_weights, shapley_sampling, shapley_values
+from heatcheck.explainers.word_removal import mask
 from heatcheck.training import predict
 from subjects import SUBJECTS
 from tiny_transformers import EXAMPLES, WORDS, tiny

@@ -12,7 +12,14 @@ from heatcheck.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Site, load_folder, save
 from heatcheck.models import gauge_twin as module
-from heatcheck.models.gauge_twin import RIDGE, Tokens, gauge_twin, scores_off_marked, with_scores, word_table
+from heatcheck.models.classifiers.gauge_twin import (
+    RIDGE,
+    Tokens,
+    gauge_twin,
+    scores_off_marked,
+    with_scores,
+    word_table,
+)
 from subjects import PAIRS, SETS, SINGLE, THREE, classifier
 
 WEIGHTS, SCORE = Site("attention"), Site("score")

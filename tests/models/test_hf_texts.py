@@ -18,7 +18,7 @@ from heatcheck.auditing import audit
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.explainers import explain
-from heatcheck.explainers.removal import delete, mask
+from heatcheck.explainers.word_removal import delete, mask
 from heatcheck.models import in_units, load, name_units
 from heatcheck.models.hf import Transformer
 from heatcheck.models.hf.pieces import cut_texts, encode_pieces, stand_in
@@ -368,7 +368,7 @@ def test_a_model_by_name_is_loaded_where_the_device_says(monkeypatch: pytest.Mon
         asked.append(device)
         raise Loaded
 
-    monkeypatch.setattr("heatcheck.auditing.battery.load", note)
+    monkeypatch.setattr("heatcheck.auditing.planning.load", note)
     monkeypatch.setattr("heatcheck.explainers.load", note)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for options in ({}, {"device": "cpu"}):

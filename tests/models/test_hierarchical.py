@@ -15,7 +15,7 @@ from heatcheck.checks.case import Case
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import explain_one, read_out, stand_ins
-from heatcheck.explainers.removal import delete
+from heatcheck.explainers.word_removal import delete
 from heatcheck.models import (
     AttendsToParts,
     ClassifierSettings,
@@ -30,7 +30,7 @@ from heatcheck.models import (
     token_weights,
     uniform_edits,
 )
-from heatcheck.models.hierarchical import sentences_by_length
+from heatcheck.models.classifiers.hierarchical import sentences_by_length
 from heatcheck.training import LOSSES, fit_recipe, plan_recipe, predict, record, train
 from subjects import HIERARCHICAL, SEVERAL, SUBJECTS, classifier
 

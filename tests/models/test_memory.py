@@ -8,7 +8,7 @@ from heatcheck.data import load_task
 from heatcheck.errors import BadInput
 from heatcheck.explainers import explain_one, responses
 from heatcheck.models import load
-from heatcheck.models.memory import in_memory, shrinking
+from heatcheck.models.contract.memory import in_memory, shrinking
 from heatcheck.training import predict, record
 
 EXAMPLES = load_task("planted_contrast")["test"].examples[:37]

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from heatcheck.auditing.battery import _relabelled
+from heatcheck.auditing.planning import _relabelled
 from heatcheck.data import Corpus, Example, Split, build_vocabulary
 from heatcheck.errors import BadInput
 from heatcheck.explainers.integrated_gradients import repeated
-from heatcheck.explainers.removal import REMOVALS
+from heatcheck.explainers.word_removal import REMOVALS
 from heatcheck.models import Site, differentiate, response
-from heatcheck.models.classifier import NOT_AN_OPTION
+from heatcheck.models.classifiers.classifier import NOT_AN_OPTION
 from subjects import CHOICES, SUBJECTS, classifier
 
 each_decoder = pytest.mark.parametrize("name", ["options", "options merge"])

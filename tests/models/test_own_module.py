@@ -426,7 +426,7 @@ def test_which_mask_it_is_is_found_out():
     ],
 )
 def test_axes_there_and_back(axes, shape):
-    from heatcheck.models.weight_axes import Axes
+    from heatcheck.models.own_module.weight_axes import Axes
 
     own = torch.arange(math.prod(shape)).float().reshape(shape)
     there = Axes.parse(axes).shown(own, 2)

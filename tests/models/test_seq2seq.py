@@ -8,8 +8,8 @@ from heatcheck.data import Example, build_vocabulary, texts_of
 from heatcheck.data.vocabulary import END, PAD, START
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.models import Seq2Seq, Seq2SeqSettings, Site, load_folder, readable_keys, save, written_words
-from heatcheck.models.seq2seq import aligned_tokens
-from heatcheck.models.stepped import SteppedTap
+from heatcheck.models.seq2seq.model import aligned_tokens
+from heatcheck.models.seq2seq.steps import SteppedTap
 from subjects import PAIRS, WRITERS, writes
 
 ATTENTION = Site("attention")

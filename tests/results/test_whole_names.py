@@ -16,15 +16,15 @@ TAKEN_TO_PIECES = {"startswith", "partition", "rpartition", "split", "rsplit", "
 # Uses on other texts: room -> file -> what it is called on.
 ALLOWED = {
     "auditing": {
-        "battery.py": {
+        "planning.py": {
             "checks",
             "explainer",
             "subject.id",
             "task",
         },  # option texts, file:NAME, known:MODEL@TASK, hf:NAME
         "calibration/audit.py": {"key"},  # a setting, CHECK.SETTING
-        "choices.py": {"key", "value"},  # settings and their values on the command line
-        "fitting_again.py": {"subject.id"},  # hf:NAME
+        "chosen_settings.py": {"key", "value"},  # settings and their values on the command line
+        "retraining.py": {"subject.id"},  # hf:NAME
         "saving.py": {"plan.case.subject.id"},  # hf:NAME
     },
     "checks": {"passes.py": {"name"}},  # an explainer, file:NAME
@@ -53,7 +53,7 @@ ALLOWED = {
         "sections.py": {"m.baseline"},  # a scale that is said there in words
         "study.py": {"model.task", "task"},  # "snli, merge" is of snli
     },
-    "serve": {"audited.py": {"facts['task']"}, "offering.py": {"subject.id", "task"}},
+    "serve": {"audited.py": {"facts['task']"}, "shown_models.py": {"subject.id", "task"}},
     "studies": {
         "cells.py": {"job.name"},
         "jain2019.py": {"task"},

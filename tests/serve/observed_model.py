@@ -3,7 +3,7 @@
 import torch
 
 from heatcheck.data import load_task
-from heatcheck.models.folder import save
+from heatcheck.models.model_folder import save
 from heatcheck.training import Observer, build, plan_observe, plan_recipe
 
 STEPS = (0, 3, 8, 20)

@@ -14,7 +14,7 @@ from heatcheck.errors import BadInput
 from heatcheck.models.known_answers import Reader
 from heatcheck.results import AUDIT, headline_of
 from heatcheck.serve import app as of_app
-from heatcheck.serve import looking, serve
+from heatcheck.serve import serve, shown_text
 from heatcheck.serve.running import _listen
 from heatcheck.serve.schema import (
     MAX_CHARACTERS,
@@ -314,19 +314,19 @@ def test_any_text_comes_back_as_it_went(page, text, model):
 # Nobody disturbs anybody --------------------------------------------------------------------------------------------
 
 KINDS = [
-    ("look", looking.look, Asked, {}),
-    ("look", looking.look, Asked, {"erased": [1, 2]}),
-    ("impose", looking.impose, AskedWeights, {"kind": "uniform"}),
-    ("impose", looking.impose, AskedWeights, {"kind": "permuted", "seed": 5}),
-    ("impose", looking.impose, AskedWeights, {"kind": "given", "weights": [0.1, 0.5] + [0.01] * 9, "rest": 0.1}),
-    ("explain", looking.explain, AskedExplanation, {"by": ["attention", "gradient", "leave_one_out"]}),
-    ("explain", looking.explain, AskedExplanation, {"by": ["lime", "rollout", "random"]}),
-    ("adversary", looking.adversary, AskedAdversary, {"epsilon": 0.1}),
+    ("look", shown_text.look, Asked, {}),
+    ("look", shown_text.look, Asked, {"erased": [1, 2]}),
+    ("impose", shown_text.impose, AskedWeights, {"kind": "uniform"}),
+    ("impose", shown_text.impose, AskedWeights, {"kind": "permuted", "seed": 5}),
+    ("impose", shown_text.impose, AskedWeights, {"kind": "given", "weights": [0.1, 0.5] + [0.01] * 9, "rest": 0.1}),
+    ("explain", shown_text.explain, AskedExplanation, {"by": ["attention", "gradient", "leave_one_out"]}),
+    ("explain", shown_text.explain, AskedExplanation, {"by": ["lime", "rollout", "random"]}),
+    ("adversary", shown_text.adversary, AskedAdversary, {"epsilon": 0.1}),
 ]
 OF_LAYERS = [
-    ("layers", looking.layers, Asked, {}),
-    ("head", looking.head, AskedHead, {"layer": 1, "head": 2}),
-    ("impose", looking.impose, AskedWeights, {"kind": "uniform", "layer": 0, "head": 1}),
+    ("layers", shown_text.layers, Asked, {}),
+    ("head", shown_text.head, AskedHead, {"layer": 1, "head": 2}),
+    ("impose", shown_text.impose, AskedWeights, {"kind": "uniform", "layer": 0, "head": 1}),
 ]
 
 

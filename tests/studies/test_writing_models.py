@@ -16,7 +16,7 @@ from heatcheck.studies import writing
 from heatcheck.studies.vashishth2019_writing import RETRAINED, WRITING, values_of
 from heatcheck.studies.writing import Wanted, corpus_to_write, score_models
 from heatcheck.training import plan_recipe
-from heatcheck.training.generation import evaluate_generation
+from heatcheck.training.seq2seq_evaluation import evaluate_generation
 
 study = importlib.import_module("heatcheck.studies.vashishth2019")  # the package's name of it is the Study
 SMALL = {"preset": "pruthi-seq2seq", "hidden": 8, "embedding": 8, "epochs": 1, "batch_size": 64}

@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp
 
 from heatcheck import stats
 from heatcheck.checks import Case
-from heatcheck.checks.refitting import ADVERSARY_SEED, adversary_recipe
+from heatcheck.checks.retrained_answers import ADVERSARY_SEED, adversary_recipe
 from heatcheck.data import Batch, Corpus, Split, load_task
 from heatcheck.errors import BadInput
 from heatcheck.explainers import read_out

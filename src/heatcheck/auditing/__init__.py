@@ -1,11 +1,12 @@
-"""The battery of checks and the card they give."""
+"""Audits: the checks on one model, the card they give, and whether that card is right where the answer is known."""
 
-from heatcheck.auditing.battery import Plan, Planned, audit, plan_audit, run_plan
-from heatcheck.auditing.choices import choose_settings
-from heatcheck.auditing.fitting_again import made_up
+from heatcheck.auditing.chosen_settings import choose_settings
 from heatcheck.auditing.lines import LINES, CardSettings, LineRule, make_card
-from heatcheck.auditing.other_fits import PlannedFit, plan_fits
 from heatcheck.auditing.over_models import OverModels, over_models
+from heatcheck.auditing.planning import Plan, Planned, plan_audit
+from heatcheck.auditing.retraining import made_up
+from heatcheck.auditing.retraining_costs import PlannedFit, plan_fits
+from heatcheck.auditing.running import audit, run_plan
 from heatcheck.auditing.saving import audit_id, decided_by, save_audit
 
 __all__ = [

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from heatcheck.auditing.battery import Plan
+from heatcheck.auditing.planning import Plan
 from heatcheck.engine import content_id, whole_folder
 from heatcheck.results import AUDIT, Audit, keep_audit
 from heatcheck.training import STORE

@@ -22,7 +22,7 @@ from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.gauge import find_twins, jensen_shannon
-from heatcheck.checks.refitting import (
+from heatcheck.checks.retrained_answers import (
     adversary_recipe,
     honest_seeds,
     imposing,

@@ -17,12 +17,12 @@ from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.marked_words import DISTANCES, Looked, Marked, find_mark, look, shares
-from heatcheck.checks.refitting import fits_of, seed_recipes, trained_for
+from heatcheck.checks.retrained_answers import fits_of, seed_recipes, trained_for
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Classifier, HasLayers, KnowsItsTwins, Recipe, Subject, require_words
-from heatcheck.models.gauge_twin import BOUND, Tokens, gauge_twin
+from heatcheck.models.classifiers.gauge_twin import BOUND, Tokens, gauge_twin
 from heatcheck.results import CheckResult, Measurement
 
 HONEST, TWIN = {"fit": "honest"}, {"fit": "gauge twin"}

@@ -21,7 +21,7 @@ from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one
 from heatcheck.checks.observed_texts import log_odds_of, shown_texts
 from heatcheck.checks.observed_trainings import SCORES, Scores, Seed, Trainings
-from heatcheck.checks.refitting import fits_of, imposing, seed_recipes
+from heatcheck.checks.retrained_answers import fits_of, imposing, seed_recipes
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.results import CheckResult, Measurement

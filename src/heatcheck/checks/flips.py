@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float
 from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
 from heatcheck.checks.check import Check, at_least_one, known_logits, measured
+from heatcheck.checks.logits_without_weights import WeightRemovals, weight_removals
 from heatcheck.checks.passes import to_explain, to_try, tokens
 from heatcheck.checks.single_weight import single_measurements, single_removals, single_values
 from heatcheck.checks.weight_rankings import ATTENTION, PRODUCT, RANDOM, Orders, explained, rankings_of, signed
-from heatcheck.checks.weight_removals import WeightRemovals, weight_removals
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.models import AttendsToParts

@@ -17,7 +17,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
-from heatcheck.checks.refitting import tempered, total_variation
+from heatcheck.checks.retrained_answers import tempered, total_variation
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import NotSupported

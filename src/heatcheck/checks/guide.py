@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
-from heatcheck.checks.refitting import adversary_recipe, fits_of, imposing, said
+from heatcheck.checks.retrained_answers import adversary_recipe, fits_of, imposing, said
 from heatcheck.data import Example, Vocabulary
 from heatcheck.data.word_odds import WordOdds, count_word_odds
 from heatcheck.engine import stream

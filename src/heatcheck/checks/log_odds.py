@@ -17,7 +17,7 @@ from torch import Tensor
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
-from heatcheck.checks.word_removals import descending
+from heatcheck.checks.texts_without_words import descending
 from heatcheck.data import Batch, Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput

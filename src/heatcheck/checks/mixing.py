@@ -16,7 +16,7 @@ from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.data import Batch
 from heatcheck.explainers.norms import Followed, contribution_norms, layers_of, mixing_by_norm, mixing_by_weight, shares
-from heatcheck.models.layer import Layer
+from heatcheck.models.hf.layer import Layer
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length
 

@@ -18,7 +18,7 @@ from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.other_weights import SWAPS, swapped_logits
 from heatcheck.checks.passes import to_try
-from heatcheck.checks.refitting import fits_of, imposing, said, seed_recipes, total_variation
+from heatcheck.checks.retrained_answers import fits_of, imposing, said, seed_recipes, total_variation
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KnowsItsTwins, Recipe

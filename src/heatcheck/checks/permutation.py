@@ -16,7 +16,7 @@ from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import to_try
-from heatcheck.checks.refitting import total_variation
+from heatcheck.checks.retrained_answers import total_variation
 from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
 from heatcheck.explainers import Readout, require_short_cut, responses

@@ -17,7 +17,7 @@ from heatcheck import stats
 from heatcheck.checks.case import STANDARDISED, Case
 from heatcheck.checks.check import Check, at_least_one, known_logits, measured
 from heatcheck.checks.passes import to_explain
-from heatcheck.checks.word_removals import (
+from heatcheck.checks.texts_without_words import (
     Order,
     Orders,
     Places,

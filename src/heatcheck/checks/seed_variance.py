@@ -16,7 +16,7 @@ from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.gauge import jensen_shannon as between_weights
 from heatcheck.checks.permutation import BINS, bin_of
-from heatcheck.checks.refitting import honest_seeds, seed_recipes, tempered, total_variation
+from heatcheck.checks.retrained_answers import honest_seeds, seed_recipes, tempered, total_variation
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Recipe
 from heatcheck.results import CheckResult, Measurement

@@ -228,7 +228,7 @@ def run(
 ) -> tuple["Audit", list["Outcome"]]:
     """Run a planned audit, with a progress bar if `shown`. Returns the audit and the outcome of each training run."""
     from heatcheck.auditing import run_plan
-    from heatcheck.cli.watching import watching
+    from heatcheck.cli.progress import watching
 
     with watching(planned, workers=workers, shown=shown) as watch:
         found = run_plan(planned, workers=workers, cluster=cluster, watch=watch.check, fitted=watch.fit)

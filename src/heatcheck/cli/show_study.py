@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from heatcheck.cli import show
-from heatcheck.cli.watching import LINES
+from heatcheck.cli.progress import LINES
 
 if TYPE_CHECKING:
     from heatcheck.engine import Outcome

@@ -32,7 +32,7 @@ from heatcheck.data.reading import AS_IT_IS, Reading, Source
 from heatcheck.data.reviews import reviews
 from heatcheck.data.seen import Seen, seen_in
 from heatcheck.data.sentences import sentence_of
-from heatcheck.data.sequences import (
+from heatcheck.data.seq2seq import (
     bigram_flip,
     copy_distinct,
     copy_iid,

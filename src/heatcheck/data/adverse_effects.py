@@ -1,6 +1,6 @@
 """`adr_tweets` and its open stand-in `ade`: does a text report an adverse effect of a drug?"""
 
-from heatcheck.data.folder import folder_task
+from heatcheck.data.folder_tasks import folder_task
 from heatcheck.data.preparation import Preparation
 
 LABELS = ("none", "adverse effect")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heatcheck.data.example import Corpus, Example
-from heatcheck.data.folder import Fields, Made, gather, missing, rows_of
+from heatcheck.data.folder_tasks import Fields, Made, gather, missing, rows_of
 from heatcheck.data.preparation import Preparation
 from heatcheck.data.task import Task
 

@@ -1,7 +1,7 @@
 """`eraser_movies`: whole film reviews with the evidence people marked for their label, as ERASER distributes them."""
 
 from heatcheck.data.example import Example
-from heatcheck.data.folder import Fields, folder_task
+from heatcheck.data.folder_tasks import Fields, folder_task
 
 
 def _make(fields: Fields) -> Example:

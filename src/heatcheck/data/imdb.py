@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from heatcheck.data.example import Example
-from heatcheck.data.folder import Fields, folder_task
+from heatcheck.data.folder_tasks import Fields, folder_task
 from heatcheck.data.preparation import Preparation
 
 LABELS = ("negative", "positive")

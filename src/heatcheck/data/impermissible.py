@@ -7,7 +7,7 @@ Pruthi et al. train a model to keep its attention off the marked words while it 
 from dataclasses import replace
 
 from heatcheck.data.example import Example
-from heatcheck.data.folder import Fields, folder_task
+from heatcheck.data.folder_tasks import Fields, folder_task
 
 SENTIMENT = ("negative", "positive")
 GENDER = ("male", "female")

@@ -1,6 +1,6 @@
 """`mimic_diabetes` and `mimic_anemia`: discharge summaries of MIMIC-III, cleaned when imported."""
 
-from heatcheck.data.folder import folder_task
+from heatcheck.data.folder_tasks import folder_task
 from heatcheck.data.preparation import Preparation
 
 _PREPARED = Preparation(dev_share=0.15)

@@ -1,7 +1,7 @@
 """`20news_sports`, `ag_news` and `ag_news_topics`: what a post or a news item is about."""
 
 from heatcheck.data.example import Example
-from heatcheck.data.folder import Fields, Made, folder_task
+from heatcheck.data.folder_tasks import Fields, Made, folder_task
 from heatcheck.data.preparation import Preparation
 
 AG_CLASSES = ("world", "sports", "business", "science and technology")  # by their number in the file

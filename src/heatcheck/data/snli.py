@@ -1,7 +1,7 @@
 """`snli`: does the premise entail the hypothesis, contradict it, or neither?"""
 
 from heatcheck.data.example import Example
-from heatcheck.data.folder import Fields, Made, folder_task
+from heatcheck.data.folder_tasks import Fields, Made, folder_task
 
 LABELS = ("entailment", "neutral", "contradiction")
 

@@ -1,6 +1,6 @@
 """`sst`: the Stanford Sentiment Treebank's sentences, positive against negative."""
 
-from heatcheck.data.folder import Fields, Made, folder_task, labelled
+from heatcheck.data.folder_tasks import Fields, Made, folder_task, labelled
 
 
 def _make(fields: Fields) -> Made:

@@ -5,10 +5,10 @@ by what decides its content; `stream` gives every example its own randomness. It
 """
 
 from heatcheck.engine.deadline import check_time, within
-from heatcheck.engine.folder import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 from heatcheck.engine.given import expect, expect_if_given, expect_names
 from heatcheck.engine.identity import Facts, content_id, nulled, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
+from heatcheck.engine.whole_files import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 
 __all__ = [
     "Facts",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from heatcheck.engine.folder import FolderExists, whole_folder
 from heatcheck.engine.identity import Facts
+from heatcheck.engine.whole_files import FolderExists, whole_folder
 from heatcheck.errors import HeatcheckError
 
 JobFunction: TypeAlias = Callable[[Mapping[str, Any], Path, Path], None]

@@ -15,7 +15,6 @@ from heatcheck.explainers.contribution_weights import contribution_weights
 from heatcheck.explainers.counterfactual import StandIns, counterfactual, of_readout, searched, stand_ins
 from heatcheck.explainers.decompx import decompx
 from heatcheck.explainers.effective_attention import effective_attention
-from heatcheck.explainers.elsewhere import check_ids, from_file
 from heatcheck.explainers.explanation import Explanation, Prediction
 from heatcheck.explainers.flow import flow
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
@@ -28,12 +27,13 @@ from heatcheck.explainers.norms import globenc, norm_rollout, norms
 from heatcheck.explainers.random import random
 from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.relevance import relevance
-from heatcheck.explainers.removal import REMOVALS
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Aim, Explainer, Scores, pad_scores
+from heatcheck.explainers.scores_from_file import check_ids, from_file
 from heatcheck.explainers.target import find_label
 from heatcheck.explainers.weight_factor import gradient_contains_weight
+from heatcheck.explainers.word_removal import REMOVALS
 from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
 from heatcheck.training import pick_device, predict
 

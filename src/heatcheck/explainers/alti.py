@@ -6,7 +6,7 @@ from torch import Tensor
 
 from heatcheck.explainers.norms import explain_by_rollout, shares
 from heatcheck.explainers.scores import Explainer
-from heatcheck.models.layer import Layer
+from heatcheck.models.hf.layer import Layer
 
 AT_ONCE = 2**22  # coordinates of parts that are held together: rows are done a few at a time
 

@@ -11,7 +11,7 @@ from heatcheck.explainers.norms import layers_of
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject
-from heatcheck.models.layer import Layer
+from heatcheck.models.hf.layer import Layer
 
 
 def projections(layer: Layer) -> Float[Tensor, "example key"]:

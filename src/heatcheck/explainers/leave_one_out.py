@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from heatcheck import stats
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.probability import OWN, log_odds, probability_lost
-from heatcheck.explainers.removal import delete
 from heatcheck.explainers.scores import Aim, WordScores, of_probability
+from heatcheck.explainers.word_removal import delete
 from heatcheck.models import Erases, Subject
 from heatcheck.training import batches_by_length, predict
 
@@ -38,7 +38,7 @@ def erase_each(
     of_gold: bool = False,
     label: int | None = None,
 ) -> WordScores:
-    """Leave-one-out, by the model's own shortcut if it has one; a tolerance may speed that up (models/erases.py).
+    """Leave-one-out, by the model's own shortcut if it has one; a tolerance may speed it up (contract/without_each.py).
 
     Args:
         scale: factor on the logits.

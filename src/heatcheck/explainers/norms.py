@@ -18,7 +18,7 @@ from heatcheck.errors import NotSupported
 from heatcheck.explainers.scores import Explain, Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject, require_layers
-from heatcheck.models.layer import Layer
+from heatcheck.models.hf.layer import Layer
 
 # How much of a block is followed: its attention (Attn-N of Kobayashi et al. 2021); with the residual (AttnRes-N); with
 # the norm after it (AttnResLn-N); with the residual around the MLP and its norm too (N-Enc of Modarressi et al. 2022).

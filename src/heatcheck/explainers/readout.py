@@ -11,7 +11,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
 from heatcheck.explainers.tokens import pool
 from heatcheck.models import AttendsToParts, Responds, Response, Subject, response
-from heatcheck.models.memory import in_memory, shrinking
+from heatcheck.models.contract.memory import in_memory, shrinking
 from heatcheck.training import batches_by_length
 
 

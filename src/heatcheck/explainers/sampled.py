@@ -1,6 +1,6 @@
 """Words as players: Shapley values by sampling, and LIME, both through captum, for any model.
 
-A word is present or masked (explainers/removal.py), never deleted: both methods need the text without any word, and a
+A word is present or masked (word_removal.py), never deleted: both methods need the text without any word, and a
 text of no words cannot be read. The value of the game is the predicted label's probability. Words without a token do
 not play. Each example has its own random stream, named by its id, so its scores are the same in any batch.
 """
@@ -18,8 +18,8 @@ from heatcheck.data import Example
 from heatcheck.engine import seed_of
 from heatcheck.errors import MissingPackage
 from heatcheck.explainers.probability import log_odds
-from heatcheck.explainers.removal import mask
 from heatcheck.explainers.scores import Aim, ExplainAimed, WordScores, of_probability
+from heatcheck.explainers.word_removal import mask
 from heatcheck.models import Subject
 from heatcheck.training import predict
 

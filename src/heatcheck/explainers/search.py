@@ -14,7 +14,7 @@ from torch import Tensor
 
 from heatcheck.engine import check_time, stream
 from heatcheck.models import Response
-from heatcheck.models.response import Weights
+from heatcheck.models.contract.response import Weights
 
 TINY = 1e-20  # inside logarithms
 MASKED = -1e9  # a score that no weight survives, and that is still a number

@@ -9,7 +9,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import WordScores
 from heatcheck.models import Subject
-from heatcheck.models.memory import in_memory
+from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
 
 OfTokens = Callable[[Batch], Float[Tensor, "example token"]]

@@ -1,20 +1,22 @@
 """Subjects: the contract, the classifiers, the models whose answer is known, and how they are saved."""
 
-from heatcheck.models.attention import ATTENTIONS, masked_softmax, uniform_weights, visible
-from heatcheck.models.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
-from heatcheck.models.encoder import Encoder
-from heatcheck.models.encoding import unknown_words
-from heatcheck.models.erases import Erases, Without
-from heatcheck.models.flat import FlatClassifier
-from heatcheck.models.folder import load_folder, save
-from heatcheck.models.gradient import differentiate
-from heatcheck.models.hierarchical import HierarchicalClassifier
-from heatcheck.models.kinds import make_classifier
-from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
-from heatcheck.models.load import load, require_subject, with_labels
-from heatcheck.models.log_odds import KnowsLogOdds, log_odds_weights, of_first_decision, token_log_odds, word_log_odds
-from heatcheck.models.naming import name_of, shown_names
-from heatcheck.models.parts import (
+from heatcheck.models.classifiers.attention import ATTENTIONS
+from heatcheck.models.classifiers.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
+from heatcheck.models.classifiers.encoder import Encoder
+from heatcheck.models.classifiers.flat import FlatClassifier
+from heatcheck.models.classifiers.hierarchical import HierarchicalClassifier
+from heatcheck.models.classifiers.make import make_classifier
+from heatcheck.models.contract.encoding import unknown_words
+from heatcheck.models.contract.gradient import differentiate
+from heatcheck.models.contract.log_odds import (
+    KnowsLogOdds,
+    log_odds_weights,
+    of_first_decision,
+    token_log_odds,
+    word_log_odds,
+)
+from heatcheck.models.contract.naming import name_of, shown_names
+from heatcheck.models.contract.parts import (
     AttendsToParts,
     HasLayers,
     has_layers,
@@ -29,15 +31,20 @@ from heatcheck.models.parts import (
     uniform_edits,
     uniform_everywhere,
 )
-from heatcheck.models.recipe import Recipe
-from heatcheck.models.response import Responds, Response, response
-from heatcheck.models.seq2seq import Seq2Seq, Seq2SeqSettings, written_words
-from heatcheck.models.stepped import KnowsItsStep
-from heatcheck.models.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
-from heatcheck.models.trainable import Trainable
-from heatcheck.models.twins import KnowsItsTwins
-from heatcheck.models.units import UNITS, CutsTexts, in_units, name_units
-from heatcheck.models.wrapping import wrap
+from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.contract.response import Responds, Response, response
+from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Subject, Tap
+from heatcheck.models.contract.trainable import Trainable
+from heatcheck.models.contract.twins import KnowsItsTwins
+from heatcheck.models.contract.units import UNITS, CutsTexts, in_units, name_units
+from heatcheck.models.contract.weights import masked_softmax, uniform_weights, visible
+from heatcheck.models.contract.without_each import Erases, Without
+from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
+from heatcheck.models.load import load, require_subject, with_labels
+from heatcheck.models.model_folder import load_folder, save
+from heatcheck.models.own_module.wrapping import wrap
+from heatcheck.models.seq2seq.model import Seq2Seq, Seq2SeqSettings, written_words
+from heatcheck.models.seq2seq.steps import KnowsItsStep
 
 __all__ = [
     "ATTENTIONS",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from heatcheck.engine import expect, expect_names
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models.folder import CONFIG, load_folder
+from heatcheck.models.contract.naming import folder_name
+from heatcheck.models.contract.parts import HasLayers
+from heatcheck.models.contract.subject import Subject
 from heatcheck.models.known_answers import KNOWN_ANSWERS
-from heatcheck.models.naming import folder_name
-from heatcheck.models.parts import HasLayers
-from heatcheck.models.subject import Subject
+from heatcheck.models.model_folder import CONFIG, load_folder
 
 
 def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None = None) -> Subject:

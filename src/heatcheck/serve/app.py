@@ -24,11 +24,9 @@ from heatcheck.data import Vocabulary
 from heatcheck.engine import check_time, within
 from heatcheck.errors import HeatcheckError, TookTooLong
 from heatcheck.models import Subject
-from heatcheck.models.hierarchical import sentence_of_each
-from heatcheck.serve import looking
-from heatcheck.serve.audited import KEPT, newest_audits
-from heatcheck.serve.offering import offer
-from heatcheck.serve.over_training import follow
+from heatcheck.models.classifiers.hierarchical import sentence_of_each
+from heatcheck.serve import shown_text
+from heatcheck.serve.newest_audit import KEPT, newest_audits
 from heatcheck.serve.schema import (
     Adversary,
     Asked,
@@ -49,6 +47,8 @@ from heatcheck.serve.schema import (
     Problem,
     Training,
 )
+from heatcheck.serve.shown_models import offer
+from heatcheck.serve.training_record import follow
 from heatcheck.version import __version__
 
 BODY = 256 * 1024  # bytes of a request
@@ -141,32 +141,32 @@ def make_app(
     @app.post("/api/look", responses=PROBLEMS)
     async def look(asked: Asked) -> Looked:
         """The model's probabilities and its heatmap."""
-        return await answer(looking.look, asked)
+        return await answer(shown_text.look, asked)
 
     @app.post("/api/explain", responses=PROBLEMS)
     async def explain(asked: AskedExplanation) -> Explained:
         """Scores per word by the named explainers."""
-        return await answer(looking.explain, asked)
+        return await answer(shown_text.explain, asked)
 
     @app.post("/api/impose", responses=PROBLEMS)
     async def impose(asked: AskedWeights) -> Imposed:
         """The probabilities under replaced attention weights."""
-        return await answer(looking.impose, asked)
+        return await answer(shown_text.impose, asked)
 
     @app.post("/api/adversary", responses=PROBLEMS)
     async def adversary(asked: AskedAdversary) -> Adversary:
         """The most different weights that move the probabilities by at most ε."""
-        return await answer(looking.adversary, asked)
+        return await answer(shown_text.adversary, asked)
 
     @app.post("/api/layers", responses=PROBLEMS)
     async def layers(asked: Asked) -> Layers:
         """The weights of every layer and head, in the row that the prediction is read from."""
-        return await answer(looking.layers, asked)
+        return await answer(shown_text.layers, asked)
 
     @app.post("/api/head", responses=PROBLEMS)
     async def head(asked: AskedHead) -> Head:
         """The weights between all pairs of words in one head."""
-        return await answer(looking.head, asked)
+        return await answer(shown_text.head, asked)
 
     @app.post("/api/training", responses=PROBLEMS)
     async def training(asked: AskedModel) -> Training:

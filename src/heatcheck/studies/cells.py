@@ -16,7 +16,7 @@ from heatcheck import engine
 from heatcheck.auditing import Plan, plan_audit
 from heatcheck.checks import CHECKS
 from heatcheck.checks.case import PUBLISHED
-from heatcheck.checks.refitting import fits_of
+from heatcheck.checks.retrained_answers import fits_of
 from heatcheck.data import Corpus, name_parts
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, write_json
 from heatcheck.engine.place import JobFunction

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatcheck.data import Corpus
-from heatcheck.data.sequences import GOLD_OF, KINDS
+from heatcheck.data.seq2seq import GOLD_OF, KINDS
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe

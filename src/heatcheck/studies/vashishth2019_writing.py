@@ -12,7 +12,7 @@ import numpy as np
 
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.data import Corpus
-from heatcheck.data.sequences import KINDS
+from heatcheck.data.seq2seq import KINDS
 from heatcheck.engine import Facts, Outcome
 from heatcheck.results import Key, Model, Row, key
 from heatcheck.studies.study import Where, row_of

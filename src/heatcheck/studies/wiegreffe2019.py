@@ -12,7 +12,7 @@ import numpy as np
 
 from heatcheck import stats
 from heatcheck.auditing import Plan
-from heatcheck.checks.refitting import adversary_recipe, fits_of
+from heatcheck.checks.retrained_answers import adversary_recipe, fits_of
 from heatcheck.engine import Facts, Outcome
 from heatcheck.errors import BadInput
 from heatcheck.results import CheckResult, StudyResult

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from heatcheck import engine
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.data import Corpus, Split, draw_sequences, load_task
-from heatcheck.data.sequences import GOLD_OF, KINDS
+from heatcheck.data.seq2seq import GOLD_OF, KINDS
 from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, write_json
 from heatcheck.errors import BadInput, HeatcheckError
 from heatcheck.models import Recipe, Seq2Seq, load_folder
 from heatcheck.training import fit_job, fit_jobs, pick_device
-from heatcheck.training.generation import evaluate_generation
 from heatcheck.training.jobs import keep_corpus, read_corpus
+from heatcheck.training.seq2seq_evaluation import evaluate_generation
 
 VERSION = 3  # raised by hand when a model's scores change
 SCORES = "scores.json"

@@ -3,7 +3,6 @@
 from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, steps_of, train
-from heatcheck.training.fits import Fits, fingerprint
 from heatcheck.training.imposed import IMPOSED, UNIFORM_EVERYWHERE, imposed
 from heatcheck.training.jobs import describe, fit_job, fit_jobs, kind_of_model, share_done, work_of
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
@@ -21,9 +20,10 @@ from heatcheck.training.observing import (
     probe_of,
     read_observed,
 )
-from heatcheck.training.observing_writing import OF_STEPS, ObservedWriting
+from heatcheck.training.observing_seq2seq import OF_STEPS, ObservedWriting
 from heatcheck.training.own_file import own_corpus, read_as_remembered
 from heatcheck.training.recorded import Recorded, record
+from heatcheck.training.retrained_models import Fits, fingerprint
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
 
 __all__ = [

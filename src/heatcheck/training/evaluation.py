@@ -13,7 +13,7 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
 from heatcheck.models import Seq2Seq, Subject, require_subject
-from heatcheck.models.memory import in_memory
+from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.imposed import Parent, imposed
 
 

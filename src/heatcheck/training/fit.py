@@ -35,10 +35,10 @@ from heatcheck.training.loop import Watch, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.observing import FOLDER as OBSERVED
 from heatcheck.training.observing import check_observe, checkpoint_steps, plan_observe
-from heatcheck.training.observing_writing import OF_STEPS, SEQUENCES
+from heatcheck.training.observing_seq2seq import OF_STEPS, SEQUENCES
 from heatcheck.training.own_file import remember
 from heatcheck.training.recorded import Recorded, record
-from heatcheck.training.sequences import build_sequences, check_sequences, is_of_sequences, plan_sequences
+from heatcheck.training.seq2seq import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
 
 STORE = Path("heatcheck-out")

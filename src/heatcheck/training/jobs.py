@@ -10,7 +10,7 @@ from pathlib import Path
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, whole_folder, write_json, write_whole
 from heatcheck.models import Recipe
-from heatcheck.models.seq2seq import KIND
+from heatcheck.models.seq2seq.model import KIND
 from heatcheck.training.fit import fit_into
 from heatcheck.training.settings import TrainingSettings
 

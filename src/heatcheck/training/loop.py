@@ -20,7 +20,7 @@ from heatcheck.data import Corpus, Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
 from heatcheck.models import Classifier, Recipe, Trainable
-from heatcheck.models.memory import is_out_of_memory
+from heatcheck.models.contract.memory import is_out_of_memory
 from heatcheck.training import checkpoint
 from heatcheck.training.checkpoint import Progress
 from heatcheck.training.evaluation import Scores, evaluate

@@ -23,11 +23,11 @@ from heatcheck.data import Batch, Corpus, Example
 from heatcheck.engine import Facts, read_json, stream, write_json, write_whole
 from heatcheck.errors import BadInput, BrokenFolder, NotSupported, UnknownName
 from heatcheck.models import Edits, Erases, Recipe, Seq2Seq, Site, Trainable, readable_keys, require_words, response
-from heatcheck.models.memory import in_memory
+from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
 from heatcheck.training.left_out import token_left_out
-from heatcheck.training.observing_writing import OF_STEPS, ObservedWriting, look_at_writing
+from heatcheck.training.observing_seq2seq import OF_STEPS, ObservedWriting, look_at_writing
 from heatcheck.training.recorded import Recorded, read_rows
 
 FOLDER, TEXTS = "observed", "texts.json"

@@ -17,7 +17,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Subject, readable_keys
-from heatcheck.models.memory import in_memory
+from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
 

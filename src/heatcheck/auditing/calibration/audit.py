@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from heatcheck.auditing.battery import Plan, plan_audit
 from heatcheck.auditing.calibration import dial
 from heatcheck.auditing.calibration.draws import draw_lengths, draw_nuisance, draw_subject, draw_texts, draw_twin
 from heatcheck.auditing.calibration.truth import LINES, LOOKUP, Cell
 from heatcheck.auditing.lines import make_card
+from heatcheck.auditing.planning import Plan, plan_audit
 from heatcheck.checks import CHECKS
 from heatcheck.engine import Facts, nulled, write_json
 from heatcheck.errors import NotSupported

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from heatcheck import engine
-from heatcheck.auditing.battery import plan_audit
 from heatcheck.auditing.calibration.audit import keep_facts, lines_of
 from heatcheck.auditing.calibration.draws import draw_lengths
 from heatcheck.auditing.calibration.truth import CONTRAST, DECOY, Cell
+from heatcheck.auditing.planning import plan_audit
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.data.planted import MARKER, planted
 from heatcheck.engine import Facts

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from heatcheck.data import Batch
 from heatcheck.errors import NotSupported
+from heatcheck.models.contract.subject import Edit, Site
+from heatcheck.models.hf.layer import Layer, Norm
 from heatcheck.models.hf.transformer import Transformer
-from heatcheck.models.layer import Layer, Norm
-from heatcheck.models.subject import Edit, Site
 
 # How a module is not linear; `tanh` is a head that calls torch.tanh itself, `product` what follows a gate.
 Bend: TypeAlias = Literal["attention", "norm", "activation", "product", "tanh"]

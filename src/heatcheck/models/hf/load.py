@@ -16,8 +16,8 @@ from torch import Tensor
 
 from heatcheck.engine import content_id
 from heatcheck.errors import BadInput, MissingPackage
+from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.hf.transformer import Transformer
-from heatcheck.models.recipe import Recipe
 
 # Where a folder names code of its own (`auto_map`), transformers would ask, and run it if standard input says yes.
 NO_CODE = {"trust_remote_code": False}

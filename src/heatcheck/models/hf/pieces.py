@@ -20,7 +20,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.data.tokens import word_spans
 from heatcheck.errors import BadInput
-from heatcheck.models.encoding import marks_of
+from heatcheck.models.contract.encoding import marks_of
 
 # Scripts that put no space between words: Thai, Lao, Myanmar, Khmer, Hiragana, Katakana, Han.
 _UNSPACED = (

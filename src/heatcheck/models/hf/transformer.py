@@ -14,16 +14,16 @@ from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example, Seen
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
-from heatcheck.models.arguments import first_tensor, with_first_tensor
-from heatcheck.models.attention import visible
-from heatcheck.models.classifier import NOT_AN_OPTION
-from heatcheck.models.encoding import options_of
-from heatcheck.models.hf.passing import ACTIVE, NAME, Pass, passing
+from heatcheck.models.classifiers.classifier import NOT_AN_OPTION
+from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
+from heatcheck.models.contract.encoding import options_of
+from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.contract.response import Logits, Response, Weights
+from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
+from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.pieces import cut_texts, encode_pieces
+from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
-from heatcheck.models.recipe import Recipe
-from heatcheck.models.response import Logits, Response, Weights
-from heatcheck.models.subject import NO_EDITS, Edits, Run, Site, Tap
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
-from heatcheck.models.hf.passing import Pass, passing
-from heatcheck.models.subject import Site, Tap
+from heatcheck.models.contract.subject import Site, Tap
+from heatcheck.models.hf.taps import Pass, passing
 
 MADE_UP = (Example("long", "a b c d e"), Example("short", "a b"))  # one of them is padded
 

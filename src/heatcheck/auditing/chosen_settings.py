@@ -1,0 +1,85 @@
+"""Which checks an audit runs, and with what settings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, get_args, get_type_hints
+
+from heatcheck.auditing.lines import CardSettings
+from heatcheck.auditing.retraining import cannot_refit
+from heatcheck.checks import CHECKS, Check
+from heatcheck.checks.check import MOST, explainers_of
+from heatcheck.errors import BadInput, UnknownName
+from heatcheck.models import Subject
+
+
+def choose_settings(
+    checks: Sequence[str] | None, changes: Mapping[str, Any], *, refit: bool = True, subject: Subject | None = None
+) -> dict[str, Any]:
+    """The settings of each check, by name, and of the card, with the user's changes.
+
+    Without `checks`, those that run by default, on every model or on this one.
+    """
+    every = [name for name, check in CHECKS.items() if refit or not check.refits]
+    names = [name for name in every if _unasked(CHECKS[name], subject)] if checks is None else list(checks)
+    names = every if names == ["all"] else names
+    for name in names:
+        if name not in CHECKS:
+            raise UnknownName("check", name, [*CHECKS, "all"])
+        if CHECKS[name].refits and not refit:
+            reason = None if subject is None else cannot_refit(subject)
+            what_next = "add --refit to train them." if reason is None else f"{reason.rstrip('.')}: leave it out."
+            raise BadInput(f"the check {name} needs retrained models: {what_next}")
+    chosen: dict[str, Any] = {name: CHECKS[name].settings() for name in names}
+    chosen["card"] = CardSettings()
+    for key, value in changes.items():
+        owner, _, field = key.partition(".")
+        if owner in CHECKS and owner not in chosen:
+            raise BadInput(f"--set {key}: the check {owner} does not run in this audit. Add it to --checks.")
+        if owner not in chosen:
+            raise UnknownName("check in --set", owner, chosen)
+        known = {f.name for f in fields(chosen[owner])}
+        if field not in known:
+            raise UnknownName(f"setting of {owner}", field, known)
+        given = _like(chosen[owner], field, key, value)
+        _require_an_end(key, given if isinstance(given, tuple) else (given,), least=0 if owner == "card" else -MOST)
+        chosen[owner] = replace(chosen[owner], **{field: given})
+    return chosen
+
+
+def _unasked(check: Check, subject: Subject | None) -> bool:
+    """Whether it runs without being named."""
+    return check.default or (subject is not None and check.default_on is not None and check.default_on(subject))
+
+
+def _like(settings: Any, field: str, key: str, value: Any) -> Any:
+    """The value as the kind of the one it replaces; a comma-separated text for several."""
+    old = getattr(settings, field)
+    try:
+        if isinstance(old, tuple):
+            (of_each, *_) = get_args(get_type_hints(type(settings))[field])  # the old value may be empty
+            parts = value.split(",") if isinstance(value, str) else list(value)
+            parts = [part.strip() if isinstance(part, str) else part for part in parts]
+            return tuple(of_each(part) for part in parts)
+        if isinstance(old, bool):  # bool("false") is True
+            return {"true": True, "false": False}[str(value).lower()]
+        return type(old)(value)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        wanted = "a comma-separated list" if isinstance(old, tuple) else f"a {type(old).__name__}"
+        raise BadInput(f"{key} must be {wanted}, such as {old!r}, not {value!r}.") from None
+
+
+def _require_an_end(key: str, given: Sequence[Any], *, least: int) -> None:
+    """Refuses numbers that nothing ends with or compares with; every threshold of the card is at least 0."""
+    for value in given:
+        if isinstance(value, int | float) and not least <= value <= MOST:
+            raise BadInput(f"{key} must lie between {least:,} and {MOST:,}, not {value}.")
+
+
+def explainers_in(chosen: Mapping[str, Any]) -> list[str]:
+    return [name for settings in chosen.values() for name in explainers_of(settings)]
+
+
+def plain_settings(settings: Any) -> dict[str, Any]:
+    assert is_dataclass(settings)
+    found = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

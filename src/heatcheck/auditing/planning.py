@@ -1,0 +1,243 @@
+"""What an audit will do: one model, the examples to audit it on, the checks with their settings, and their cost."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heatcheck.auditing.chosen_settings import choose_settings, explainers_in, plain_settings
+from heatcheck.auditing.lines import CardSettings
+from heatcheck.auditing.retraining import fits_for, numbered
+from heatcheck.auditing.unseen import Rows, choose_rows
+from heatcheck.checks import CHECKS, Case
+from heatcheck.checks.passes import FEW, to_explain
+from heatcheck.data import Corpus, Example, is_task, load_task, mending_options
+from heatcheck.engine import Facts, expect, expect_if_given, expect_names, stream
+from heatcheck.errors import BadInput, HeatcheckError
+from heatcheck.explainers import check_ids, find_explainer
+from heatcheck.models import (
+    HasLayers,
+    KnowsItsTwins,
+    Recipe,
+    Seq2Seq,
+    Subject,
+    in_units,
+    load,
+    name_of,
+    require_one_decision,
+    require_subject,
+    shown_names,
+    with_labels,
+)
+from heatcheck.training import STORE, pick_device, predict
+
+EXAMPLES = 500
+STATISTICS = 0.3  # seconds a check takes beside what it runs: intervals, mostly
+TIMED, LONG = 5, 1.0  # a few passes are timed so often, or twice where they take so many seconds together
+
+
+class Planned(NamedTuple):
+    """One check that an audit would run, and its cost."""
+
+    check: str
+    question: str
+    settings: Facts
+    passes: int  # forward passes of one text
+    seconds: float  # about, from a few passes made here
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model, the examples to audit it on, and the checks with their settings."""
+
+    name: str  # what the report calls the subject
+    case: Case
+    corpus: Corpus
+    rows: Rows  # of the data: what the examples are sampled from
+    checks: Mapping[str, Any]  # name -> its settings
+    card: CardSettings
+    units: str = "words"  # what scores are of
+
+    @property
+    def split(self) -> str:
+        """The split of the data that is audited."""
+        return self.rows.split
+
+    @property
+    def available(self) -> int:
+        """How many rows the examples are sampled from."""
+        return len(self.rows.examples)
+
+    @cached_property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """The retrained models that the checks need, each once; none without `refit`."""
+        if self.case.fits is None:
+            return ()
+        wanted = [recipe for name, chosen in self.checks.items() for recipe in CHECKS[name].plan(self.case, chosen)]
+        return tuple({recipe.id: recipe for recipe in wanted}.values())
+
+    @cached_property
+    def seconds_a_pass(self) -> float:
+        """About how long a text takes among others, by the clock.
+
+        A check that reads many texts puts those of like length together; one that reads few pads them all to the
+        longest, as is timed here. So half of what padding costs is taken off.
+        """
+        few = self.case.examples[:FEW]
+        valid = self.case.subject.encode(few).valid
+        self._read(few)  # the first pass is slower
+        times = [self._read(few), self._read(few)]
+        while len(times) < TIMED and sum(times) < LONG:
+            times.append(self._read(few))
+        # The least: whatever else the machine did meanwhile makes a pass longer and never shorter.
+        return min(times) / len(few) * math.sqrt(float(valid.float().mean()))
+
+    def told(self, reason: str) -> str:
+        """A reason with the subject's name in place of its id, which for a trained model is a digest."""
+        return reason.replace(self.case.subject.id, self.name)
+
+    def _read(self, examples: Sequence[Example]) -> float:
+        start = time.perf_counter()
+        predict(self.case.subject, examples)
+        return time.perf_counter() - start
+
+    def costs(self) -> list[Planned]:
+        """What each check would cost, by the clock of a few texts. Scores that several checks rank by are made once."""
+        explained: set[str] = set()
+        found = []
+        for name, chosen in self.checks.items():
+            check = CHECKS[name]
+            wanted = set(check.explains(chosen))
+            alone = check.cost(self.case, chosen)
+            passes = max(0, alone - to_explain(self.case, wanted & explained))
+            explained |= wanted if alone else set()
+            seconds = self.seconds_a_pass * passes + (STATISTICS + check.beside(self.case, chosen) if alone else 0.0)
+            found.append(Planned(name, check.question, plain_settings(chosen), passes, seconds))
+        return found
+
+
+def plan_audit(
+    subject: Subject | Path | str,
+    data: Any,
+    *,
+    checks: Sequence[str] | str | None = None,
+    examples: int = EXAMPLES,
+    split: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    data_dir: Path | str | None = None,
+    name: str | None = None,
+    refit: bool = False,
+    train: Any = None,
+    vectors: Path | str | None = None,
+    store: Path | str = STORE / "fits",
+    device: str = "auto",
+    labels: Sequence[str] | None = None,
+    units: str = "words",
+) -> Plan:
+    """Read the data and settle every choice, without running anything.
+
+    Args:
+        checks: names, as a list or comma-separated; by default all but those that run only when named.
+        examples: number of examples to sample.
+        split: split of the data; `all` for every row. By default heatcheck leaves out rows that the model was trained
+            on.
+        settings: settings by `check.key`, such as `{"erasure.sizes": "1,2"}`.
+        name: name of the model in the report.
+        train: training data of the model, if its folder does not name it.
+        refit: also run the checks that need retrained models. They are trained on `train` (by default the model's own
+            training data), start from the same word vectors, and are kept in `store`.
+        device: device for a model given by name and for retrained models; `auto` picks a GPU if there is one.
+        labels: meaning of the outputs of a Hugging Face classifier, in order.
+        units: `words`, or `tokens` for one score per piece of a Hugging Face tokenizer.
+    """
+    expect("a whole number", examples=examples, seed=seed)
+    expect("a text", device=device, units=units)
+    expect_if_given("a text", split=split, name=name)
+    expect("a path", store=store)
+    expect_if_given("a path", data_dir=data_dir, vectors=vectors)
+    expect_if_given("a mapping", settings=settings)
+    if checks is not None:
+        expect_names(checks=checks)
+    if isinstance(subject, str | Path):
+        given, subject = str(subject), load(subject, device=str(pick_device(device)), labels=labels)
+        name = name or shown_names([given], [subject])[0]
+    elif labels is not None:
+        require_subject(subject)
+        expect_names(labels=labels)
+        name, subject = name or name_of(subject), with_labels(subject, labels)
+    require_subject(subject)
+    name = name or name_of(subject)
+    if isinstance(subject, Seq2Seq):
+        raise BadInput(
+            f"{name} is a sequence-to-sequence model; an audit needs a model that predicts a label. "
+            "See docs/sequences.md for what heatcheck offers for it."
+        )
+    if subject.recipe is not None and subject.recipe.impose is not None:
+        raise BadInput(
+            f"{name} was trained with replaced attention weights ({subject.recipe.impose['weights']}). Its own "
+            "attention was never trained, so there is no heatmap to audit."
+        )
+    require_one_decision(subject, "an audit")
+    checks = [name.strip() for name in checks.split(",")] if isinstance(checks, str) else checks
+    if examples < 1:
+        raise BadInput(f"an audit needs at least one example, not {examples}.")
+    chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins), subject=subject)
+    corpus = load_task(data, data_dir=data_dir, trainable=False)
+    trained_on = _trained_on(subject, corpus, train, data_dir)
+    rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name)
+    whole = in_units(subject, _relabelled(subject, corpus, rows.examples), units)
+    for explainer in explainers_in(chosen):
+        find_explainer(explainer)  # a wrong name is said before anything runs
+        if explainer.startswith("file:"):
+            check_ids(explainer.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
+    picked = sorted(stream(seed, "audit sample").permutation(len(whole))[:examples].tolist())
+    case = Case(
+        subject,
+        [whole[i] for i in picked],
+        labels=_labels(subject, corpus),
+        seed=seed,
+        tested=whole,
+        trained_on=trained_on,
+        fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
+    )
+    card = chosen.pop("card")
+    return Plan(name, case, corpus, rows, chosen, card, units)
+
+
+def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | str | None) -> Corpus | None:
+    """What the subject was trained on: what was named, the audited data itself, or its task; None if none of these."""
+    if train is not None:
+        return load_task(train, data_dir=data_dir)
+    task = subject.recipe.task if subject.recipe is not None else subject.id.rpartition("@")[2]
+    if task in (corpus.reference, corpus.name):
+        return corpus
+    name = task.partition("@")[0]
+    try:
+        return load_task(name, data_dir=data_dir) if is_task(name) else None
+    except HeatcheckError:
+        return None  # its corpus is not on this machine
+
+
+def _labels(subject: Subject, corpus: Corpus) -> tuple[str, ...]:
+    return tuple(getattr(subject, "labels", corpus.labels))
+
+
+def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -> list[Example]:
+    """Labels as the subject numbers them, by name."""
+    labels = _labels(subject, corpus)
+    foreign = [name for name in corpus.labels if name not in labels]
+    if foreign:
+        hint = ""
+        if isinstance(subject, HasLayers) and len(labels) >= len(corpus.labels):
+            hint = f" Name its outputs in their order, for example --labels {','.join(corpus.labels)}."
+        elif options := mending_options(corpus, labels):
+            hint = f" Add {options}."
+        raise BadInput(
+            f"{corpus.name} has the label {foreign[0]!r}, which {subject.id} does not know; "
+            f"its labels are {', '.join(labels)}.{hint}"
+        )
+    return numbered(examples, [labels.index(name) for name in corpus.labels])

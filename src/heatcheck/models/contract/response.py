@@ -1,0 +1,88 @@
+"""From weights to logits while everything else stays the same: all that a check on weights may see."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heatcheck.data import Batch
+from heatcheck.models.contract.parts import readable_keys
+from heatcheck.models.contract.subject import Subject
+
+Weights = Float[Tensor, "example draw decision head token"]
+Logits = Float[Tensor, "example draw decision label"]
+
+
+@dataclass(frozen=True)
+class Response:
+    """The weights a model used, which tokens may carry weight, and a function from other weights to logits.
+
+    A token is whatever the read-out attends to; for a model that attends to sentences (parts.py), a sentence.
+    `relevance` is set if the logits are linear in the weights: Σ_t α_t r_tk + b_k. Then exact methods apply.
+    """
+
+    attention: Float[Tensor, "example decision head token"]
+    allowed: Bool[Tensor, "example token"]
+    logits: Callable[[Weights], Logits]
+    relevance: Float[Tensor, "example decision token label"] | None = None
+    bias: Float[Tensor, "example decision label"] | None = None
+
+    @classmethod
+    def linear(
+        cls,
+        attention: Float[Tensor, "example decision head token"],
+        allowed: Bool[Tensor, "example token"],
+        relevance: Float[Tensor, "example decision token label"],
+        bias: Float[Tensor, "decision label"] | Float[Tensor, "example decision label"],
+    ) -> "Response":
+        """One head, and logits that are sums of relevances."""
+        of_example = bias if bias.ndim == 3 else bias.expand(relevance.shape[0], *bias.shape)
+
+        def logits(weights: Weights) -> Logits:
+            return torch.einsum("enqht,eqtl->enql", weights.to(relevance.dtype), relevance) + of_example[:, None]
+
+        return cls(attention, allowed, logits, relevance, of_example)
+
+
+@runtime_checkable
+class Responds(Protocol):
+    """A model with a shortcut from weights to logits, past its encoder."""
+
+    def response(self, batch: Batch) -> Response: ...
+
+
+def response(subject: Subject, batch: Batch) -> Response:
+    """The model's own shortcut, or whole forward passes with other weights imposed at the read-out.
+
+    `no_grad`, not `inference_mode`: a Response may enter an optimiser later.
+    """
+    with torch.no_grad():
+        if isinstance(subject, Responds):
+            return subject.response(batch)
+        site = subject.sites[-1]
+        run = subject.run(batch, want=[site])
+        used = run.parts[site]  # [example head query key]
+        shared = run.row.shape[1] > 1 and len(set(run.row[0].tolist())) < run.row.shape[1]
+
+        def impose(
+            weights: Float[Tensor, "example decision head token"],
+        ) -> Float[Tensor, "example decision label"]:
+            site_weights = used.transpose(1, 2).clone()  # [example query head key]
+            place = run.row[:, :, None, None].expand_as(weights)
+            if not shared:
+                return subject.run(batch, edits={site: site_weights.scatter(1, place, weights).transpose(1, 2)}).logits
+            # Several decisions read one row: each is asked alone, with its own weights in that row.
+            each = []
+            for d in range(weights.shape[1]):
+                edited = site_weights.scatter(1, place[:, d : d + 1], weights[:, d : d + 1]).transpose(1, 2)
+                each.append(subject.run(batch, edits={site: edited}).logits[:, d])
+            return torch.stack(each, dim=1)
+
+        def logits(weights: Weights) -> Logits:
+            return torch.stack([impose(one) for one in weights.unbind(1)], dim=1)
+
+        place = run.row[:, :, None, None].expand(-1, -1, used.shape[1], used.shape[3])
+        return Response(used.transpose(1, 2).gather(1, place), readable_keys(subject, batch), logits)

@@ -1,0 +1,52 @@
+"""Models whose right answer is known by construction. A new one is a class in by_construction.py and a line here."""
+
+from heatcheck.models.known_answers.by_construction import (
+    Bystander,
+    Dial,
+    Flat,
+    GaugeTwin,
+    Leaker,
+    MajorityReader,
+    OneHot,
+    Reader,
+    Shifted,
+    Sink,
+    TwoLayers,
+    WrongBystander,
+)
+from heatcheck.models.known_answers.known_answer import KnownAnswer
+
+__all__ = [
+    "KNOWN_ANSWERS",
+    "Bystander",
+    "Dial",
+    "Flat",
+    "GaugeTwin",
+    "KnownAnswer",
+    "Leaker",
+    "MajorityReader",
+    "OneHot",
+    "Reader",
+    "Shifted",
+    "Sink",
+    "TwoLayers",
+    "WrongBystander",
+]
+
+KNOWN_ANSWERS: dict[str, type[KnownAnswer]] = {
+    kind.name: kind
+    for kind in (
+        Bystander,
+        Dial,
+        Flat,
+        GaugeTwin,
+        Leaker,
+        MajorityReader,
+        OneHot,
+        Reader,
+        Shifted,
+        Sink,
+        TwoLayers,
+        WrongBystander,
+    )
+}
