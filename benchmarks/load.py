@@ -32,7 +32,7 @@ from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.models import Subject, load, save
 from heatcheck.models.hf import quiet
-from heatcheck.serve import looking
+from heatcheck.serve import shown_text as looking
 from heatcheck.serve.schema import Asked, AskedAdversary, AskedExplanation, AskedHead, AskedWeights
 
 CLIENTS = 50

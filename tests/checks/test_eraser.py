@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from heatcheck.checks import CHECKS, Case, word_removals
+from heatcheck.checks import CHECKS, Case, texts_without_words
 from heatcheck.checks.eraser import EraserSettings, _completed, size_of
 from heatcheck.data import Example, Vocabulary, load_task
 from heatcheck.data.vocabulary import SPECIAL, UNKNOWN
@@ -191,7 +191,7 @@ def test_the_code_gives_six_fifths_of_the_paper():
 @pytest.mark.parametrize("name", ["lstm", "average three labels", "pair merge"])
 def test_by_brute_force(name, monkeypatch):
     """Every text read by itself, one at a time."""
-    monkeypatch.setattr(word_removals, "WORDS_AT_ONCE", 100)  # and in several parts
+    monkeypatch.setattr(texts_without_words, "WORDS_AT_ONCE", 100)  # and in several parts
     subject, examples = SUBJECTS[name]
     settings = EraserSettings(rivals=("leave_one_out",), shares=(0.2, 0.5), draws=20, random_orders=2)
     case = Case(subject, examples, labels=("a", "b", "c"))
@@ -282,8 +282,10 @@ def test_normalised_by_the_empty_input():
 def test_the_empty_input_is_one_unknown_word(monkeypatch):
     """By deletion; by masking all words are unknown."""
     read = []
-    plain = word_removals.predict
-    monkeypatch.setattr(word_removals, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts))
+    plain = texts_without_words.predict
+    monkeypatch.setattr(
+        texts_without_words, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts)
+    )
     measure(by_hand(), ALONE)
     unknown = SPECIAL[UNKNOWN]
     texts = [text.masked_text for text in read]
@@ -376,8 +378,10 @@ def test_the_plan_is_an_upper_bound(monkeypatch):
     case = case_of("reader@planted_contrast", n=15)
     settings = EraserSettings(rivals=(), random_orders=2, draws=10)
     read = []
-    plain = word_removals.predict
-    monkeypatch.setattr(word_removals, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts))
+    plain = texts_without_words.predict
+    monkeypatch.setattr(
+        texts_without_words, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts)
+    )
     measure(case, settings)
     planned = CHECKS["eraser"].cost(case, settings)
     assert planned / 2 < len(read) <= planned

@@ -16,7 +16,8 @@ from heatcheck.data import Corpus, Example, Split, load_task, sentence_of
 from heatcheck.data.planted import NEGATIVE, POSITIVE
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KNOWN_ANSWERS, Response, load_folder
-from heatcheck.training import Fits, describe, evaluate, fit_recipe, fits, plan_recipe, record
+from heatcheck.training import Fits, describe, evaluate, fit_recipe, plan_recipe, record
+from heatcheck.training import retrained_models as fits
 from subjects import HIERARCHICAL, SUBJECTS
 
 measure = CHECKS["necessity"].measure

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heatcheck.checks import CHECKS, Case
-from heatcheck.checks import word_removals as removals
+from heatcheck.checks import texts_without_words as removals
 from heatcheck.checks.perturbation import PerturbationSettings, size_of
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput, UnknownName

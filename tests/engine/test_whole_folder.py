@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jobs_for_tests import eventually, program
 
 from heatcheck.engine import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
-from heatcheck.engine import folder as folder_module
+from heatcheck.engine import whole_files as folder_module
 from heatcheck.errors import BadInput, BrokenFolder
 
 

@@ -11,7 +11,7 @@ from heatcheck.data import Example, Vocabulary
 from heatcheck.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Site, load_folder, save
-from heatcheck.models import gauge_twin as module
+from heatcheck.models.classifiers import gauge_twin as module
 from heatcheck.models.classifiers.gauge_twin import (
     RIDGE,
     Tokens,

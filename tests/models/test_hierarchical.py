@@ -22,7 +22,6 @@ from heatcheck.models import (
     HierarchicalClassifier,
     Site,
     heat_sites,
-    hierarchical,
     load_folder,
     log_odds_weights,
     name_of_keys,
@@ -30,6 +29,7 @@ from heatcheck.models import (
     token_weights,
     uniform_edits,
 )
+from heatcheck.models.classifiers import hierarchical
 from heatcheck.models.classifiers.hierarchical import sentences_by_length
 from heatcheck.training import LOSSES, fit_recipe, plan_recipe, predict, record, train
 from subjects import HIERARCHICAL, SEVERAL, SUBJECTS, classifier

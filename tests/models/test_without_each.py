@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.explainers.word_removal import delete
-from heatcheck.models import ENCODERS, Classifier, Erases, bilstm
-from heatcheck.models import encoder as encoders
+from heatcheck.models import ENCODERS, Classifier, Erases
+from heatcheck.models.classifiers import bilstm
+from heatcheck.models.classifiers import encoder as encoders
 from heatcheck.models.classifiers.kernels import kernels, tanh_dot
 from heatcheck.models.classifiers.partial_softmax import Partial, TextSums
 from heatcheck.models.contract.without_each import Changed, Same

@@ -15,7 +15,7 @@ from heatcheck.data import Example
 from heatcheck.explainers import stand_ins
 from heatcheck.models import Site
 from heatcheck.results import headline_of
-from heatcheck.serve import looking, make_app
+from heatcheck.serve import make_app, shown_text
 from heatcheck.serve.running import _listen
 from heatcheck.serve.schema import AskedWeights
 
@@ -201,7 +201,7 @@ def test_uniform_and_shuffled(page, models):
     settled(page, under(models["lstm"], TEXT, [1] * 7))
     page.click("#permuted")
     asked = AskedWeights(model="lstm", text=TEXT, kind="permuted", seed=0)
-    shuffled = looking.impose(models["lstm"], asked).weights
+    shuffled = shown_text.impose(models["lstm"], asked).weights
     assert sorted(shuffled) == pytest.approx(sorted(own), abs=2e-4)
     assert shuffled != pytest.approx(own, abs=2e-4)
     page.wait_for_function(

@@ -10,7 +10,7 @@ from serving import send, serving
 
 from heatcheck.data import Corpus, Example, Split, load_task
 from heatcheck.errors import BadInput, BrokenFolder, NotSupported
-from heatcheck.serve import over_training
+from heatcheck.serve import training_record as over_training
 from heatcheck.serve.training_record import follow
 from heatcheck.training import OF_TOKENS, read_observed
 from subjects import SINGLE, classifier
