@@ -7,7 +7,7 @@ from torch import nn
 from heatcheck.data import Example, build_vocabulary, texts_of
 from heatcheck.data.vocabulary import END, PAD, START
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
-from heatcheck.models import Seq2Seq, Seq2SeqSettings, Site, load_folder, readable_keys, save, written_words
+from heatcheck.models import Seq2Seq, Seq2SeqSettings, Site, generated_words, load_folder, readable_keys, save
 from heatcheck.models.seq2seq.model import aligned_tokens
 from heatcheck.models.seq2seq.steps import SteppedTap
 from subjects import PAIRS, WRITERS, writes
@@ -117,7 +117,7 @@ def test_what_a_batch_holds():
     aligned[0, 0, 2] = aligned[0, 2, 1] = True
     assert torch.equal(batch.aligned, aligned)
     assert subject.encode(PAIRS).aligned is None
-    assert written_words(subject, [number["film"], END, number["so"]]) == ["film"]
+    assert generated_words(subject, [number["film"], END, number["so"]]) == ["film"]
 
 
 def test_links_are_between_words_however_many_tokens_these_have():

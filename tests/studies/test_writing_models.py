@@ -16,7 +16,7 @@ from heatcheck.studies import writing
 from heatcheck.studies.vashishth2019_writing import RETRAINED, WRITING, values_of
 from heatcheck.studies.writing import Wanted, corpus_to_write, score_models
 from heatcheck.training import plan_recipe
-from heatcheck.training.seq2seq_evaluation import evaluate_generation
+from heatcheck.training.seq2seq_evaluation import evaluate_seq2seq
 
 study = importlib.import_module("heatcheck.studies.vashishth2019")  # the package's name of it is the Study
 SMALL = {"preset": "pruthi-seq2seq", "hidden": 8, "embedding": 8, "epochs": 1, "batch_size": 64}
@@ -43,9 +43,9 @@ def test_scores_are_those_of_the_fitted_model_under_each_kind_of_weights(scored)
         assert set(scores[name]["test"]) == {"own", *others}, "what was trained under other weights has no own"
         for kind in ("own", *others):
             impose = one.recipe.impose if kind == "own" else {"weights": kind}
-            found = json.loads(json.dumps(evaluate_generation(subject, one.corpus["test"], impose=impose).facts()))
+            found = json.loads(json.dumps(evaluate_seq2seq(subject, one.corpus["test"], impose=impose).facts()))
             assert scores[name]["test"][kind] == found
-        dev = evaluate_generation(subject, one.corpus["dev"], impose=one.recipe.impose)
+        dev = evaluate_seq2seq(subject, one.corpus["dev"], impose=one.recipe.impose)
         assert scores[name]["dev"] == json.loads(json.dumps(dev.facts()))
         assert scores[name]["gold"] is None
 
@@ -80,9 +80,9 @@ def test_alignments_by_hand_are_used_where_they_are_here(tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "load_task", lambda *_, **__: by_hand)
     scores, _ = score_models({"it": one}, tmp_path, device="cpu")
     subject = load_folder(tmp_path / "fits" / one.recipe.id)
-    told = evaluate_generation(subject, known, told=True)
+    told = evaluate_seq2seq(subject, known, told=True)
     assert scores["it"]["gold"] == json.loads(json.dumps(told.facts()))
-    assert told != evaluate_generation(subject, known), "every step is told there"
+    assert told != evaluate_seq2seq(subject, known), "every step is told there"
 
 
 def test_a_model_with_a_parent_is_refused(tmp_path):

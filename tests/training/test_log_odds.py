@@ -29,7 +29,7 @@ from heatcheck.training import (
     train_loop,
 )
 from heatcheck.training.evaluation import score
-from heatcheck.training.logistic_regression import _bags, _kept
+from heatcheck.training.logistic_regression import _bags, _in_bags
 from subjects import SINGLE, classifier
 
 SMALL = {"encoder": "average", "hidden": 8, "embedding": 8, "epochs": 3}
@@ -119,13 +119,13 @@ def test_the_penalty_and_the_balance_are_those_of_the_optimum():
     examples += [e for e in examples if e.label == 0]  # uneven classes
     vocabulary = build_vocabulary(texts_of(examples))
     found = fit_logistic_regression(vocabulary, ("no", "yes"), examples)
-    bags = _bags(vocabulary, examples, _kept(vocabulary), segments=1)
+    bags = _bags(vocabulary, examples, _in_bags(vocabulary), segments=1)
     gold = np.array([e.label for e in examples])
     assert abs(gold.mean() - 0.5) > 0.1
     weight = len(gold) / (2 * np.bincount(gold)[gold])
     p = np.exp(found.log_probabilities(examples)[:, 0, 1])
     slope = bags.T @ (weight * (gold - p))
-    coefficients = found.log_odds[_kept(vocabulary), 1]
+    coefficients = found.log_odds[_in_bags(vocabulary), 1]
     used = coefficients != 0
     assert used.sum() > 0
     assert np.allclose(slope[used], np.sign(coefficients[used]), atol=0.02)

@@ -11,7 +11,7 @@ from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.models import Site, load_folder
 from heatcheck.training import (
     OF_STEPS,
-    ObservedWriting,
+    ObservedSeq2Seq,
     Observer,
     checkpoint_steps,
     evaluate,
@@ -24,7 +24,7 @@ from heatcheck.training import (
     read_observed,
 )
 from heatcheck.training.observing import check_observe
-from heatcheck.training.observing_seq2seq import look_at_writing
+from heatcheck.training.observing_seq2seq import observe_seq2seq
 from heatcheck.training.seq2seq import build_sequences
 from piling_up import piles_up
 from subjects import WRITERS
@@ -66,7 +66,7 @@ def test_files_hold_each_step_and_the_last_is_the_model(folder):
     probe = probe_of(OBSERVE, CORPUS)
     start = build_sequences(recipe_of(), CORPUS).eval()
     for found, model in ((first, start), (last, subject)):
-        assert isinstance(found, ObservedWriting)
+        assert isinstance(found, ObservedSeq2Seq)
         assert found.ids == tuple(example.id for example in probe)
         attention, relevance = found.padded("attention"), found.padded("relevance")
         assert attention.shape == (34, 2, 5, 6), "[example head step source]: four words, and marks at their ends"
@@ -101,7 +101,7 @@ def test_the_weights_end_the_same_bit_for_bit(folder, tmp_path):
 @pytest.mark.parametrize("name", WRITERS)
 def test_relevance_is_of_one_hot_weights_at_one_step_and_the_weights_in_use_at_the_others(name, impose):
     subject, examples = WRITERS[name]
-    found = look_at_writing(subject, examples, 0, OF_STEPS, impose=impose)
+    found = observe_seq2seq(subject, examples, 0, OF_STEPS, impose=impose)
     batch = subject.encode(examples)
     with torch.no_grad():
         used = subject.run(batch, edits=imposed(subject, batch, impose), want=[ATTENTION]).parts[ATTENTION]

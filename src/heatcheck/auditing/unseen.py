@@ -45,7 +45,7 @@ def choose_rows(
     met = seen.split_of(whole)
     count = sum(one is not None for one in met)
     if split in ("train", "dev", "all") or (very_data and chosen == "test"):
-        return Rows(chosen, whole, {}, _kept(count, len(whole), chosen, name, asked=split is not None))
+        return Rows(chosen, whole, {}, _why_they_stay(count, len(whole), chosen, name, asked=split is not None))
     unmet = tuple(example for example, one in zip(whole, met, strict=True) if one is None)
     if not unmet:
         raise BadInput(
@@ -84,7 +84,7 @@ def _left_out(left_out: Mapping[str, int], whole: int, name: str) -> str:
     )
 
 
-def _kept(count: int, whole: int, split: str, name: str, *, asked: bool) -> str:
+def _why_they_stay(count: int, whole: int, split: str, name: str, *, asked: bool) -> str:
     if not count:
         return ""
     why = f"They stay, because --split {split} asks for them" if asked else "They stay: the corpus repeats them in test"

@@ -15,7 +15,7 @@ RETRAINS = {
 }
 
 
-def fits_again(check: "Check") -> str:
+def retrains(check: "Check") -> str:
     """Whether a check trains models to compare with: no, if asked (with --refit), or always."""
     if check.refits:
         return "always"
@@ -43,7 +43,7 @@ def checks(json: AsJson = False) -> None:
             {
                 **{key: getattr(check, key) for key in keys},
                 "title": title(check.name),
-                "fits_again": fits_again(check),
+                "fits_again": retrains(check),
                 "decides": lines_decided_by(check.name),
                 "settings": settings(check),
             }
@@ -62,7 +62,7 @@ def checks(json: AsJson = False) -> None:
             f"baseline: {check.baseline}",
             f"paper: {check.paper}" if check.paper else "",
             _when(check),
-            RETRAINS[fits_again(check)],
+            RETRAINS[retrains(check)],
             f"settings: {given}" if given else "",
         )
         rows.append([check.name, "\n".join(filter(None, told)) + "\n"])

@@ -43,7 +43,7 @@ from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
 from heatcheck.models.load import load, require_subject, with_labels
 from heatcheck.models.model_folder import load_folder, save
 from heatcheck.models.own_module.wrapping import wrap
-from heatcheck.models.seq2seq.model import Seq2Seq, Seq2SeqSettings, written_words
+from heatcheck.models.seq2seq.model import Seq2Seq, Seq2SeqSettings, generated_words
 from heatcheck.models.seq2seq.steps import KnowsItsStep
 
 __all__ = [
@@ -80,6 +80,7 @@ __all__ = [
     "Trainable",
     "Without",
     "differentiate",
+    "generated_words",
     "has_layers",
     "heat_sites",
     "in_units",
@@ -111,5 +112,4 @@ __all__ = [
     "with_labels",
     "word_log_odds",
     "wrap",
-    "written_words",
 ]

@@ -18,7 +18,7 @@ from heatcheck.errors import BadInput, HeatcheckError
 from heatcheck.models import Recipe, Seq2Seq, load_folder
 from heatcheck.training import fit_job, fit_jobs, pick_device
 from heatcheck.training.jobs import keep_corpus, read_corpus
-from heatcheck.training.seq2seq_evaluation import evaluate_generation
+from heatcheck.training.seq2seq_evaluation import evaluate_seq2seq
 
 VERSION = 3  # raised by hand when a model's scores change
 SCORES = "scores.json"
@@ -116,16 +116,16 @@ def score_job(argument: Facts, folder: Path, store: Path) -> None:
     under: dict[str, Facts | None] = {"own": recipe.impose} | {kind: {"weights": kind} for kind in others}
     found: dict[str, object] = {
         "test": {
-            kind: evaluate_generation(subject, corpus["test"], impose=facts).facts() for kind, facts in under.items()
+            kind: evaluate_seq2seq(subject, corpus["test"], impose=facts).facts() for kind, facts in under.items()
         },
-        "dev": evaluate_generation(subject, corpus["dev"], impose=recipe.impose).facts(),
+        "dev": evaluate_seq2seq(subject, corpus["dev"], impose=recipe.impose).facts(),
         "gold": None,
     }
     if (
         argument["gold"] is not None
     ):  # with teacher forcing: where the model lacks the words, free generation says little
         known = read_corpus(fits / argument["gold"])["test"]
-        found["gold"] = evaluate_generation(subject, known, impose=recipe.impose, told=True).facts()
+        found["gold"] = evaluate_seq2seq(subject, known, impose=recipe.impose, told=True).facts()
     write_json(folder / SCORES, found)
 
 

@@ -20,7 +20,7 @@ from heatcheck.training.observing import (
     probe_of,
     read_observed,
 )
-from heatcheck.training.observing_seq2seq import OF_STEPS, ObservedWriting
+from heatcheck.training.observing_seq2seq import OF_STEPS, ObservedSeq2Seq
 from heatcheck.training.own_file import own_corpus, read_as_remembered
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.retrained_models import Fits, fingerprint
@@ -41,7 +41,7 @@ __all__ = [
     "LogisticRegression",
     "Loss",
     "Observed",
-    "ObservedWriting",
+    "ObservedSeq2Seq",
     "Observer",
     "Plan",
     "Recorded",

@@ -70,7 +70,7 @@ def fit_logistic_regression(
     >>> [(word, float(odds[1].round())) for word, odds in zip(words.tokens[4:], found.log_odds[4:])]
     [('a', nan), ('dull', -4.0), ('film', 0.0), ('lovely', 4.0)]
     """
-    kept = _kept(vocabulary)
+    kept = _in_bags(vocabulary)
     segments = 2 if any(example.text_pair is not None for example in examples) else 1
     bags = _bags(vocabulary, examples, kept, segments=segments)
     gold = gold_table(labels, examples)
@@ -109,7 +109,7 @@ def _fit(bags: csr_array, gold: Bool[np.ndarray, " example"]) -> tuple[np.ndarra
     return model.coef_[0], float(model.intercept_[0]), bool(model.n_iter_[0] < STEPS)
 
 
-def _kept(vocabulary: Vocabulary) -> Bool[np.ndarray, " word"]:
+def _in_bags(vocabulary: Vocabulary) -> Bool[np.ndarray, " word"]:
     """The words that may be in a bag: no special token, no stop word."""
     try:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS

@@ -27,7 +27,7 @@ from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
 from heatcheck.training.left_out import token_left_out
-from heatcheck.training.observing_seq2seq import OF_STEPS, ObservedWriting, look_at_writing
+from heatcheck.training.observing_seq2seq import OF_STEPS, ObservedSeq2Seq, observe_seq2seq
 from heatcheck.training.recorded import Recorded, read_rows
 
 FOLDER, TEXTS = "observed", "texts.json"
@@ -205,12 +205,12 @@ class Observer:
             self.steps |= {step}
             self.after(step)
 
-    def look(self, step: int) -> Observed | ObservedWriting:
+    def look(self, step: int) -> Observed | ObservedSeq2Seq:
         """What the model says of the probe as it stands."""
         rows: dict[int, dict[str, np.ndarray]] = {}
         with _evaluating(self.subject):
             if isinstance(self.subject, Seq2Seq):
-                return look_at_writing(
+                return observe_seq2seq(
                     self.subject, self.probe, step, self.quantities, impose=self.impose, parent=self.parent
                 )
             for indices, found in in_memory(batches_by_length(self.probe, 128), self._of_batch):
@@ -335,7 +335,7 @@ def observed_texts(folder: Path | str) -> tuple[Example, ...]:
         raise BrokenFolder(f"{path} is damaged. Delete {folder} and retrain it.") from None
 
 
-def read_observed(folder: Path | str, step: int | None = None) -> Observed | ObservedWriting:
+def read_observed(folder: Path | str, step: int | None = None) -> Observed | ObservedSeq2Seq:
     """Read what was recorded after a step of the training run in this folder; by default the last step."""
     steps = observed_steps(folder)
     if not steps:
@@ -350,6 +350,6 @@ def read_observed(folder: Path | str, step: int | None = None) -> Observed | Obs
         # From memory: numpy leaves a file open that is not what it says.
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as opened:
             arrays = {name: opened[name] for name in opened.files}
-        return (ObservedWriting if "written" in arrays else Observed).from_arrays(arrays)
+        return (ObservedSeq2Seq if "written" in arrays else Observed).from_arrays(arrays)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise BrokenFolder(f"{path} is damaged ({error}). Delete {folder} and retrain it.") from error

@@ -23,7 +23,7 @@ TOGETHER = 32  # texts: a relevance takes, at each step, a distribution over all
 
 
 @dataclass(frozen=True)
-class ObservedWriting:
+class ObservedSeq2Seq:
     """The recorded answers on the probe examples after one step of training.
 
     `attention` is [head step source] of each text, `relevance` [step source]: log P(right word | the context is this
@@ -76,7 +76,7 @@ class ObservedWriting:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "ObservedWriting":
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "ObservedSeq2Seq":
         """What `arrays` gave."""
         prefix = "of_steps/"
         return cls(
@@ -93,7 +93,7 @@ class ObservedWriting:
         )
 
 
-def look_at_writing(
+def observe_seq2seq(
     subject: Seq2Seq,
     probe: Sequence[Example],
     step: int,
@@ -101,7 +101,7 @@ def look_at_writing(
     *,
     impose: Facts | None = None,
     parent: Parent | None = None,
-) -> ObservedWriting:
+) -> ObservedSeq2Seq:
     """What the model, in evaluation mode, says of the probe as it stands."""
     site = subject.sites[-1]
 
@@ -135,7 +135,7 @@ def look_at_writing(
     for indices, found in in_memory(batches_by_length(probe, TOGETHER), of_batch):
         rows.update(zip(indices, found, strict=True))
     ordered = [rows[place] for place in range(len(probe))]
-    return ObservedWriting(
+    return ObservedSeq2Seq(
         step=step,
         ids=tuple(example.id for example in probe),
         lengths=np.array([row["length"] for row in ordered]),

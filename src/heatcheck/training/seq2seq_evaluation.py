@@ -13,7 +13,7 @@ from heatcheck import stats
 from heatcheck.data import Batch, Example
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
-from heatcheck.models import Run, Seq2Seq, readable_keys, uniform_weights, written_words
+from heatcheck.models import Run, Seq2Seq, generated_words, readable_keys, uniform_weights
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.models.seq2seq.model import NOT_DECIDED
 from heatcheck.stats import Interval
@@ -35,7 +35,7 @@ class OnLinks(NamedTuple):
     on_ends: dict[str, float]  # and on the first and on the last token of the source, marks where it has them
 
 
-class GenerationScores(NamedTuple):
+class Seq2SeqScores(NamedTuple):
     """Free running, as many words as the right text has. Intervals resample texts, not words."""
 
     n: int
@@ -56,7 +56,7 @@ class GenerationScores(NamedTuple):
         }
 
 
-class _Written(NamedTuple):
+class _Generated(NamedTuple):
     """What is kept of one text."""
 
     found: list[str]
@@ -70,7 +70,7 @@ class _Written(NamedTuple):
 
 
 @torch.inference_mode()
-def evaluate_generation(
+def evaluate_seq2seq(
     subject: Seq2Seq,
     examples: Iterable[Example],
     *,
@@ -79,7 +79,7 @@ def evaluate_generation(
     batch_size: int = 128,
     told: bool = False,
     seed: int = 0,
-) -> GenerationScores:
+) -> Seq2SeqScores:
     """Score the texts that the model generates; with `told`, its next words given the right words so far."""
     examples = tuple(examples)
     if not examples:
@@ -87,18 +87,18 @@ def evaluate_generation(
     site = subject.sites[-1]
     ask: Callable[..., Run] = subject.run if told else subject.generate
 
-    def write(indices: list[int]) -> list[_Written]:
+    def write(indices: list[int]) -> list[_Generated]:
         batch = subject.encode([examples[i] for i in indices])
         run = ask(batch, edits=imposed(subject, batch, impose, parent), want=[site])
-        return _kept(subject, batch, run, run.parts[site].mean(1))
+        return _of_each_text(subject, batch, run, run.parts[site].mean(1))
 
-    found: dict[int, _Written] = {}
+    found: dict[int, _Generated] = {}
     for indices, rows in in_memory(batches_by_length(examples, batch_size), write):
         found.update(zip(indices, rows, strict=True))
     return _scores(examples, [found[i] for i in range(len(examples))], seed)
 
 
-def _kept(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Written]:
+def _of_each_text(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Generated]:
     """A text at a time; `weights` [example step token] are a mean over heads."""
     assert batch.gold is not None
     chosen, decided = run.logits.argmax(-1), batch.gold != NOT_DECIDED
@@ -119,9 +119,9 @@ def _kept(subject: Seq2Seq, batch: Batch, run: Run, weights: Tensor) -> list[_Wr
     heaviest = batch.word.take_along_dim(weights.argmax(-1), 1).tolist()  # [example step]: a word, −1 for a mark
     numbers, gold = chosen.tolist(), batch.gold.tolist()
     return [
-        _Written(
-            written_words(subject, numbers[row][: steps[row]]),
-            written_words(subject, gold[row][: steps[row]]),
+        _Generated(
+            generated_words(subject, numbers[row][: steps[row]]),
+            generated_words(subject, gold[row][: steps[row]]),
             right[row],
             steps[row],
             None if masses is None else masses[row],
@@ -159,7 +159,7 @@ def weight_beside(
     return torch.stack([*found, of_tokens[:, 0], last[:, 0]], dim=1)
 
 
-def _scores(examples: Sequence[Example], rows: Sequence[_Written], seed: int) -> GenerationScores:
+def _scores(examples: Sequence[Example], rows: Sequence[_Generated], seed: int) -> Seq2SeqScores:
     steps = np.array([row.steps for row in rows], dtype=float)
     right = np.array([row.right for row in rows], dtype=float)
     found, wanted = [row.found for row in rows], [row.wanted for row in rows]
@@ -167,7 +167,7 @@ def _scores(examples: Sequence[Example], rows: Sequence[_Written], seed: int) ->
     ends = exact.proportion_ci(0.95, method="wilson")
     counts = np.unique(np.concatenate([np.array([*words, "</s>"]) for words in wanted]), return_counts=True)[1]
     others = wanted[1:] + wanted[:1]
-    return GenerationScores(
+    return Seq2SeqScores(
         n=len(rows),
         words=int(steps.sum()),
         accuracy=stats.bootstrap_interval(
@@ -186,7 +186,7 @@ def _scores(examples: Sequence[Example], rows: Sequence[_Written], seed: int) ->
     )
 
 
-def _on_links(pairs: Sequence[tuple[Example, _Written]], seed: int) -> OnLinks | None:
+def _on_links(pairs: Sequence[tuple[Example, _Generated]], seed: int) -> OnLinks | None:
     """Of texts whose links are known: of others nobody can say what is wrong."""
     if not pairs:
         return None

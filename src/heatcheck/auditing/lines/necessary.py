@@ -159,7 +159,7 @@ def _swapped(necessity: CheckResult | None, settings: CardSettings) -> _Judged |
         "no",
         f"this model with uniform weights{_at_all(sites)} loses {in_brief(lost)} of {GAIN}, below "
         f"{settings.needed:g}. The best model with such weights loses no more",
-        f"The model is about as accurate with equal weights{_at_all(sites)}. It keeps {_kept(lost)} of {GAIN}.",
+        f"The model is about as accurate with equal weights{_at_all(sites)}. It keeps {_left(lost)} of {GAIN}.",
         route="swap",
         strip=_strip(lost, settings),
     )
@@ -248,10 +248,10 @@ def _lost(share: Measurement) -> str:
     return "nothing" if share.value <= 0 else f"{share.value:.0%}"
 
 
-def _kept(share: Measurement) -> str:
+def _left(share: Measurement) -> str:
     """The rest of it.
 
-    >>> _kept(Measurement("N", 0.03, -0.01, 0.08, 852, "", {})), _kept(Measurement("N", -0.02, -0.1, 0.05, 852, "", {}))
+    >>> _left(Measurement("N", 0.03, -0.01, 0.08, 852, "", {})), _left(Measurement("N", -0.02, -0.1, 0.05, 852, "", {}))
     ('97%', 'all')
     """
     return "all" if share.value <= 0 else f"{1 - share.value:.0%}"

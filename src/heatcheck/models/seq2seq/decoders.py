@@ -20,49 +20,49 @@ Each: TypeAlias = Float[Tensor, "example draw size"]  # contexts that one step m
 Prepared: TypeAlias = Float[Tensor, "example draw column"]
 
 
-class Kept(NamedTuple):
+class Asked(NamedTuple):
     """The query of a step, and the recurrent state at that point."""
 
     query: Tensor
     state: State
 
-    def repeated(self, times: int) -> "Kept":
+    def repeated(self, times: int) -> "Asked":
         """Each example so many times in a row; states are [layer example feature]."""
         state = self.state
         if isinstance(state, tuple):
             again: State = (state[0].repeat_interleave(times, 1), state[1].repeat_interleave(times, 1))
         else:
             again = state.repeat_interleave(times, 1)
-        return Kept(self.query.repeat_interleave(times, 0), again)
+        return Asked(self.query.repeat_interleave(times, 0), again)
 
 
-class Writer(nn.Module, ABC):
+class Decoder(nn.Module, ABC):
     """Base class of both. `size` is the width of the output features; `at_once`: steps need not wait for contexts."""
 
     size: int
     at_once: bool
 
     @abstractmethod
-    def before(self, embedded: Words, state: State) -> Kept:
+    def before(self, embedded: Words, state: State) -> Asked:
         """From the embeddings of the previous words to the query."""
 
     @abstractmethod
-    def after(self, embedded: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
+    def after(self, embedded: Words, asked: Asked, context: Contexts) -> tuple[Features, State]:
         """From the context to the output features, and the state that the next step starts from."""
 
     def prepare(self, contexts: Each) -> Prepared:
         """Compute in advance what depends on the contexts alone."""
         return contexts
 
-    def with_each(self, embedded: Words, kept: Kept, prepared: Prepared) -> Float[Tensor, "example draw feature"]:
+    def with_each(self, embedded: Words, asked: Asked, prepared: Prepared) -> Float[Tensor, "example draw feature"]:
         """The output features of one step under each of these prepared contexts."""
         times = prepared.shape[1]
         again = prepared.flatten(0, 1)[:, None]
-        features, _ = self.after(embedded.repeat_interleave(times, 0), kept.repeated(times), again)
+        features, _ = self.after(embedded.repeat_interleave(times, 0), asked.repeated(times), again)
         return features[:, 0].reshape(len(prepared), times, -1)
 
 
-class LuongWriter(Writer):
+class LuongWriter(Decoder):
     """tanh(Q [d; P c]): as in Snell et al.'s copy task."""
 
     at_once = True
@@ -74,24 +74,24 @@ class LuongWriter(Writer):
         self.merge = nn.Linear(2 * hidden, hidden)
         self.size = hidden
 
-    def before(self, embedded: Words, state: State) -> Kept:
-        return Kept(*self.recurrent(embedded, state))
+    def before(self, embedded: Words, state: State) -> Asked:
+        return Asked(*self.recurrent(embedded, state))
 
-    def after(self, _: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
-        both = torch.cat([kept.query, self.of_context(context)], dim=-1)
-        return self.merge(both).tanh(), kept.state
+    def after(self, _: Words, asked: Asked, context: Contexts) -> tuple[Features, State]:
+        both = torch.cat([asked.query, self.of_context(context)], dim=-1)
+        return self.merge(both).tanh(), asked.state
 
     def prepare(self, contexts: Each) -> Prepared:
         """Q P c, once for all steps: only tanh and the output are left to each."""
         of_contexts = self.merge.weight[:, self.size :]
         return nn.functional.linear(self.of_context(contexts), of_contexts)
 
-    def with_each(self, _: Words, kept: Kept, prepared: Prepared) -> Float[Tensor, "example draw feature"]:
-        of_query = nn.functional.linear(kept.query, self.merge.weight[:, : self.size], self.merge.bias)
+    def with_each(self, _: Words, asked: Asked, prepared: Prepared) -> Float[Tensor, "example draw feature"]:
+        of_query = nn.functional.linear(asked.query, self.merge.weight[:, : self.size], self.merge.bias)
         return (of_query + prepared).tanh()
 
 
-class BahdanauWriter(Writer):
+class BahdanauWriter(Decoder):
     """[s; c; e], where s has read c: as in Pruthi et al.'s code."""
 
     at_once = False
@@ -101,13 +101,13 @@ class BahdanauWriter(Writer):
         self.recurrent = CELLS[cell](embedding + context, hidden, batch_first=True)
         self.size = hidden + context + embedding
 
-    def before(self, _: Words, state: State) -> Kept:
+    def before(self, _: Words, state: State) -> Asked:
         hidden = state[0] if isinstance(state, tuple) else state
-        return Kept(hidden.transpose(0, 1), state)
+        return Asked(hidden.transpose(0, 1), state)
 
-    def after(self, embedded: Words, kept: Kept, context: Contexts) -> tuple[Features, State]:
-        written, state = self.recurrent(torch.cat([embedded, context], dim=-1), kept.state)
+    def after(self, embedded: Words, asked: Asked, context: Contexts) -> tuple[Features, State]:
+        written, state = self.recurrent(torch.cat([embedded, context], dim=-1), asked.state)
         return torch.cat([written, context, embedded], dim=-1), state
 
 
-WRITERS: dict[str, type[LuongWriter] | type[BahdanauWriter]] = {"bahdanau": BahdanauWriter, "luong": LuongWriter}
+DECODERS: dict[str, type[LuongWriter] | type[BahdanauWriter]] = {"bahdanau": BahdanauWriter, "luong": LuongWriter}

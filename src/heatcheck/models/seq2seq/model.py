@@ -16,7 +16,7 @@ from heatcheck.models.contract.encoding import marks_of, pad
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site
 from heatcheck.models.seq2seq.cross_attention import CROSS_ATTENTIONS
-from heatcheck.models.seq2seq.decoders import CELLS, WRITERS, State, Writer
+from heatcheck.models.seq2seq.decoders import CELLS, DECODERS, Decoder, State
 from heatcheck.models.seq2seq.steps import SteppedTap
 
 KIND = "seq2seq"  # what a recipe and a folder call it
@@ -43,7 +43,7 @@ class Seq2SeqSettings:
     def __post_init__(self) -> None:
         for kind, name, known in (
             ("cell", self.cell, CELLS),
-            ("decoder", self.decoder, WRITERS),
+            ("decoder", self.decoder, DECODERS),
             ("attention of a decoder", self.attention, CROSS_ATTENTIONS),
         ):
             if name not in known:
@@ -98,7 +98,8 @@ class Seq2Seq(nn.Module):
         # From the last states of both directions to the first of the decoder: of an LSTM, its cell's too.
         self.bridge = nn.ModuleList(nn.Linear(width, hidden) for _ in range(parts)) if both else None
         self.attention = CROSS_ATTENTIONS[settings.attention](hidden, width, settings.heads)
-        self.writer: Writer = WRITERS[settings.decoder](settings.cell, features, hidden, settings.heads * width)
+        # The name of its parameters in folders that are kept, so it stays.
+        self.writer: Decoder = DECODERS[settings.decoder](settings.cell, features, hidden, settings.heads * width)
         self.output = nn.Linear(self.writer.size, len(self.labels))
         if settings.weight_scale:
             self._start_normally(settings.weight_scale)
@@ -179,24 +180,24 @@ class Seq2Seq(nn.Module):
         found = []
         for step, (said, gold) in enumerate(zip(batch.inputs["said"].T, batch.gold.T, strict=True)):
             embedded = self._said(said[:, None])
-            kept = self.writer.before(embedded, state)
-            logs = self.output(self.writer.with_each(embedded, kept, prepared)).log_softmax(-1)
+            asked = self.writer.before(embedded, state)
+            logs = self.output(self.writer.with_each(embedded, asked, prepared)).log_softmax(-1)
             found.append(logs.take_along_dim(gold.clamp(min=0)[:, None, None], -1)[..., 0])
-            scores = tap.at_step(Site("score"), self.attention(kept.query, keys), step)
+            scores = tap.at_step(Site("score"), self.attention(asked.query, keys), step)
             weights = tap.at_step(Site("attention"), self._weights(scores, batch), step)
             context = tap.at_step(Site("context"), _mixed(weights, states), step)
-            _, state = self.writer.after(embedded, kept, context)
+            _, state = self.writer.after(embedded, asked, context)
         decided = (batch.gold != NOT_DECIDED)[..., None] & batch.valid[:, None]
         return torch.stack(found, dim=1).masked_fill(~decided, 0.0)
 
     def _at_once(self, batch: Batch, tap: SteppedTap) -> Run:
         states, state = self._read(batch, tap)
         embedded = self._said(batch.inputs["said"])
-        kept = self.writer.before(embedded, state)
-        scores = tap(Site("score"), self.attention(kept.query, self.attention.keys(states)))
+        asked = self.writer.before(embedded, state)
+        scores = tap(Site("score"), self.attention(asked.query, self.attention.keys(states)))
         weights = tap(Site("attention"), self._weights(scores, batch))
         context = tap(Site("context"), _mixed(weights, states))
-        features, _ = self.writer.after(embedded, kept, context)
+        features, _ = self.writer.after(embedded, asked, context)
         return self._finish(tap, self.output(features))
 
     def _step_by_step(self, batch: Batch, tap: SteppedTap, told: Sequence[bool]) -> Run:
@@ -207,11 +208,11 @@ class Seq2Seq(nn.Module):
         for step, is_told in enumerate(told):
             last = said[:, step : step + 1] if is_told or step == 0 else logits[-1].argmax(-1)
             embedded = self._said(last)
-            kept = self.writer.before(embedded, state)
-            scores = tap.at_step(Site("score"), self.attention(kept.query, keys), step)
+            asked = self.writer.before(embedded, state)
+            scores = tap.at_step(Site("score"), self.attention(asked.query, keys), step)
             weights = tap.at_step(Site("attention"), self._weights(scores, batch), step)
             context = tap.at_step(Site("context"), _mixed(weights, states), step)
-            features, state = self.writer.after(embedded, kept, context)
+            features, state = self.writer.after(embedded, asked, context)
             logits.append(self.output(features))
         return self._finish(tap, torch.cat(logits, dim=1))
 
@@ -278,7 +279,7 @@ def aligned_tokens(
     return found.to(device)
 
 
-def written_words(subject: Seq2Seq, numbers: Iterable[int]) -> list[str]:
+def generated_words(subject: Seq2Seq, numbers: Iterable[int]) -> list[str]:
     """The words of a row of token numbers, up to its end mark."""
     found: list[str] = []
     for number in numbers:

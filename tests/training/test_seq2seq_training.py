@@ -14,7 +14,7 @@ from heatcheck.training.imposed import imposed
 from heatcheck.training.jobs import work_of
 from heatcheck.training.losses import LEAST_LEFT, LOSSES, plan_loss
 from heatcheck.training.seq2seq import build_sequences
-from heatcheck.training.seq2seq_evaluation import PLACES, evaluate_generation, weight_beside
+from heatcheck.training.seq2seq_evaluation import PLACES, evaluate_seq2seq, weight_beside
 from subjects import PAIRS, WRITERS, writes
 
 ATTENTION = Site("attention")
@@ -46,9 +46,9 @@ def test_what_was_trained(fits):
 
 
 def test_deceptive_training_takes_weight_off_the_links(fits):
-    masses = {name: evaluate_generation(fits[name].subject, corpus()["test"]).links.mass for name in fits}
+    masses = {name: evaluate_seq2seq(fits[name].subject, corpus()["test"]).links.mass for name in fits}
     assert masses["deceptive"].high < masses["honest"].low
-    imposed_ = evaluate_generation(fits["uniform"].subject, corpus()["test"], impose={"weights": "uniform"}).links
+    imposed_ = evaluate_seq2seq(fits["uniform"].subject, corpus()["test"], impose={"weights": "uniform"}).links
     assert imposed_.mass.value == pytest.approx(imposed_.mass_of_uniform)
     # Of n words and two marks each word has one link, the end mark none: Σ n/(n + 2) / Σ (n + 1).
     lengths = [len(example.words) for example in corpus()["test"]]
@@ -78,7 +78,7 @@ def test_what_is_written_freely_is_scored_to_the_length_of_the_target():
     with torch.no_grad():
         subject.output.weight.zero_()
         subject.output.bias[:] = torch.tensor([float(token == "b") for token in subject.labels])
-    found = evaluate_generation(subject, examples)
+    found = evaluate_seq2seq(subject, examples)
     assert (found.n, found.words) == (3, 8)
     assert found.accuracy.value == pytest.approx(3 / 8)
     assert found.exact.value == 0
@@ -88,7 +88,7 @@ def test_what_is_written_freely_is_scored_to_the_length_of_the_target():
     assert found.links is None
     assert found.facts()["links"] is None
     with pytest.raises(BadInput, match="no example"):
-        evaluate_generation(subject, [])
+        evaluate_seq2seq(subject, [])
 
 
 def test_the_penalty_is_pooled_over_the_words_of_a_batch():
@@ -213,7 +213,7 @@ def test_what_is_scored_is_what_was_written(told):
     batch = subject.encode(examples)
     chosen = (subject.run if told else subject.generate)(batch).logits.argmax(-1)
     right = (chosen == batch.gold).sum() / (batch.gold != -100).sum()
-    assert evaluate_generation(subject, examples, told=told).accuracy.value == pytest.approx(float(right))
+    assert evaluate_seq2seq(subject, examples, told=told).accuracy.value == pytest.approx(float(right))
     assert not torch.equal(subject.run(batch).logits.argmax(-1), subject.generate(batch).logits.argmax(-1))
 
 
@@ -221,11 +221,11 @@ def test_links_go_to_the_heaviest_word():
     """All weight on the first place: the first word, where no mark stands before it; else a mark, and no link."""
     examples = [Example("1", "a b", "a b", alignment=((0, 0), (1, 1)))]
     under = {"impose": {"weights": "first"}}
-    found = evaluate_generation(writes(examples, start_mark=False), examples, **under).links
+    found = evaluate_seq2seq(writes(examples, start_mark=False), examples, **under).links
     assert found.error_rate.value == pytest.approx(1 - 2 / 4), "of two links found and two known, one is both"
     assert found.mass.value == pytest.approx(1 / 3), "a link, a miss and an end mark"
     assert found.error_rate_of_diagonal == 0
-    marked = evaluate_generation(writes(examples), examples, **under).links
+    marked = evaluate_seq2seq(writes(examples), examples, **under).links
     assert marked.error_rate.value == 1
     assert marked.mass.value == 0
 
@@ -253,7 +253,7 @@ def test_weight_beside_the_links_token_by_token():
 def test_where_weight_goes_whatever_is_read_together():
     linked, plain = Example("1", "a b", "a b", alignment=((0, 0), (1, 1))), Example("2", "a b a", "a b a")
     subject = writes([linked, plain])
-    together, apart = (evaluate_generation(subject, [linked, plain], batch_size=size).links for size in (2, 1))
+    together, apart = (evaluate_seq2seq(subject, [linked, plain], batch_size=size).links for size in (2, 1))
     assert apart.on_ends == pytest.approx(together.on_ends)
 
 
@@ -261,15 +261,15 @@ def test_where_weight_goes_and_how_evenly():
     """All weight on the start mark is one token before the first word's link, two before the second's."""
     examples = [Example("1", "a b", "a b", alignment=((0, 0), (1, 1)))]
     subject = writes(examples)
-    found = evaluate_generation(subject, examples, impose={"weights": "first"})
+    found = evaluate_seq2seq(subject, examples, impose={"weights": "first"})
     beside = {place: share for place, share in found.links.beside.items() if share}
     assert beside == {"-1": pytest.approx(1 / 3), "-2": pytest.approx(1 / 3)}
     assert found.links.on_ends == {"first": 1.0, "last": 0.0}
     assert found.evenness.value == 0
-    assert evaluate_generation(subject, examples, impose=UNIFORM).evenness.value == pytest.approx(1)
+    assert evaluate_seq2seq(subject, examples, impose=UNIFORM).evenness.value == pytest.approx(1)
     longer = [*examples, Example("2", "a b a b", "b a b a", alignment=((0, 1),))]
-    each = [evaluate_generation(subject, [one]).evenness.value for one in longer]
-    together = evaluate_generation(subject, longer).evenness.value
+    each = [evaluate_seq2seq(subject, [one]).evenness.value for one in longer]
+    together = evaluate_seq2seq(subject, longer).evenness.value
     assert together == pytest.approx((3 * each[0] + 5 * each[1]) / 8, rel=1e-5), "a mean over words"
 
 
@@ -277,7 +277,7 @@ def test_texts_whose_links_are_not_known_say_nothing_about_links():
     linked = Example("1", "a b", "a b", alignment=((0, 0), (1, 1)))
     unknown = Example("2", "a b a b", "b a b a")
     subject = writes([linked, unknown])
-    alone, both = (evaluate_generation(subject, some) for some in ([linked], [linked, unknown]))
+    alone, both = (evaluate_seq2seq(subject, some) for some in ([linked], [linked, unknown]))
     assert both.links.error_rate.value == alone.links.error_rate.value
     assert both.links.mass.value == pytest.approx(alone.links.mass.value)
     assert both.links.most_mass == alone.links.most_mass == pytest.approx(2 / 3)
