@@ -28,12 +28,14 @@ check: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python docs/commands.py --check
+	$(BIN)/python docs/rooms.py --check
 	$(MAKE) test
 
 format: $(VENV)/.installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/python docs/commands.py
+	$(BIN)/python docs/rooms.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks

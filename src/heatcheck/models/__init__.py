@@ -1,4 +1,4 @@
-"""Subjects: the contract, the classifiers, the models whose answer is known, and how they are saved."""
+"""Models: the contract that all answer; classifiers, sequence-to-sequence, a user's module, Hugging Face, known answers."""
 
 from heatcheck.models.classifiers.attention import ATTENTIONS
 from heatcheck.models.classifiers.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
