@@ -4,11 +4,7 @@ import math
 from collections.abc import Mapping
 
 from heatcheck.report.cells import named, with_interval
-from heatcheck.report.figures.figure import (
-    WIDTH,
-    Figure,
-    declare,
-)
+from heatcheck.report.figures.figure import WIDTH, Figure, declare
 from heatcheck.report.figures.frontier import kinds_in, panel, starts_in
 from heatcheck.report.frontier import candidates, farthest, mean_of_seeds
 from heatcheck.report.measurement_words import counted, quantity

@@ -10,16 +10,7 @@ from heatcheck.engine import Facts
 from heatcheck.report.compared_values import Compared, only_attention
 from heatcheck.report.examples import explainer_order
 from heatcheck.report.figures.distribution import MEAN, Style, histogram
-from heatcheck.report.figures.figure import (
-    FLOOR,
-    MECHANICAL,
-    Figure,
-    altair,
-    by_class,
-    declare,
-    heading,
-    overall,
-)
+from heatcheck.report.figures.figure import FLOOR, MECHANICAL, Figure, altair, by_class, declare, heading, overall
 from heatcheck.report.figures.several_models import means, outlines
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.measurement_words import grouping, pair_of
@@ -31,6 +22,7 @@ from heatcheck.results.written import interval, number
 
 
 def agreement_tables(result: CheckResult) -> list[Table]:
+    """Attention and each other method, overall and by class; then the other methods among themselves."""
     of_pair = defaultdict(list)
     for m in result.measurements:
         if "attention" in pair_of(m) and "class" not in m.by:
@@ -257,8 +249,8 @@ def _not_chance(by: Facts) -> str | None:
     return None if by["pair"][1] == "random" else only_attention(by)
 
 
-# Words for facts of its measurements.
-_FACTS = {
+# Words for facts of measurements.
+_KINDS = {
     ("correction", "none"): "uncorrected",
 }
 
@@ -315,7 +307,7 @@ VIEW = CheckView(
     tables=agreement_tables,
     figures=(tau_histogram, tau_differences, tau_matrix),
     quantities=_QUANTITIES,
-    kinds=_FACTS,
+    kinds=_KINDS,
     compared=(Compared("tau", "Kendall τ of {}", _not_chance),),
     comparison_figures=(tau_distributions,),
 )

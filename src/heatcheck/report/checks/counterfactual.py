@@ -24,7 +24,7 @@ from heatcheck.report.figures.figure import (
     heading,
 )
 from heatcheck.report.figures.largest_weight import by_largest_weight
-from heatcheck.report.figures.several_models import encoded, row
+from heatcheck.report.figures.several_models import encoded, row_of
 from heatcheck.report.figures.shapes import mean_of
 from heatcheck.report.shared_words import KINDS
 from heatcheck.report.table import Table, known_columns, pivot, with_n
@@ -37,6 +37,7 @@ _Places: TypeAlias = dict[tuple[str, str, str], dict[str, Measurement]]  # logit
 
 
 def counterfactual_tables(result: CheckResult) -> list[Table]:
+    """The largest JSD with its baselines, as a share of what is possible, and by class."""
     at: _Places = defaultdict(dict)
     for m in result.measurements:
         if "epsilon" in m.by:
@@ -223,7 +224,7 @@ def jsd_by_epsilon(results: Results, names: Sequence[str]) -> Figure | None:
     lines = {"jsd": "measured", "null": "relevances shuffled"}
     rows = [
         {
-            **row(model, m, lines[m.name], KINDS.get(("logits", str(m.by["logits"])), str(m.by["logits"]))),
+            **row_of(model, m, lines[m.name], KINDS.get(("logits", str(m.by["logits"])), str(m.by["logits"]))),
             "epsilon": float(m.by["epsilon"]),
         }
         for model, result in results.items()
@@ -272,7 +273,6 @@ _METHODS = {
     "search": "This model's read-out is not linear, so the JSD shown is what a search found. There may be more, and a "
     "search that finds little proves nothing.",
 }
-
 
 _QUANTITIES = (
     Quantity(

@@ -5,15 +5,8 @@ from typing import Any
 
 from heatcheck.engine import Facts
 from heatcheck.report.figures.accuracy_by_weight import COMMONEST, UNIFORM, kinds_in, panel, span_of
-from heatcheck.report.figures.figure import (
-    WIDTH,
-    Figure,
-    declare,
-)
-from heatcheck.report.measurement_words import (
-    counted,
-    with_seen_ends,
-)
+from heatcheck.report.figures.figure import WIDTH, Figure, declare
+from heatcheck.report.measurement_words import counted, with_seen_ends
 from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
 from heatcheck.report.wording import spaced
@@ -169,8 +162,8 @@ def lines_of(result: CheckResult) -> dict[str, float]:
     return {names[m.name]: m.value for m in result.measurements if m.name in names and not m.by}
 
 
-# Words for facts of its measurements.
-_FACTS = {
+# Words for facts of measurements.
+_KINDS = {
     ("fit", "honest"): "honest models",
     ("fit", "deceptive"): "trained to deceive",
     ("fit", "retrained"): "retrained models",
@@ -309,5 +302,5 @@ VIEW = CheckView(
     tables=deception_tables,
     figures=(accuracy_by_mass,),
     quantities=_QUANTITIES,
-    kinds=_FACTS,
+    kinds=_KINDS,
 )

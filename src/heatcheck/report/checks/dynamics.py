@@ -7,11 +7,7 @@ from typing import Any
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
-from heatcheck.report.measurement_words import (
-    counted,
-    of_quantity,
-    pair_of,
-)
+from heatcheck.report.measurement_words import counted, of_quantity, pair_of
 from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
 from heatcheck.results import CheckResult, Measurement, Quantity
@@ -258,14 +254,14 @@ def texts_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure | N
     return declare("dynamics-texts", result.check, caption, chart)
 
 
-_KINDS = {"attention": "weight", "relevance": "relevance", "uniform_relevance": "relevance (uniform)"}
+_SCORES = {"attention": "weight", "relevance": "relevance", "uniform_relevance": "relevance (uniform)"}
 
 
 def _text(text: Mapping[str, Any], steps: list[int]) -> Any:
     """One text at the chosen checkpoint, with one row per quantity and one box per word."""
     alt = altair()
     rows: Rows = []
-    for kind, words in _KINDS.items():
+    for kind, words in _SCORES.items():
         least = min(map(min, text[kind]))
         span = (max(map(max, text[kind])) - least) or 1.0
         rows += [
@@ -283,7 +279,7 @@ def _text(text: Mapping[str, Any], steps: list[int]) -> Any:
         ]
     base = alt.Chart(alt_data(rows)).transform_filter("datum.at == checkpoint")
     x = alt.X("place:O", title=None).axis(None)
-    y = alt.Y("kind:N", title=None, sort=list(_KINDS.values())).axis(labelLimit=160)
+    y = alt.Y("kind:N", title=None, sort=list(_SCORES.values())).axis(labelLimit=160)
     boxes = base.mark_rect().encode(
         x=x,
         y=y,
@@ -295,8 +291,8 @@ def _text(text: Mapping[str, Any], steps: list[int]) -> Any:
     return (boxes + said).properties(width=WIDTH - 170, height=72, title=f"labelled {text['label']}")
 
 
-# Words for facts of its measurements.
-_FACTS = {
+# Words for facts of measurements.
+_KINDS = {
     ("fit", "learned"): "learned weights",
     ("fit", "uniform"): "trained with uniform weights",
     ("fit", "proxy"): "bag of words",
@@ -358,5 +354,5 @@ VIEW = CheckView(
     tables=dynamics_tables,
     figures=(agreement_over_training, texts_over_training),
     quantities=_QUANTITIES,
-    kinds=_FACTS,
+    kinds=_KINDS,
 )

@@ -1,16 +1,17 @@
 """What a reader sees of the check eraser: what an answer loses without a ranking's top words, and with them alone."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heatcheck.report.cells import named
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.shared_words import KINDS
 from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
 from heatcheck.report.wording import said, spaced
-from heatcheck.results import CheckResult, Measurement, Quantity
+from heatcheck.results import CheckResult, Quantity
 from heatcheck.results.written import alone, interval, number, shown
 
 _SIDES = ("comprehensiveness", "sufficiency")
@@ -24,14 +25,14 @@ def eraser_tables(result: CheckResult) -> list[Table]:
 
 def _means(result: CheckResult) -> Table:
     """Means by the code's definition, as a share of what all words add, and by the paper's definition."""
-    code = [m for m in named_of(result, "aopc_comprehensiveness") if m.by.get("definition") == "code"]
+    code = [m for m in named(result.measurements, "aopc_comprehensiveness") if m.by.get("definition") == "code"]
     rows = []
     for m in (m for m in code if m.by.get("logits") == "published"):
         of = {"ranking": m.by["ranking"], "operator": m.by["operator"], "logits": "published"}
         means = [_cell(result, f"aopc_{side}", **of, definition="code") for side in _SIDES]
         shares = [_cell(result, f"normalised_{side}", plain=True, **of) for side in _SIDES]
         paper = [_cell(result, f"aopc_{side}", plain=True, **of, definition="paper") for side in _SIDES]
-        rows.append((_ranking(m), said(m.by["operator"]), *means, *shares, *paper, f"{m.n:,}"))
+        rows.append((_name(str(m.by["ranking"])), said(m.by["operator"]), *means, *shares, *paper, f"{m.n:,}"))
     return Table(
         "Mean over the shares (AOPC, as in the published code); high comprehensiveness and low sufficiency are good",
         (
@@ -49,7 +50,7 @@ def _means(result: CheckResult) -> Table:
 
 def _differences(result: CheckResult, audited: str) -> Table:
     rows = []
-    for m in named_of(result, "comprehensiveness_difference"):
+    for m in named(result.measurements, "comprehensiveness_difference"):
         if m.by.get("logits") == "published":
             of = {"pair": m.by["pair"], "operator": m.by["operator"]}
             cells = (
@@ -76,12 +77,12 @@ def _rationales(result: CheckResult) -> Table:
     share = result.facts.get("rationale_share")
     rows = [
         (
-            _ranking(m),
+            _name(str(m.by["ranking"])),
             said(m.by["operator"]),
             *(_cell(result, side, **{key: m.by[key] for key in ("ranking", "operator", "share")}) for side in _SIDES),
             f"{m.n:,}",
         )
-        for m in named_of(result, "comprehensiveness")
+        for m in named(result.measurements, "comprehensiveness")
         if m.by.get("share") == "rationale"
     ]
     many = f" ({share:.1%} of the words)" if isinstance(share, float) else ""
@@ -92,18 +93,9 @@ def _rationales(result: CheckResult) -> Table:
     )
 
 
-def _ranking(m: Measurement) -> str:
-    name = str(m.by["ranking"])
-    return KINDS.get(("ranking", name), said(name))
-
-
-def named_of(result: CheckResult, name: str) -> Iterable[Measurement]:
-    return (m for m in result.measurements if m.name == name)
-
-
 def _cell(result: CheckResult, name: str, *, plain: bool = False, **by: object) -> str:
     """The number with its interval, or alone; a dash if it was not measured."""
-    found = [m for m in named_of(result, name) if all(m.by.get(key) == value for key, value in by.items())]
+    found = [m for m in named(result.measurements, name) if all(m.by.get(key) == value for key, value in by.items())]
     return (alone if plain else shown)(found[0] if found else None)
 
 
@@ -205,8 +197,8 @@ def _name(ranking: str) -> str:
     return KINDS.get(("ranking", ranking), spaced(ranking))
 
 
-# Words for facts of its measurements.
-_FACTS = {
+# Words for facts of measurements.
+_KINDS = {
     ("definition", "code"): "as in the published code",
     ("definition", "paper"): "as in the paper's Eq. 3",
     ("share", "rationale"): "as many words as people mark",
@@ -289,5 +281,5 @@ VIEW = CheckView(
     tables=eraser_tables,
     figures=(losses_by_share,),
     quantities=_QUANTITIES,
-    kinds=_FACTS,
+    kinds=_KINDS,
 )

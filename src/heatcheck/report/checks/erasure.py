@@ -16,6 +16,7 @@ from heatcheck.results.written import interval, number, shown
 
 
 def erasure_tables(result: CheckResult) -> list[Table]:
+    """K for each way of removing words, beside the room that the best other method leaves."""
     room = {m.by.get("operator"): m for m in result.measurements if m.name == "room"}
     rows = []
     for m in result.measurements:

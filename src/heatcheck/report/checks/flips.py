@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import WIDTH, Figure, altair, declare
 from heatcheck.report.figures.survival import box, box_layers, curve, curve_layer, looks, ranking_name, survival
-from heatcheck.report.measurement_words import (
-    of_quantity,
-)
+from heatcheck.report.measurement_words import of_quantity
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.view import CheckView
 from heatcheck.results import CheckResult, Measurement, Quantity
@@ -39,7 +37,7 @@ def _sign(result: CheckResult) -> Table:
         by = {} if over == "all" else {"over": "common"}
         means = [alone(_found(result, of, ranking=name, **by)) for name in _SIGN]
         share = _found(result, "sign_share", over=over)
-        rows.append((_FACTS["over", over], *means, shown(gap), shown(share), f"{gap.n:,}"))
+        rows.append((_KINDS["over", over], *means, shown(gap), shown(share), f"{gap.n:,}"))
     columns = ("texts", *map(ranking_name, _SIGN), "attention minus signed", "share due to the sign", "n")
     title = "Share removed until the decision flips, and how much of the advantage of signed gradients is the sign"
     return Table(title, columns, rows)
@@ -86,13 +84,13 @@ def _by_ranking(result: CheckResult) -> Table:
 
 def _single(result: CheckResult) -> Table:
     cells = [
-        (_FACTS["sampler", str(m.by["sampler"])], _FACTS["cell", str(m.by["cell"])], shown(m))
+        (_KINDS["sampler", str(m.by["sampler"])], _KINDS["cell", str(m.by["cell"])], shown(m))
         for m in result.measurements
         if m.name == "single"
     ]
     same = {"correct": "0", "as published": alone(_found(result, "same_place"))}
     if cells:
-        cells += [(_FACTS["sampler", name], "it is the heaviest itself", share) for name, share in same.items()]
+        cells += [(_KINDS["sampler", name], "it is the heaviest itself", share) for name, share in same.items()]
     return pivot(
         "Which removal alone flips the decision: that of the heaviest weight, or of a random one",
         "random weight drawn from",
@@ -191,8 +189,8 @@ def _rankings(result: CheckResult) -> Sequence[str]:
     return [str(name) for name in result.facts.get("rankings", ()) if f"fraction:{name}" in result.per_example]
 
 
-# Words for facts of its measurements.
-_FACTS = {
+# Words for facts of measurements.
+_KINDS = {
     ("over", "own"): "texts that flip under this ranking",
     ("over", "common"): "texts that flip under every ranking",
     ("over", "all"): "all texts",
@@ -353,5 +351,5 @@ VIEW = CheckView(
     tables=flips_tables,
     figures=(survival_curves, fraction_boxes),
     quantities=_QUANTITIES,
-    kinds=_FACTS,
+    kinds=_KINDS,
 )

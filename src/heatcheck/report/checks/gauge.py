@@ -1,9 +1,7 @@
 """What a reader sees of the check gauge: twins with the same decisions, other weights and the same contributions."""
 
 from heatcheck.report.cells import with_interval
-from heatcheck.report.measurement_words import (
-    counted,
-)
+from heatcheck.report.measurement_words import counted
 from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
 from heatcheck.report.wording import said

@@ -6,11 +6,7 @@ from heatcheck.report.cells import named, same, with_interval
 from heatcheck.report.figures.accuracies import panel, rows_of
 from heatcheck.report.figures.distribution import Style
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, WIDTH, Figure, altair, declare
-from heatcheck.report.measurement_words import (
-    counted,
-    grouping,
-    quantity,
-)
+from heatcheck.report.measurement_words import counted, grouping, quantity
 from heatcheck.report.shared_words import WEIGHTS
 from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
@@ -55,7 +51,7 @@ def guide_tables(result: CheckResult) -> list[Table]:
             ("guide", "weights", "accuracy", "95% interval", "F1", "n"),
             [
                 (
-                    _FACTS.get(("guide", str(m.by.get("guide"))), quantity(m)),
+                    _KINDS.get(("guide", str(m.by.get("guide"))), quantity(m)),
                     WEIGHTS.get(str(m.by.get("weights")), said(m.by.get("weights"))),
                     number(m.value),
                     interval(m),
@@ -113,8 +109,8 @@ def guide_accuracies(result: CheckResult, _: Mapping[str, str]) -> Figure | None
     return declare("guide-accuracies", result.check, caption, altair().vconcat(*drawn, spacing=16))
 
 
-# Words for facts of its measurements.
-_FACTS = {
+# Words for facts of measurements.
+_KINDS = {
     ("guide", "log_odds"): "log-odds guide",
     ("guide", "refitted"): "refitted guide",
 }
@@ -183,5 +179,5 @@ VIEW = CheckView(
     tables=guide_tables,
     figures=(guide_accuracies,),
     quantities=_QUANTITIES,
-    kinds=_FACTS,
+    kinds=_KINDS,
 )

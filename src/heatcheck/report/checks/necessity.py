@@ -9,7 +9,7 @@ from heatcheck.report.compared_values import Compared
 from heatcheck.report.figures.accuracies import panel, rows_of, span_of
 from heatcheck.report.figures.distribution import Style
 from heatcheck.report.figures.figure import FLOOR, WIDTH, Figure, altair, declare
-from heatcheck.report.figures.several_models import dots, row
+from heatcheck.report.figures.several_models import dots, row_of
 from heatcheck.report.measurement_words import counted, grouping
 from heatcheck.report.shared_words import WEIGHTS
 from heatcheck.report.table import Table
@@ -52,7 +52,7 @@ def necessity_tables(result: CheckResult) -> list[Table]:
             [
                 (
                     WEIGHTS.get(str(m.by["weights"]), said(m.by["weights"])) if m.by else "majority class",
-                    _FACTS.get(("fit", str(m.by.get("fit"))), NOTHING),
+                    _KINDS.get(("fit", str(m.by.get("fit"))), NOTHING),
                     number(m.value),
                     interval(m),
                     same(found, "f1", m),
@@ -134,7 +134,9 @@ def _counted(rows: list[dict[str, object]], fit: str) -> str:
 def compared_losses(results: Results, names: Sequence[str]) -> Figure | None:
     """N, however it was measured."""
     rows = [
-        row(model, m, grouping(m, result.check) or "all", "share of the gain over the majority class that is lost (N)")
+        row_of(
+            model, m, grouping(m, result.check) or "all", "share of the gain over the majority class that is lost (N)"
+        )
         for model, result in results.items()
         for m in result.measurements
         if m.name == "N" and math.isfinite(m.value)
@@ -161,8 +163,8 @@ def _replaced(by: Facts) -> str | None:
     return _COMPARED.get((by.get("fit"), by["weights"]))
 
 
-# Words for facts of its measurements.
-_FACTS = {
+# Words for facts of measurements.
+_KINDS = {
     ("fit", "swapped"): "imposed on this model",
     ("fit", "retrained"): "retrained models",
     ("fit", "closed form"): "in closed form",
@@ -260,7 +262,7 @@ VIEW = CheckView(
     tables=necessity_tables,
     figures=(accuracies,),
     quantities=_QUANTITIES,
-    kinds=_FACTS,
+    kinds=_KINDS,
     compared=(
         Compared("accuracy", "accuracy on all texts of the split with {} weights", _replaced),
         Compared("change", "change of the probability when {} weights are imposed", _replaced),

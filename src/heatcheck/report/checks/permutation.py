@@ -6,9 +6,7 @@ from heatcheck.report.compared_values import Compared
 from heatcheck.report.figures.figure import Figure, declare
 from heatcheck.report.figures.largest_weight import by_largest_weight
 from heatcheck.report.figures.several_models import means, outlines
-from heatcheck.report.measurement_words import (
-    quantity,
-)
+from heatcheck.report.measurement_words import quantity
 from heatcheck.report.table import Table, pivot, with_n
 from heatcheck.report.view import CheckView, Results
 from heatcheck.results import CheckResult, Quantity
@@ -16,6 +14,7 @@ from heatcheck.results.written import interval, number
 
 
 def permutation_tables(result: CheckResult) -> list[Table]:
+    """The effects over all texts, then by predicted class and largest weight."""
     overall = Table(
         "Effect of shuffling the weights on the output",
         ("quantity", "mean", "95% interval", "n"),

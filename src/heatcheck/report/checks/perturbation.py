@@ -8,9 +8,7 @@ from heatcheck.report.compared_values import Compared, only_attention
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.figures.several_models import dots, ranked
-from heatcheck.report.measurement_words import (
-    of_quantity,
-)
+from heatcheck.report.measurement_words import of_quantity
 from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView, Results
 from heatcheck.report.wording import ranking_title

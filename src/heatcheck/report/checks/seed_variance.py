@@ -9,10 +9,7 @@ from heatcheck.report.figures.distribution import columns_for, side_by_side
 from heatcheck.report.figures.figure import Figure, by_class, declare, heading
 from heatcheck.report.figures.jsd_scatter import SPAN, scatter
 from heatcheck.report.figures.largest_weight import by_largest_weight
-from heatcheck.report.measurement_words import (
-    counted,
-    quantity,
-)
+from heatcheck.report.measurement_words import counted, quantity
 from heatcheck.report.table import Table, pivot, with_n
 from heatcheck.report.view import CheckView
 from heatcheck.results import CheckResult, Quantity

@@ -6,15 +6,7 @@ from typing import Any
 
 from heatcheck.engine import Facts
 from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import (
-    ATTENTION,
-    BAR,
-    FLOOR,
-    MECHANICAL,
-    MOST,
-    RIVAL,
-    altair,
-)
+from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, altair
 from heatcheck.results.written import number
 
 TWIN = "gauge twin"

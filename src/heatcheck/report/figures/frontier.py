@@ -6,15 +6,7 @@ from typing import Any, NamedTuple
 
 from heatcheck.engine import Facts
 from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import (
-    ATTENTION,
-    BAR,
-    FLOOR,
-    MECHANICAL,
-    MOST,
-    RIVAL,
-    altair,
-)
+from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, altair
 from heatcheck.report.frontier import mean_of_seeds
 from heatcheck.report.model_names import STARTS, kind_of, name_of, short_name, start_of
 from heatcheck.report.shared_words import MODELS

@@ -78,7 +78,7 @@ def _who(model: str) -> str:
     return f"look of {model}"
 
 
-def row(model: str, m: Measurement, what: str, panel: str) -> dict[str, Any]:
+def row_of(model: str, m: Measurement, what: str, panel: str) -> dict[str, Any]:
     return {
         "model": model,
         "who": _who(model),
@@ -95,7 +95,7 @@ def row(model: str, m: Measurement, what: str, panel: str) -> dict[str, Any]:
 def ranked(results: Results, quantity: str, drop: Iterable[str] = ()) -> Rows:
     """One row per model, ranking by size and way of removing words."""
     return [
-        row(model, m, ranking_title(str(m.by.get("ranking", ""))), str(m.by.get("operator", "removal")))
+        row_of(model, m, ranking_title(str(m.by.get("ranking", ""))), str(m.by.get("operator", "removal")))
         for model, result in results.items()
         for m in result.measurements
         if m.name == quantity and math.isfinite(m.value) and _drawn(str(m.by.get("ranking", "")), drop)
