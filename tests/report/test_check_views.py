@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import audits
+import numpy as np
 import pytest
 from parsed import Page, plain
 
@@ -13,8 +14,10 @@ import heatcheck.report.checks
 from heatcheck.checks import CHECKS
 from heatcheck.errors import BadInput
 from heatcheck.report import notebook, write_markdown, write_report
-from heatcheck.report.audit_figures import draw
+from heatcheck.report.audit_figures import draw, draw_comparison
 from heatcheck.report.checks import CHECK_VIEWS, CheckView, add_views, view_of
+from heatcheck.report.compared_values import Compared
+from heatcheck.report.comparison import compare
 from heatcheck.report.measurement_words import direction, of_quantity
 from heatcheck.report.sections import sections, tables_of
 from heatcheck.report.view import in_order
@@ -103,6 +106,28 @@ def test_a_view_that_is_added_later_is_used(with_a_new_check):
     assert [figure.check for figure in found.figures] == ["a_new_one"]
     assert direction("newness", "a_new_one") == "high: it is new; low: it is old"
     assert (of_quantity("newness", 1.25, "a_new_one"), of_quantity("newness", 1.25)) == ("1.2", "1.250")
+
+
+@pytest.mark.usefixtures("_registers_are_restored")
+def test_a_view_says_what_a_comparison_shows(with_a_new_check):
+    audited = with_a_new_check.results["a_new_one"]
+    values = {"newness": np.arange(len(audited.examples), dtype=np.float64)}
+    shifted = {"newness": values["newness"] + 2}
+    first, second = (
+        replace(with_a_new_check, results={"a_new_one": replace(audited, per_example=one)}) for one in (values, shifted)
+    )
+    models = {"first": first, "second": second}
+    assert [one.check for one in compare(models).paired] == ["audit"]
+    assert draw_comparison(models) == []
+    newer = CheckView(
+        "Something new",
+        compared=(Compared("newness", "how new it is"),),
+        comparison_figures=CHECK_VIEWS["erasure"].comparison_figures,
+    )
+    add_views({"a_new_one": newer})
+    *_, paired = compare(models).paired
+    assert (paired.check, paired.what, paired.difference.value) == ("a_new_one", "how new it is", 2.0)
+    assert len(draw_comparison(models)) == 1
 
 
 @pytest.mark.usefixtures("_registers_are_restored")
