@@ -7,7 +7,7 @@ import pytest
 
 from heatcheck.report import write_figures, write_report
 from heatcheck.report.checks.deception import accuracy_by_mass
-from heatcheck.report.figures.accuracy_by_weight import kinds_in, span_of
+from heatcheck.report.figures.accuracy_scatter import kinds_in, span_of
 from heatcheck.report.sections import every_number, tables_of
 from heatcheck.results import CheckResult, Measurement
 

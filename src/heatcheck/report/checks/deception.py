@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heatcheck.engine import Facts
-from heatcheck.report.figures.accuracy_by_weight import COMMONEST, UNIFORM, kinds_in, panel, span_of
+from heatcheck.report.figures.accuracy_scatter import COMMONEST, UNIFORM, kinds_in, panel, span_of
 from heatcheck.report.figures.figure import WIDTH, Figure, declare
 from heatcheck.report.measurement_words import counted, with_seen_ends
 from heatcheck.report.table import Table

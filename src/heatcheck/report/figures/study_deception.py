@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from heatcheck.engine import Facts
-from heatcheck.report.figures.accuracy_by_weight import (
+from heatcheck.report.figures.accuracy_scatter import (
     COMMONEST,
     PAPER,
     REPRODUCTION,
