@@ -17,8 +17,8 @@ import altair
 import heatcheck as hc
 from heatcheck.engine import write_whole
 from heatcheck.report import write_figures
-from heatcheck.report.figures.drawing import write_each
 from heatcheck.report.figures.figure import declare
+from heatcheck.report.figures.files import write_each
 
 DOCS = Path(__file__).parent
 FOLDER = DOCS / "figures"

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from heatcheck.results import CheckResult, find_quantity
+from heatcheck.report.measurement_words import quantity_of
+from heatcheck.results import CheckResult
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -14,8 +15,10 @@ def _only_registered_quantities() -> Iterator[None]:
 
     def make(result: CheckResult, *args: object, **named: object) -> None:
         made(result, *args, **named)
-        unknown = {m.name for m in result.measurements if find_quantity(m.name, result.check) is None}
-        assert not unknown, f"{result.check} measures {unknown}: register them in results/quantities.py"
+        unknown = {m.name for m in result.measurements if quantity_of(m.name, result.check) is None}
+        assert not unknown, (
+            f"{result.check} measures {unknown}: put them into its view, report/checks/{result.check}.py"
+        )
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(CheckResult, "__init__", make)

@@ -10,7 +10,8 @@ from heatcheck.auditing import CardSettings, make_card
 from heatcheck.auditing.lines import judge_across, judge_necessary, judge_out_of_context
 from heatcheck.cli import fail_if, show
 from heatcheck.cli.evidence import in_words
-from heatcheck.results import audit_facts, find_quantity
+from heatcheck.report.measurement_words import quantity_of
+from heatcheck.results import audit_facts
 from made_up_lines import (
     adversarial,
     counterfactual,
@@ -420,7 +421,7 @@ def test_every_number_of_the_whole_card_has_a_direction(shown):
         numbers = {m.name for m in line.evidence} & {"K", "q", "U", "N", "effect", "change", "headroom", "carries"}
         assert numbers
         for name in numbers:
-            quantity = find_quantity(name, line.check)
+            quantity = quantity_of(name, line.check)
             assert f"high: {quantity.high} low: {quantity.low}" in out
         assert f"{line.strip.number}; {line.strip.direction}" in out
         assert f"what stays the same: {line.holds}" in out

@@ -12,10 +12,10 @@ from parsed import Page, plain
 
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_comparison
-from heatcheck.report.compare import card_rows
-from heatcheck.report.compared import compare
-from heatcheck.report.figures.compare import draw_comparison
-from heatcheck.report.wording import title
+from heatcheck.report.audit_figures import draw_comparison
+from heatcheck.report.comparison import compare
+from heatcheck.report.comparison_page import card_rows
+from heatcheck.report.view import view_of
 from heatcheck.results import headline_of
 from heatcheck.results.written import interval, number
 
@@ -182,7 +182,7 @@ def test_other_data_and_other_settings_are_not_paired(tmp_path):
     assert "permutation" not in {one.check for one in found.paired}
     assert found.not_paired == [
         "b: its data differs from that of a.",
-        f"c: {title('permutation')} has other settings than for a.",
+        f"c: {view_of('permutation').title} has other settings than for a.",
     ]
     page = Page(write_comparison(found, tmp_path / "c.html"))
     assert "Not one by one." in page.text

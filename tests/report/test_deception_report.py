@@ -5,10 +5,10 @@ from dataclasses import replace
 import audits
 import pytest
 
-from heatcheck.report import write_report
-from heatcheck.report.check_tables import every_number, tables_of
-from heatcheck.report.figures import write_figures
-from heatcheck.report.figures.deception import accuracy_by_mass, kinds_in, span_of
+from heatcheck.report import write_figures, write_report
+from heatcheck.report.checks.deception import accuracy_by_mass
+from heatcheck.report.figures.accuracy_scatter import kinds_in, span_of
+from heatcheck.report.sections import every_number, tables_of
 from heatcheck.results import CheckResult, Measurement
 
 KINDS = {

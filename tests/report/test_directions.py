@@ -4,9 +4,8 @@ import audits
 import pytest
 
 from heatcheck.report.markdown import escaped, write_markdown
+from heatcheck.report.measurement_words import direction, quantity_of
 from heatcheck.report.sections import sections
-from heatcheck.results import find_quantity
-from heatcheck.results.written import direction
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +16,7 @@ def audit():
 def test_every_quantity_of_a_section_has_its_direction_once(audit):
     for section in sections(audit, []):
         names = {m.name for m in audit.results[section.check].measurements}
-        quantities = {find_quantity(name, section.check) for name in names}
+        quantities = {quantity_of(name, section.check) for name in names}
         found = [(one.quantity, one.low, one.high) for one in section.directions]
         assert len(found) == len(set(found)) == len(quantities) > 0
         assert set(found) == {(one.words, one.low, one.high) for one in quantities}
@@ -25,7 +24,7 @@ def test_every_quantity_of_a_section_has_its_direction_once(audit):
 
 def test_markdown_says_them(audit, tmp_path):
     text = write_markdown(audit, tmp_path / "report.md").read_text(encoding="utf-8")
-    k = find_quantity("K", "erasure")
+    k = quantity_of("K", "erasure")
     assert text.count(f"High: {escaped(k.high)} Low: {escaped(k.low)}") == 1
 
 

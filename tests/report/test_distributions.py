@@ -6,9 +6,10 @@ import audits
 import numpy as np
 import pytest
 
-from heatcheck.report.figures import draw, multiples
+from heatcheck.report.audit_figures import draw
+from heatcheck.report.checks.permutation import delta_by_largest_weight
+from heatcheck.report.figures import multiples
 from heatcheck.report.figures.distribution import Style, histogram, violins
-from heatcheck.report.figures.permutation import delta_by_largest_weight
 from heatcheck.report.figures.shapes import FEW, bands, outline
 
 SPAN = (0.0, 1.0)

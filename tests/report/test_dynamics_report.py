@@ -7,9 +7,8 @@ import audits
 import pytest
 
 from heatcheck.report import write_report
-from heatcheck.report.check_tables import every_number, tables_of
-from heatcheck.report.dynamics_tables import when
-from heatcheck.report.figures.dynamics import agreement_over_training, texts_over_training
+from heatcheck.report.checks.dynamics import agreement_over_training, texts_over_training, when
+from heatcheck.report.sections import every_number, tables_of
 from heatcheck.results import CheckResult, Measurement
 
 STEPS = [0, 10, 100]

@@ -10,10 +10,9 @@ from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.eraser import EraserSettings
 from heatcheck.data import load_task
 from heatcheck.models import load
-from heatcheck.report import write_report
-from heatcheck.report.check_tables import every_number, tables_of
-from heatcheck.report.figures import write_figures
-from heatcheck.report.figures.eraser import losses_by_share
+from heatcheck.report import write_figures, write_report
+from heatcheck.report.checks.eraser import losses_by_share
+from heatcheck.report.sections import every_number, tables_of
 from heatcheck.results.written import number
 
 RANKINGS = ["attention", "leave one out", "leave one out (signed)", "random"]

@@ -8,9 +8,10 @@ import pytest
 from parsed import Page, plain
 
 from heatcheck.report import write_report
+from heatcheck.report.measurement_words import quantity_of
 from heatcheck.report.opening import open_with
 from heatcheck.report.sections import card_line
-from heatcheck.results import find_quantity, headline_of
+from heatcheck.results import headline_of
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +196,7 @@ def test_the_strip_says_its_direction_to_those_who_cannot_see_it(audit, page):
 def test_every_section_lists_its_directions(audit, page):
     for check, result in audit.results.items():
         told = plain(page.section(f"check-{check}"))
-        quantities = {find_quantity(m.name, check) for m in result.measurements}
+        quantities = {quantity_of(m.name, check) for m in result.measurements}
         assert f"How to read each number ({len(quantities)})" in told
         for one in quantities:
             assert f"{one.words} High: {one.high} Low: {one.low}" in told

@@ -7,8 +7,9 @@ from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.flips import FlipsSettings
 from heatcheck.data import load_task
 from heatcheck.models import KNOWN_ANSWERS
-from heatcheck.report.check_tables import every_number, tables_of
-from heatcheck.report.figures.flips import box, curve, fraction_boxes, looks, survival, survival_curves
+from heatcheck.report.checks.flips import fraction_boxes, survival_curves
+from heatcheck.report.figures.survival import box, curve, looks, survival
+from heatcheck.report.sections import every_number, tables_of
 
 
 @pytest.fixture(scope="module")

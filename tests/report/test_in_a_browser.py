@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heatcheck.report import write_report
-from heatcheck.report.lexicon import SIGNS
+from heatcheck.report.shared_words import SIGNS
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import headline_of
 from heatcheck.results.written import sentences

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from heatcheck.report import write_markdown, write_numbers
+from heatcheck.report.advice import advised
 from heatcheck.report.markdown import escaped
-from heatcheck.report.wording import advised, title
+from heatcheck.report.view import view_of
 from heatcheck.results import AUDIT, FORMAT, audit_facts, headline_of, keep_audit
 from heatcheck.results.written import interval, number
 
@@ -58,7 +59,7 @@ def test_it_opens_with_the_answer_what_would_decide_it_and_what_to_show_instead(
 
 def test_every_check_has_its_section(audit, text):
     for check in (*audits.CHECKS, *audits.REFITTED):
-        assert f"\n## {title(check)} ({check})\n" in text
+        assert f"\n## {view_of(check).title} ({check})\n" in text
     assert "what stays the same: " in text
     short = [e.id for e in audit.examples if len(e.words) == 1]
     left, out = 40 - len(short), len(short)

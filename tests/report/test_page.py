@@ -11,9 +11,9 @@ from parsed import Page, plain
 from heatcheck.auditing import LINES
 from heatcheck.auditing.lines.rule import Found
 from heatcheck.report import notebook, write_comparison, write_markdown, write_report
+from heatcheck.report.advice import advice, advised
 from heatcheck.report.glossary import TERMS
-from heatcheck.report.lexicon import HELD, SIGNS
-from heatcheck.report.wording import advice, advised
+from heatcheck.report.shared_words import HELD, SIGNS
 from heatcheck.results import Card, headline_of, keep_audit, read_audit
 from heatcheck.results.written import decimals, interval, number, sentences
 

@@ -8,7 +8,7 @@ import pytest
 from parsed import Page, plain
 
 from heatcheck.report import write_figures, write_report
-from heatcheck.report.figures import draw
+from heatcheck.report.audit_figures import draw
 from heatcheck.results import headline_of
 
 

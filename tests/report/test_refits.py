@@ -10,10 +10,12 @@ import pytest
 from parsed import Page, plain
 
 from heatcheck.report import write_figures, write_report
-from heatcheck.report.figures import draw
+from heatcheck.report.advice import advised
+from heatcheck.report.audit_figures import draw
 from heatcheck.report.figures.frontier import LOOKS
 from heatcheck.report.figures.shapes import dots
-from heatcheck.report.wording import advised, counted, grouping, in_order
+from heatcheck.report.measurement_words import counted, grouping
+from heatcheck.report.view import in_order
 from heatcheck.results.written import interval, number
 
 
@@ -150,12 +152,18 @@ def test_what_a_number_is_about_in_words(audit):
     of_needs, of_models = (audit.results[check] for check in ("necessity", "adversarial_model"))
     n = of_needs.find("N", against="retrained", free="uniform")
     last = n._replace(by={**n.by, "free": "last"})
-    assert grouping(last) == "retrained models, with all weight on the last state"
+    assert grouping(last, "necessity") == "retrained models, with all weight on the last state"
     shuffled = of_needs.find("accuracy", fit="swapped", weights="permuted")
-    assert grouping(shuffled) == "imposed on this model, shuffled weights"
-    assert grouping(of_models.find("jsd", **ADVERSARY)) == "adversary, λ = 0.1, from the audited model"
-    assert grouping(of_models.find("jsd", model="instance", epsilon=0.05)) == "one text at a time: ε = 0.05"
-    assert grouping(n._replace(by={"model": "gauge_twin"})) == "another model: gauge twin"
+    assert grouping(shuffled, "necessity") == "imposed on this model, shuffled weights"
+    assert (
+        grouping(of_models.find("jsd", **ADVERSARY), "adversarial_model")
+        == "adversary, λ = 0.1, from the audited model"
+    )
+    assert (
+        grouping(of_models.find("jsd", model="instance", epsilon=0.05), "adversarial_model")
+        == "one text at a time: ε = 0.05"
+    )
+    assert grouping(n._replace(by={"model": "gauge_twin"}), "necessity") == "another model: gauge twin"
 
 
 # ---- necessity ----------------------------------------------------------------------------------------------

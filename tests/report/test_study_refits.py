@@ -12,8 +12,8 @@ import study_results
 from parsed import Page
 
 from heatcheck.report import write_study, write_study_figures
-from heatcheck.report.figures import draw_study
 from heatcheck.report.figures.frontier import PUBLISHED
+from heatcheck.report.figures.study import draw_study
 from heatcheck.report.figures.study_refits import frontiers
 from heatcheck.report.study_numbers import of_tasks
 from heatcheck.report.study_wording import fitted

@@ -8,7 +8,7 @@ from parsed import Page
 
 from heatcheck.cli import show_study
 from heatcheck.report import write_study, write_study_figures
-from heatcheck.report.figures import draw_study
+from heatcheck.report.figures.study import draw_study
 from heatcheck.report.study_numbers import in_short, not_met
 from heatcheck.report.study_tasks import KINDS
 from heatcheck.report.study_wording import fitted

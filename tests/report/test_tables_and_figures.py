@@ -13,10 +13,11 @@ import pytest
 from heatcheck.auditing.audited_examples import beside_a_rival
 from heatcheck.errors import MissingPackage, UnknownName
 from heatcheck.report import write_figures, write_report, write_tables
-from heatcheck.report.check_tables import tables_of
+from heatcheck.report.audit_figures import draw
+from heatcheck.report.checks.agreement import tau_histogram
 from heatcheck.report.examples import browse
-from heatcheck.report.figures import draw, script
-from heatcheck.report.figures.agreement import tau_histogram
+from heatcheck.report.figures.files import script
+from heatcheck.report.sections import tables_of
 
 
 def read(path):

@@ -10,10 +10,9 @@ from heatcheck.checks.identifiability import IdentifiabilitySettings
 from heatcheck.checks.perturbation import PerturbationSettings
 from heatcheck.data import load_task
 from heatcheck.models import load
-from heatcheck.report import write_report
-from heatcheck.report.check_tables import every_number, tables_of
-from heatcheck.report.figures import write_figures
-from heatcheck.report.figures.perturbation import areas, removal_curves
+from heatcheck.report import write_figures, write_report
+from heatcheck.report.checks.perturbation import areas, removal_curves
+from heatcheck.report.sections import every_number, tables_of
 from heatcheck.results.written import number
 from tiny_transformers import EXAMPLES, tiny
 

@@ -41,13 +41,14 @@ ALLOWED = {
         "train.py": {"key"},  # a setting of a recipe
     },
     "report": {
+        "audit_figures.py": {"suffix"},
         "audited.py": {"audit.task"},
-        "compare.py": {"a.task", "text"},  # a number that has a sign
-        "compared.py": {"first.task"},
-        "figures/drawing.py": {"str(altair().SCHEMA_VERSION).lstrip('v')", "suffix"},
-        "figures/dynamics.py": {"title"},
+        "checks/dynamics.py": {"title"},
+        "checks/flips.py": {"where"},  # a bin
+        "comparison.py": {"first.task"},
+        "comparison_page.py": {"a.task", "text"},  # a number that has a sign
+        "figures/files.py": {"str(altair().SCHEMA_VERSION).lstrip('v')"},
         "figures/study.py": {"panel.row"},  # TASK: LABEL, a title
-        "flips_tables.py": {"where"},  # a bin
         "markdown.py": {"number.n", "one.n", "str(text).replace('\\\\', '\\\\\\\\')"},
         "notebook.py": {"audit.task"},
         "sections.py": {"m.baseline"},  # a scale that is said there in words

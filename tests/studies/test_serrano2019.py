@@ -12,7 +12,7 @@ from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
 from heatcheck.report.study_flips import flips_in_short
 from heatcheck.report.study_tables import tables_of_study
 from heatcheck.report.study_wording import models_in_order
-from heatcheck.report.wording import title
+from heatcheck.report.view import view_of
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.studies import STUDIES
 from heatcheck.studies.cells import Cell, Measured
@@ -80,7 +80,7 @@ def test_the_page_can_be_drawn_from_small_results_alone(smoke, redrawn, tmp_path
     kept = [path for path in elsewhere.rglob("*") if path.is_file()]
     assert {path.suffix for path in kept} == {".json", ".npz"}, "no weights of a model"
     page = write_study(found, tmp_path / "study.html").read_text(encoding="utf-8")
-    for words in ("FLAN noenc", "HAN noenc", title("flips"), "No attention heatmap shows a sign"):
+    for words in ("FLAN noenc", "HAN noenc", view_of("flips").title, "No attention heatmap shows a sign"):
         assert words in page
     assert "Doing without learned attention" not in page
 

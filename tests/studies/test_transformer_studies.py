@@ -12,7 +12,7 @@ from heatcheck.engine import Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study
 from heatcheck.report.study_layers import RANKINGS
-from heatcheck.report.wording import title
+from heatcheck.report.view import view_of
 from heatcheck.results import StudyResult
 from heatcheck.studies import STUDIES
 from heatcheck.studies.chefer2021 import EXPLAINERS
@@ -58,7 +58,7 @@ def test_every_number_has_its_seeds_and_its_page(name: str, runs: dict, tmp_path
         "chefer2021": "perturbation",
         "kobayashi2020": "mixing",
     }
-    named = {study: re.escape(escape(title(check))) for study, check in chapters.items()}
+    named = {study: re.escape(escape(view_of(check).title)) for study, check in chapters.items()}
     assert {study for study, words in named.items() if re.search(f"<h2[^>]*>[^<]*{words}", page)} == {name}
     assert [outcome.state for outcome in told] == ["done" if name == NAMES[0] else "reused", "done"]
 

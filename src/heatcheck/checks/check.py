@@ -14,7 +14,6 @@ from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe, Subject
 from heatcheck.results import CheckResult, Holds, Measurement
-from heatcheck.results.check_names import check_name
 
 MOST = 1_000_000  # draws, orders, …: more would never end
 
@@ -45,11 +44,6 @@ class Check(NamedTuple):
     explains: Callable[[Any], Sequence[str]] = explainers_of  # explainers whose scores its cost includes
     beside: Callable[[Case, Any], float] = lambda _case, _settings: 0.0  # further seconds, for --plan
     refits: bool = False  # True: it needs retrained models
-
-    @property
-    def title(self) -> str:
-        """Its plain name, as reports, `heatcheck checks` and the docs show it."""
-        return check_name(self.name)
 
     def ask(self, case: Case, settings: Any) -> CheckResult:
         """Run the check; the result carries its question, paper and baseline."""

@@ -11,8 +11,8 @@ from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
-    from heatcheck.report.compare import Cell
-    from heatcheck.report.compared import Comparison
+    from heatcheck.report.comparison import Comparison
+    from heatcheck.report.comparison_page import Cell
     from heatcheck.results import Audit
 
 FORMATS = ("html", "md", "json", "csv")
@@ -44,9 +44,9 @@ def compare(
 
     from heatcheck.cli import show
     from heatcheck.report import write_comparison
-    from heatcheck.report.compare import comparison_facts
-    from heatcheck.report.compared import MOST
-    from heatcheck.report.compared import compare as set_side_by_side
+    from heatcheck.report.comparison import MOST
+    from heatcheck.report.comparison import compare as set_side_by_side
+    from heatcheck.report.comparison_page import comparison_facts
     from heatcheck.results import read_audit
 
     if not 2 <= len(runs) <= MOST:
@@ -107,7 +107,7 @@ def _files(out: Path | None, formats: str | None) -> list[Path]:
 def _say(found: "Comparison") -> None:
     """Print the answers in a table, whether they can be compared, and how the audits differ."""
     from heatcheck.cli import show
-    from heatcheck.report.compare import card_rows
+    from heatcheck.report.comparison_page import card_rows
 
     rows = [
         [f"{row.name}{'' if row.alike else ' *'}", *(_said(cell) for cell in row.cells)] for row in card_rows(found)
@@ -125,7 +125,7 @@ def _say(found: "Comparison") -> None:
 
 def _said(cell: "Cell") -> str:
     """A line's state, statistic, interval and n."""
-    from heatcheck.report.wording import counted
+    from heatcheck.report.measurement_words import counted
     from heatcheck.results.written import in_brief
 
     if not cell.line.evidence:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from heatcheck.results import Measurement, find_quantity
+from heatcheck.report.measurement_words import quantity_of
+from heatcheck.results import Measurement
 from heatcheck.results.written import in_brief
 
 WITHOUT = {
@@ -47,7 +48,7 @@ def in_words(measurements: Sequence[Measurement], check: str = "") -> list[str]:
     told, rows = set(), []
     for m, text in sorted(said, key=lambda one: place[id(one[0])]):
         rows.append(text)
-        quantity = find_quantity(m.name, check)
+        quantity = quantity_of(m.name, check)
         if quantity is not None and m.name not in told:
             rows.append(f"    high: {quantity.high} low: {quantity.low}")
             told.add(m.name)

@@ -32,7 +32,7 @@ def checks(json: AsJson = False) -> None:
     from heatcheck.auditing.lines import lines_decided_by
     from heatcheck.checks import CHECKS, Check
     from heatcheck.cli import show
-    from heatcheck.report.wording import title  # the plain name of a check, as in the report
+    from heatcheck.report.checks import view_of
 
     def settings(check: Check) -> dict[str, object]:
         return {field.name: getattr(check.settings(), field.name) for field in fields(check.settings)}
@@ -42,7 +42,7 @@ def checks(json: AsJson = False) -> None:
         facts = [
             {
                 **{key: getattr(check, key) for key in keys},
-                "title": title(check.name),
+                "title": view_of(check.name).title,
                 "fits_again": retrains(check),
                 "decides": lines_decided_by(check.name),
                 "settings": settings(check),
@@ -55,10 +55,10 @@ def checks(json: AsJson = False) -> None:
     for check in CHECKS.values():
         given = ", ".join(f"{key}={show.setting(value)}" for key, value in settings(check).items())
         told = (
-            title(check.name),
+            view_of(check.name).title,
             check.question,
             _decides(lines_decided_by(check.name)),
-            f"what stays the same: {_held(check)}",
+            f"what stays the same: {view_of(check.name).what_stays(check.holds)}",
             f"baseline: {check.baseline}",
             f"paper: {check.paper}" if check.paper else "",
             _when(check),
@@ -77,13 +77,6 @@ def _decides(lines: list[str]) -> str:
     if not lines:
         return "decides no answer; its numbers are shown"
     return "decides the line " + ", ".join(f"{line} ({questions[line]})" for line in lines)
-
-
-def _held(check: "Check") -> str:
-    """What stays the same while the check changes something, in the report's words."""
-    from heatcheck.report.lexicon import HELD, HELD_BY
-
-    return HELD_BY.get(check.name, HELD[check.holds])
 
 
 def _when(check: "Check") -> str:

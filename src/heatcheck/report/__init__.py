@@ -3,15 +3,20 @@
 Everything is drawn from an `Audit` or a `StudyResult`; nothing is measured here.
 """
 
-from heatcheck.report.compare import write_comparison
-from heatcheck.report.figures import write_figures, write_study_figures
+from heatcheck.report.audit_figures import write_figures
+from heatcheck.report.checks import CHECK_VIEWS, CheckView, add_views
+from heatcheck.report.comparison_page import write_comparison
+from heatcheck.report.data_files import write_numbers, write_tables
+from heatcheck.report.figures.study import write_study_figures
 from heatcheck.report.markdown import write_markdown
 from heatcheck.report.page import write_report
 from heatcheck.report.study import write_study
 from heatcheck.report.study_table import write_study_table
-from heatcheck.report.tables import write_numbers, write_tables
 
 __all__ = [
+    "CHECK_VIEWS",
+    "CheckView",
+    "add_views",
     "write_comparison",
     "write_figures",
     "write_markdown",

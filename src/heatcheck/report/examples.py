@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from heatcheck.report.searched import is_beside, searched
+from heatcheck.report.counterfactual_places import is_beside, places
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import Audit, AuditedExample
 
@@ -97,8 +97,8 @@ def _row(looked: AuditedExample, explainers: Sequence[str]) -> dict[str, Any]:
 def _found_of_texts(audit: Audit) -> Mapping[str, dict[str, float | int]]:
     """What checks found of each text, by id, with one-letter keys."""
     wanted = {("permutation", "k"): "q", ("permutation", "d"): "delta", ("seed_variance", "v"): "jsd"}
-    if (weights := audit.results.get("counterfactual")) and (places := searched(weights)):
-        names = {"j": places[0].name("jsd"), "c": places[0].name("change"), "m": "most"}
+    if (weights := audit.results.get("counterfactual")) and (searched := places(weights)):
+        names = {"j": searched[0].name("jsd"), "c": searched[0].name("change"), "m": "most"}
         names |= {"f": "floor"} if is_beside(weights, "floor") else {}
         wanted |= {("counterfactual", key): name for key, name in names.items()}
     found: dict[str, dict[str, float | int]] = {}

@@ -7,7 +7,8 @@ from typing import Any
 
 from heatcheck.errors import MissingPackage
 from heatcheck.report.examples import json_for_script
-from heatcheck.report.figures import Figure, script
+from heatcheck.report.figures.figure import Figure
+from heatcheck.report.figures.files import script
 from heatcheck.report.glossary import glossed
 
 _bundle = lru_cache(script)  # a second and a megabyte each time, and always the same

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from heatcheck.engine import write_whole
+from heatcheck.report.advice import advised
 from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
-from heatcheck.report.wording import advised, spaced
+from heatcheck.report.wording import spaced
 from heatcheck.results import Audit, Card, headline_of
 from heatcheck.results.written import NOTHING
 

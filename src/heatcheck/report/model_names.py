@@ -1,7 +1,7 @@
 """Names of the models that are compared with the audited one: adversaries, seeds, twins."""
 
 from heatcheck.engine import Facts
-from heatcheck.report.lexicon import MODELS
+from heatcheck.report.shared_words import MODELS
 
 # The keys of a `by` that distinguish such models; the name of a model includes them.
 KEYS = ("model", "strength", "start", "trains", "restart", "seed", "epsilon", "twin")

@@ -6,9 +6,10 @@ from html import escape
 from importlib.resources import files
 
 from heatcheck.report.heat import Word, shaded
-from heatcheck.report.lexicon import HELD, HELD_BY
+from heatcheck.report.measurement_words import counted, grouping, quantity
 from heatcheck.report.sections import CardLine, card_line
-from heatcheck.report.wording import counted, explainer_name, grouping, quantity, reading, spaced, title
+from heatcheck.report.view import view_of
+from heatcheck.report.wording import explainer_name, spaced
 from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult, headline_of
 from heatcheck.results.written import interval, number
 
@@ -88,7 +89,7 @@ def check_html(result: CheckResult) -> str:
     """A check's measurements, each with its interval, its n and its baseline."""
     rows = [
         (
-            f"{quantity(m, result.check)}{': ' + about if (about := grouping(m)) else ''}",
+            f"{quantity(m, result.check)}{': ' + about if (about := grouping(m, result.check)) else ''}",
             number(m.value),
             interval(m),
             counted(m),
@@ -97,12 +98,12 @@ def check_html(result: CheckResult) -> str:
         for m in result.measurements
     ]
     kept, left_out = len(result.examples), len(result.excluded)
-    held = HELD_BY.get(result.check, HELD[result.holds])
+    view = view_of(result.check)
     return _boxed(
-        _p(title(result.check), "title"),
+        _p(view.title, "title"),
         _p(f"{result.subject}; {kept + left_out:,} examples: {kept:,} measured, {left_out:,} left out", "soft"),
-        _p(f"What stays the same: {held}", "soft"),
-        *(_p(words, "soft") for words in reading(result.check, str(result.facts.get("method", "")))),
+        _p(f"What stays the same: {view.what_stays(result.holds)}", "soft"),
+        *(_p(words, "soft") for words in view.readings(result)),
         _table(("quantity", "value", "95% interval", "n", "baseline"), rows, numbers=(1, 2, 3)),
         _more(len(rows), "result.measurements"),
     )

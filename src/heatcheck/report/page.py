@@ -4,14 +4,15 @@ from pathlib import Path
 
 from heatcheck.engine import expect, write_whole
 from heatcheck.errors import BadInput
+from heatcheck.report.advice import shown_instead
+from heatcheck.report.audit_figures import draw
 from heatcheck.report.audited import about, at_the_head, in_short
 from heatcheck.report.examples import browse
-from heatcheck.report.figures import draw
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.html import render
 from heatcheck.report.opening import open_with
 from heatcheck.report.sections import card_line, sections
-from heatcheck.report.wording import explainer_name, shown_instead
+from heatcheck.report.wording import explainer_name
 from heatcheck.results import Audit, headline_of
 
 # Mail servers and chat tools let this much through.

@@ -4,14 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from heatcheck.report.check_tables import every_number, tables_of
-from heatcheck.report.figures import Figure
+from heatcheck.report.advice import advice
+from heatcheck.report.figures.figure import Figure
 from heatcheck.report.heat import Heatmap, shaded
-from heatcheck.report.lexicon import HELD, HELD_BY, SIGNS
+from heatcheck.report.measurement_words import counted, grouping, quantity, quantity_of
+from heatcheck.report.shared_words import HELD, SIGNS
 from heatcheck.report.strips import DrawnStrip, draw_strip
 from heatcheck.report.table import Table
-from heatcheck.report.wording import advice, counted, grouping, in_order, quantity, reading, said, spaced, title
-from heatcheck.results import TOO_FEW, Audit, CheckResult, Line, Measurement, find_quantity
+from heatcheck.report.view import in_order, view_of
+from heatcheck.report.wording import said, spaced
+from heatcheck.results import TOO_FEW, Audit, CheckResult, Line, Measurement
 from heatcheck.results.written import interval, number, sentences
 
 
@@ -119,13 +121,14 @@ def _section(check: str, result: CheckResult, figures: list[Figure]) -> Section:
     for example, reason in result.excluded.items():
         reasons[reason].append(example)
     kept, left_out = len(result.examples), len(result.excluded)
+    view = view_of(check)
     return Section(
         check,
-        title(check),
+        view.title,
         result.question,
-        reading(check, str(result.facts.get("method", ""))),
+        view.readings(result),
         result.baseline,
-        HELD_BY.get(check, HELD[result.holds]),
+        view.what_stays(result.holds),
         str(result.facts.get("family", "")),
         result.paper,
         [*_settings(result), ("seed", str(result.seed))],
@@ -140,10 +143,34 @@ def _section(check: str, result: CheckResult, figures: list[Figure]) -> Section:
     )
 
 
+def tables_of(result: CheckResult) -> list[Table]:
+    """The tables of a check that have rows; a check without a view has none."""
+    return [table for table in view_of(result.check).tables(result) if table.rows]
+
+
+def every_number(result: CheckResult) -> Table:
+    """All measurements of a check."""
+    return Table(
+        "Every number of this check",
+        ("quantity", "of", "value", "95% interval", "n", "compared with"),
+        [
+            (
+                quantity(m, result.check),
+                grouping(m, result.check) or "all",
+                number(m.value),
+                interval(m),
+                counted(m),
+                spaced(m.baseline),
+            )
+            for m in result.measurements
+        ],
+    )
+
+
 def directions(result: CheckResult) -> list[Direction]:
     """What high and low values of each quantity of a check mean, in the order of its measurements."""
     names = dict.fromkeys(m.name for m in result.measurements)
-    found = [one for name in names if (one := find_quantity(name, result.check))]
+    found = [one for name in names if (one := quantity_of(name, result.check))]
     return [Direction(one.words, one.low, one.high) for one in found]
 
 
@@ -168,9 +195,9 @@ def _witness(result: CheckResult) -> Heatmap | None:
 
 
 def _evidence(m: Measurement, check: str) -> Evidence:
-    about = grouping(m)
+    about = grouping(m, check)
     words = f"{quantity(m, check)}{': ' + about if about else ''}"
     scale = m.baseline if m.baseline.startswith(("0:", "1:")) else ""
-    found = find_quantity(m.name, check)
+    found = quantity_of(m.name, check)
     means = ("", "") if found is None else (found.low, found.high)
     return Evidence(words, number(m.value), interval(m), f"n = {counted(m)}", scale, *means)

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatcheck.engine import write_whole
-from heatcheck.report.figures import Figure, draw_study
+from heatcheck.report.figures.figure import Figure
+from heatcheck.report.figures.study import draw_study
 from heatcheck.report.heat import Heatmap, shaded
 from heatcheck.report.html import render
-from heatcheck.report.lexicon import READING
 from heatcheck.report.study_numbers import in_short, not_met, of_tasks, summaries
+from heatcheck.report.study_parts import part_view, parts_in_order
 from heatcheck.report.study_tables import tables_of_study
 from heatcheck.report.study_wording import (
     ABOUT_PUBLISHED,
@@ -27,7 +28,7 @@ from heatcheck.report.study_wording import (
     said_of,
 )
 from heatcheck.report.table import Table
-from heatcheck.report.wording import explainer_name, in_order, said, spaced, title
+from heatcheck.report.wording import explainer_name, said, spaced
 from heatcheck.results import Model, StudyResult
 from heatcheck.results.written import NOTHING, number
 
@@ -180,12 +181,12 @@ def _about_tasks(found: StudyResult) -> Table:
 
 
 def _chapters(figures: Sequence[Figure], tables: Mapping[str, list[Table]]) -> list[Chapter]:
-    checks = in_order({figure.check for figure in figures} | tables.keys())
+    checks = parts_in_order({figure.check for figure in figures} | tables.keys())
     return [
         Chapter(
             check,
-            title(check),
-            READING.get(check, ""),
+            part_view(check).title,
+            part_view(check).reading,
             tables.get(check, []),
             [figure for figure in figures if figure.check == check],
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from heatcheck.report.deception_tables import NEAR, TRACES, with_ends
+from heatcheck.report.checks.deception import NEAR, TRACES, with_ends
 from heatcheck.report.study_wording import ENCODERS, RERUNS, beside_theirs
 from heatcheck.report.table import Table
 from heatcheck.report.wording import spaced

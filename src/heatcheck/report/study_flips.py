@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from heatcheck.report.flips_tables import ranking_name
+from heatcheck.report.figures.survival import ranking_name
 from heatcheck.results import Row
 
 _PRODUCT, _SIGNED = "gradient x attention", "gradient x attention (signed)"

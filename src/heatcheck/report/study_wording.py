@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heatcheck.report.lexicon import WEIGHTS
+from heatcheck.report.shared_words import WEIGHTS
 from heatcheck.report.wording import spaced
 from heatcheck.results import OF_STUDIES, Comparison, Model, Row, StudyResult, find_quantity, key, value_text
 from heatcheck.results.key import BESIDE

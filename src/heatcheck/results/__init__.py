@@ -10,8 +10,7 @@ from heatcheck.results.headline import Headline, headline_of
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
 from heatcheck.results.line import TOO_FEW, Group, Instead, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
-from heatcheck.results.quantities import QUANTITIES
-from heatcheck.results.quantity import Quantity, find_quantity, register
+from heatcheck.results.quantity import QUANTITIES, Quantity, find_quantity, register
 from heatcheck.results.strip import Mark, Strip, Zone
 from heatcheck.results.study import Comparison, Model, Published, Row, StudyResult
 from heatcheck.results.study_files import STUDY, STUDY_ARRAYS, keep_study, read_study

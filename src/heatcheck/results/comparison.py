@@ -1,38 +1,18 @@
 """Audits of several models compared text by text: numbers only."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck.engine import Facts, stream
+from heatcheck.engine import stream
 from heatcheck.results.audit import Audit
-from heatcheck.results.key import find_key
 from heatcheck.stats import Interval, bootstrap_interval
 
 ACCURACY = ("audit", "right")
 
-# The values compared on the same text: the check, and the first part of the value's name.
-_COMPARED = {
-    ("agreement", "tau"),
-    ("erasure", "effect"),
-    ("perturbation", "area"),
-    ("permutation", "delta"),
-    ("permutation", "q"),
-    ("counterfactual", "jsd"),
-    ("necessity", "accuracy"),
-    ("necessity", "change"),
-    ("seed_variance", "jsd"),
-    ("plausibility", "auprc"),
-}
-_OF_ATTENTION = {"agreement", "erasure", "perturbation", "plausibility"}  # other methods by themselves are not compared
-PUT_IN = {  # kind of fit, and its weights
-    ("swapped", "own"): "its own",
-    ("swapped", "uniform"): "uniform",
-    (None, "uniform"): "uniform",
-    (None, "permuted"): "shuffled",
-}
+IsCompared: TypeAlias = Callable[[str, str], bool]  # a check, and the name of a value that it keeps of each text
 
 
 class Difference(NamedTuple):
@@ -52,8 +32,14 @@ class NotPaired(NamedTuple):
     check: str
 
 
-def differences(audits: Mapping[str, Audit], *, draws: int = 2000) -> tuple[list[Difference], list[NotPaired]]:
-    """Each other model minus the first, where both audits used the same texts and settings."""
+def differences(
+    audits: Mapping[str, Audit], is_compared: IsCompared, *, draws: int = 2000
+) -> tuple[list[Difference], list[NotPaired]]:
+    """Each other model minus the first, where both audits used the same texts and settings.
+
+    Args:
+        is_compared: whether models are compared by a value; each view of a check names those of its own.
+    """
     (_, reference), *others = audits.items()
     found, refused = [], []
     for model, audit in others:
@@ -66,11 +52,11 @@ def differences(audits: Mapping[str, Audit], *, draws: int = 2000) -> tuple[list
             if check in audit.results and differing_settings([_chosen(one, check) for one in (reference, audit)])
         ]
         refused += [NotPaired(model, check) for check in unlike]
-        values, of_first = _per_text(audit, unlike), _per_text(reference, unlike)
+        values, of_first = (_per_text(one, is_compared, unlike) for one in (audit, reference))
         for key in of_first:
             if key in values and (one := _pair(key, model, of_first[key], values[key], draws)):
                 found.append(one)
-    order = {key: at for at, key in enumerate(_per_text(reference, ()))}
+    order = {key: at for at, key in enumerate(_per_text(reference, is_compared, ()))}
     return sorted(found, key=lambda one: order[one.check, one.name]), refused
 
 
@@ -88,26 +74,6 @@ def unlike(values: Sequence[Any]) -> bool:
     """Whether these values differ; lists and tuples count as equal."""
     plain = [list(value) if isinstance(value, tuple) else value for value in values]
     return any(value != plain[0] for value in plain)
-
-
-def is_compared(check: str, name: str) -> bool:
-    """Whether a per-text value can be compared with another model's.
-
-    >>> is_compared("erasure", "effect:attention:deletion"), is_compared("erasure", "effect:gradient:deletion")
-    (True, False)
-    """
-    if (check, name) == ACCURACY:
-        return True
-    of = find_key(name)
-    if of is None or (check, of.name) not in _COMPARED:
-        return False
-    by: Facts = of.by
-    pair = by.get("pair", (by.get("ranking"),))
-    if check in _OF_ATTENTION and pair[0] != "attention":
-        return False
-    if check == "agreement":
-        return bool(pair[1] != "random")  # chance differs from chance by chance
-    return check != "necessity" or (by.get("fit"), by["weights"]) in PUT_IN
 
 
 def _chosen(audit: Audit, check: str) -> Mapping[str, Any]:
@@ -128,7 +94,7 @@ def _pair(
     return Difference(*key, model, found, len(common))
 
 
-def _per_text(audit: Audit, without: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
+def _per_text(audit: Audit, is_compared: IsCompared, without: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
     """The comparable values of each text, by id."""
     answered = [one for one in audit.examples if None not in (one.gold, one.predicted)]
     found = {ACCURACY: {one.id: float(one.predicted == one.gold) for one in answered}}

@@ -18,7 +18,8 @@ class Quantity(NamedTuple):
     counts: Literal["texts", "seeds"] = "texts"  # what the n of its measurements counts
 
 
-QUANTITIES: dict[tuple[str, str], Quantity] = {}  # by check (or "") and name
+# By check (or "") and name. What checks measure stands in the views of heatcheck.report, which fill this when imported.
+QUANTITIES: dict[tuple[str, str], Quantity] = {}
 
 
 def register(*quantities: Quantity) -> None:
@@ -28,14 +29,16 @@ def register(*quantities: Quantity) -> None:
     Traceback (most recent call last):
     heatcheck.errors.BadInput: the quantity 'K' does not say what a low value means: give it words.
     """
+    added: dict[tuple[str, str], Quantity] = {}  # all of them or none
     for one in quantities:
         for field in ("words", "high", "low"):
             if not getattr(one, field).strip():
                 lacking = "what it is in plain words" if field == "words" else f"what a {field} value means"
                 raise BadInput(f"the quantity {one.name!r} does not say {lacking}: give it words.")
-        if (one.check, one.name) in QUANTITIES:
+        if (one.check, one.name) in QUANTITIES | added:
             raise BadInput(f"the quantity {one.name!r} is registered already: choose another name.")
-        QUANTITIES[one.check, one.name] = one
+        added[one.check, one.name] = one
+    QUANTITIES.update(added)
 
 
 def find_quantity(name: str, check: str = "") -> Quantity | None:

@@ -6,7 +6,6 @@ import re
 import numpy as np
 
 from heatcheck.results.measurement import Measurement
-from heatcheck.results.quantity import find_quantity
 
 MINUS, NOTHING = "\N{MINUS SIGN}", "\N{EN DASH}"
 
@@ -51,29 +50,6 @@ def fine(value: float) -> str:
     return np.format_float_positional(float(f"{value:.2g}"), trim="-").replace("-", MINUS)
 
 
-def of_quantity(name: str, value: float, check: str = "") -> str:
-    """A value of a quantity in the format it is registered with.
-
-    >>> of_quantity("K", 0.0035), of_quantity("mass", 0.0035, "deception"), of_quantity("rank", 3.0)
-    ('0.004', '0.0035', '3')
-    """
-    found = find_quantity(name, check)
-    form = "number" if found is None else found.format
-    return number(value) if form == "number" else fine(value) if form == "fine" else decimals(value, form)
-
-
-def direction(name: str, check: str = "") -> str:
-    """What high and low values of a quantity mean, as a phrase for one row; "" for an unregistered quantity.
-
-    >>> direction("flips")
-    'high: many shuffles of the weights change the decision; low: few shuffles of the weights change the decision'
-    >>> direction("a new one")
-    ''
-    """
-    found = find_quantity(name, check)
-    return "" if found is None else f"high: {as_clause(found.high)}; low: {as_clause(found.low)}"
-
-
 def as_clause(sentence: str) -> str:
     """A sentence without its capital and its full stop, to stand inside another one.
 
@@ -111,16 +87,6 @@ def alone(measurement: Measurement | None) -> str:
     ('0.500', '–')
     """
     return NOTHING if measurement is None else number(measurement.value)
-
-
-def with_seen_ends(name: str, value: float, low: float, high: float, check: str = "") -> str:
-    """The value with its interval, unless that has no width that is seen: a share that is 1 by proof has none.
-
-    >>> with_seen_ends("mass", 0.002, 0.0012, 0.0029, "deception"), with_seen_ends("agreement", 1.0, 1.0, 1.0)
-    ('0.002 [0.0012, 0.0029]', '1.000')
-    """
-    parts = [of_quantity(name, part, check) for part in (value, low, high)]
-    return parts[0] if NOTHING in parts[1:] or len(set(parts)) == 1 else f"{parts[0]} [{parts[1]}, {parts[2]}]"
 
 
 def in_brief(measurement: Measurement) -> str:

@@ -98,7 +98,7 @@ class Seq2Seq(nn.Module):
         # From the last states of both directions to the first of the decoder: of an LSTM, its cell's too.
         self.bridge = nn.ModuleList(nn.Linear(width, hidden) for _ in range(parts)) if both else None
         self.attention = CROSS_ATTENTIONS[settings.attention](hidden, width, settings.heads)
-        # The name of its parameters in folders that are kept, so it stays.
+        # The name of its parameters in folders that are asked, so it stays.
         self.writer: Decoder = DECODERS[settings.decoder](settings.cell, features, hidden, settings.heads * width)
         self.output = nn.Linear(self.writer.size, len(self.labels))
         if settings.weight_scale:

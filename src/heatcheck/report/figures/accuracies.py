@@ -7,7 +7,7 @@ from typing import Any
 from heatcheck.report.figures.distribution import Style, alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, RIVAL, altair
 from heatcheck.report.figures.shapes import Rows, lines_at
-from heatcheck.report.lexicon import WEIGHTS
+from heatcheck.report.shared_words import WEIGHTS
 from heatcheck.results import Measurement
 from heatcheck.results.written import interval, number
 

@@ -1,28 +1,15 @@
 """The TVD–JSD frontier: models by the distances of their answers and weights from one model's."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from heatcheck.engine import Facts
 from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import (
-    ATTENTION,
-    BAR,
-    FLOOR,
-    MECHANICAL,
-    MOST,
-    RIVAL,
-    WIDTH,
-    Figure,
-    altair,
-    declare,
-)
-from heatcheck.report.frontier import candidates, farthest, mean_of_seeds
-from heatcheck.report.lexicon import MODELS
+from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, altair
+from heatcheck.report.frontier import mean_of_seeds
 from heatcheck.report.model_names import STARTS, kind_of, name_of, short_name, start_of
-from heatcheck.results import CheckResult
-from heatcheck.results.written import number
+from heatcheck.report.shared_words import MODELS
 
 PUBLISHED = "published adversary"
 _MOST_JSD = 0.7  # ln 2 is the most that two distributions can differ
@@ -47,34 +34,6 @@ LOOKS = {
     PUBLISHED: Look("#c2417c", _STAR),
 }
 _DASHES = dict(zip(STARTS.values(), ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3]), strict=True))
-
-
-def tvd_by_jsd(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """Every model, with a ring around the most different one that passes for an honest seed."""
-    points = [one.point for one in candidates(result)]
-    star = farthest(result)
-    kinds = kinds_in(points)
-    if not kinds:
-        return None
-    drawn = panel(points, kinds, starts_in(points), ring=star.point if star else None, width=WIDTH - 60, height=380)
-    seeds = [mean_of_seeds(points, name) for name in ("jsd", "tvd")]
-    caption = (
-        "Each mark is one model. Further right, its weights differ more from the audited model's; further up, its "
-        "answers differ more. Lines join trained adversaries in the order of λ. "
-    )
-    if all(map(math.isfinite, seeds)):
-        caption += (
-            f"The dashed lines are the means of the honest seeds (JSD {number(seeds[0])}, TVD {number(seeds[1])}). "
-            "A model to the right of one and below the other has closer answers than an honest seed and a more "
-            "different heatmap. "
-        )
-    if star:
-        caption += (
-            "The ring marks the most different model that passes for an honest seed, by its decisions and its TVD "
-            f"after one temperature for all texts. It is {name_of(star.by)}, with JSD "
-            f"{number(star.found['jsd'].value)}. "
-        )
-    return declare("adversarial-model-frontier", result.check, caption.strip(), drawn)
 
 
 def kinds_in(points: Iterable[Facts]) -> list[str]:

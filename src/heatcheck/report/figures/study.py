@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heatcheck.report.figures.distribution import MEAN, Style
-from heatcheck.report.figures.drawing import write_each
 from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
+from heatcheck.report.figures.files import write_each
 from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, violins
 from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.shapes import mean_of

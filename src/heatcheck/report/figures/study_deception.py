@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from heatcheck.engine import Facts
-from heatcheck.report.figures.deception import COMMONEST, PAPER, REPRODUCTION, UNIFORM, kinds_in, panel, span_of
+from heatcheck.report.figures.accuracy_scatter import (
+    COMMONEST,
+    PAPER,
+    REPRODUCTION,
+    UNIFORM,
+    kinds_in,
+    panel,
+    span_of,
+)
 from heatcheck.report.figures.figure import Figure, altair, declare
 from heatcheck.report.study_deception import said
 from heatcheck.report.study_wording import model_name

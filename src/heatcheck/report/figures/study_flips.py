@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heatcheck.report.figures.figure import Figure, declare
-from heatcheck.report.figures.flips import box, box_layers, curve, curve_layer, looks, survival
 from heatcheck.report.figures.multiples import grid
 from heatcheck.report.figures.shapes import Rows
+from heatcheck.report.figures.survival import box, box_layers, curve, curve_layer, looks, survival
 from heatcheck.report.study_flips import RANKINGS
 from heatcheck.report.study_wording import model_name
 from heatcheck.results import Model

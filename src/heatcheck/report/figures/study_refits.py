@@ -9,8 +9,8 @@ from heatcheck.engine import Facts
 from heatcheck.report.figures.distribution import violins
 from heatcheck.report.figures.figure import Figure, altair, declare
 from heatcheck.report.figures.frontier import PUBLISHED, kinds_in, panel, starts_in, top_of
+from heatcheck.report.figures.jsd_scatter import SPAN, scatter
 from heatcheck.report.figures.parts import parts_of
-from heatcheck.report.figures.seed_variance import SPAN, scatter
 from heatcheck.results import Model, StudyResult, key
 
 _WIDTH = 310  # two panels beside each other
