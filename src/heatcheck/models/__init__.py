@@ -1,4 +1,4 @@
-"""Models: the contract that all answer; classifiers, sequence-to-sequence, a user's module, Hugging Face, known answers."""
+"""Models: the contract, own classifiers, sequence-to-sequence, a user's module, Hugging Face, known answers."""
 
 from heatcheck.models.classifiers.attention import ATTENTIONS
 from heatcheck.models.classifiers.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
