@@ -4,11 +4,12 @@ Everything is drawn from an `Audit` or a `StudyResult`; nothing is measured here
 """
 
 from heatcheck.report.compare import write_comparison
-from heatcheck.report.figures import write_figures, write_study_figures
+from heatcheck.report.figures import write_figures
 from heatcheck.report.markdown import write_markdown
 from heatcheck.report.page import write_report
-from heatcheck.report.study import write_study
-from heatcheck.report.study_table import write_study_table
+from heatcheck.report.study_csv import write_study_table
+from heatcheck.report.study_figures import write_study_figures
+from heatcheck.report.study_page import write_study
 from heatcheck.report.tables import write_numbers, write_tables
 
 __all__ = [

@@ -81,10 +81,6 @@ READING = {
     "every word votes for the label it goes with in the training texts, in proportion to its weight. Nothing is fitted "
     "to the weights, so weights that merely encode the label gain nothing. The refitted guide trains a model without "
     "context under the weights. It can learn such a code, so it is shown only for comparison.",
-    "scale": "Training raises the score of a word that already speaks for the label. The gradient of the loss with "
-    "respect to a score is the weight times how much more the word says than the whole text. So words that go with a "
-    "label should end above neutral words. With a small λ, the softmax commits before the words mean anything. With a "
-    "large λ, no score moves far from its start. Accuracy shows neither effect.",
     "plausibility": "People marked the words that support the label. This check asks only whether a heatmap marks the "
     "same words. A plausible heatmap may have no part in the answer, and a faithful one may please nobody. Compare "
     "every number with both kinds of chance. Random scores show what guessing finds. Random spans move the heatmap's "

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heatcheck.report.lexicon import BY, METHODS, READING, WEIGHTS
 from heatcheck.report.model_names import KEYS, name_of
 from heatcheck.results import Card, Instead, Line, Measurement, find_quantity
-from heatcheck.results.check_names import CHECK_NAMES, STUDY_NAMES, check_name
+from heatcheck.results.check_names import CHECK_NAMES, check_name
 from heatcheck.results.written import NOTHING
 
 SEEDS = "\N{NO-BREAK SPACE}seeds"
@@ -113,7 +113,7 @@ def in_order(checks: Iterable[str]) -> list[str]:
     >>> in_order(["counterfactual", "a_new_one", "agreement"])
     ['agreement', 'counterfactual', 'a_new_one']
     """
-    known = [*CHECK_NAMES, *STUDY_NAMES]
+    known = [*CHECK_NAMES]
     return sorted(checks, key=lambda check: known.index(check) if check in known else len(known))
 
 

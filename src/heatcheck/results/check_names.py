@@ -23,13 +23,6 @@ CHECK_NAMES = {
     "plausibility": "Agreement with human rationales",
 }
 
-# Parts of studies that are not checks of an audit.
-STUDY_NAMES = {
-    "scale": "Attention scores and the scale λ that divides them",
-    "time_to_learn": "Time to learn to copy",
-    "lottery_of_heads": "A lottery of heads",
-}
-
 
 def check_name(check: str) -> str:
     """The plain name of a check, by its key.
@@ -37,4 +30,4 @@ def check_name(check: str) -> str:
     >>> check_name("permutation"), check_name("a_new_one")
     ('Shuffling the weights', 'A new one')
     """
-    return CHECK_NAMES.get(check) or STUDY_NAMES.get(check) or check.replace("_", " ").capitalize()
+    return CHECK_NAMES.get(check) or check.replace("_", " ").capitalize()

@@ -18,6 +18,8 @@ class Quantity(NamedTuple):
     counts: Literal["texts", "seeds"] = "texts"  # what the n of its measurements counts
 
 
+OF_STUDIES = "study"  # in place of a check: what the name means in a study's rows
+
 QUANTITIES: dict[tuple[str, str], Quantity] = {}  # by check (or "") and name
 
 
