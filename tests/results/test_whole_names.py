@@ -1,6 +1,7 @@
 """Names are names: what tells the kinds of a quantity apart is in `by`, and nobody takes a name to pieces."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,7 @@ def test_every_quantity_of_a_study_has_words_and_a_direction():
 
 
 def test_a_study_of_another_package_has_kinds_of_its_own(monkeypatch):
-    monkeypatch.setattr("heatcheck.results.key.AXES", dict(AXES))
+    monkeypatch.setattr(import_module("heatcheck.results.key"), "AXES", dict(AXES))  # no attribute: `key` is a function
     own = key("sharpness", weights="uniform", steps=20)
     assert own.text == "sharpness:20:uniform", "a table can be shown without the package"
     with pytest.raises(BadInput, match="names no quantity"):

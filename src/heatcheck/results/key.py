@@ -175,8 +175,8 @@ def key_text(name: str, by: Facts) -> str:
     'mean_a:polar'
     """
     told = {axis: value for axis, value in by.items() if axis not in BESIDE}
-    if name not in AXES:  # of a package that is not installed here: its table can be shown all the same
-        return ":".join([name, *map(value_text, told.values())])
+    if name not in AXES:  # without kinds, or of a package that is not installed here: it can be shown all the same
+        return ":".join([name, *(value_text(told[axis]) for axis in sorted(told))])
     for axes in AXES.get(name, ((),)):
         if set(axes) == told.keys():
             return ":".join([name, *(_written(axis, told[axis]) for axis in axes)])
