@@ -1,4 +1,4 @@
-"""Brunner et al. 2020: other weights with the same head output, and tokens identified by their hidden states."""
+"""The view of Brunner et al. 2020: other weights with the same head output, and tokens found by their states."""
 
 from heatcheck.report.study_columns import DEEPEST, Columns, in_columns
 from heatcheck.report.study_quantities import FAR, study_quantity

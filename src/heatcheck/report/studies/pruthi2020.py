@@ -1,4 +1,4 @@
-"""Pruthi et al. 2020, classifiers: models trained to deceive, with Table 3 beside ours and traces of marked words."""
+"""The view of Pruthi et al. 2020, classifiers: models trained to deceive, Table 3 beside ours."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Pruthi et al. 2020, sequence-to-sequence models: the published table beside ours, and where the weight is."""
+"""The view of Pruthi et al. 2020, sequence-to-sequence models: their table beside ours, and where the weight is."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

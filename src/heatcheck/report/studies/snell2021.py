@@ -1,4 +1,4 @@
-"""Snell et al. 2021: how long models need to learn to copy, and a lottery of heads."""
+"""The view of Snell et al. 2021: how long models need to learn to copy, and a lottery of heads."""
 
 import math
 from collections.abc import Iterable

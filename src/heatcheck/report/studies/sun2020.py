@@ -1,4 +1,4 @@
-"""Sun & Lu 2020: attention scores divided by a scale λ, and how well they separate polar words from neutral ones."""
+"""The view of Sun & Lu 2020: attention scores divided by a scale λ, and how well they find polar words."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Vashishth et al. 2019: other weights across tasks (single sequences, pairs, sequence to sequence)."""
+"""The view of Vashishth et al. 2019: other weights across tasks (single sequences, pairs, sequence to sequence)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

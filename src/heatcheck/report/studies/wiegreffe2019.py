@@ -1,4 +1,4 @@
-"""Wiegreffe & Pinter 2019: models retrained without attention, other seeds, adversaries, and guides."""
+"""The view of Wiegreffe & Pinter 2019: models retrained without attention, other seeds, adversaries, and guides."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Jain & Wallace 2019: agreement with other methods, shuffled weights, other weights with the same answer."""
+"""The view of Jain & Wallace 2019: agreement with other methods, shuffles, other weights with the same answer."""
 
 from collections.abc import Sequence
 
