@@ -94,7 +94,7 @@ def study(*, failed=True):
                 for of in ("gradient", "leave_one_out")
             ]
     return StudyResult(
-        name="made_up",
+        name="jain2019",
         title="A paper, again",
         paper=f"Somebody 2019 {HOSTILE}",
         rows=tuple(rows),
@@ -187,7 +187,7 @@ def refitted():
         Model("stories, merge", "lstm", "tanh", ("hall", "kitchen", "garden"), 3, {}, ()),
     ]  # fmt: skip
     return StudyResult(
-        name="made_up_too",
+        name="wiegreffe2019",
         title="A paper with refits, again",
         paper="Somebody else 2019",
         rows=tuple(rows),

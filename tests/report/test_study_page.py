@@ -13,7 +13,7 @@ from parsed import Page
 from heatcheck.cli.reproduce import reproduce, write
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study, write_study_figures
-from heatcheck.report.figures.study import draw_study
+from heatcheck.report.study_figures import draw_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 QUIET = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"

@@ -1,12 +1,14 @@
 """Names are names: what tells the kinds of a quantity apart is in `by`, and nobody takes a name to pieces."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from heatcheck.errors import BadInput
-from heatcheck.results import OF_STUDIES, QUANTITIES, key, parse_key
+from heatcheck.report.studies import STUDY_VIEWS
+from heatcheck.results import OF_STUDIES, QUANTITIES, key, parse_key, register_axes
 from heatcheck.results.key import AXES
 from heatcheck.results.study import COLUMNS, Row
 from heatcheck.studies import STUDIES, read_published
@@ -48,11 +50,11 @@ ALLOWED = {
         "comparison.py": {"first.task"},
         "comparison_page.py": {"a.task", "text"},  # a number that has a sign
         "figures/files.py": {"str(altair().SCHEMA_VERSION).lstrip('v')"},
-        "figures/study.py": {"panel.row"},  # TASK: LABEL, a title
         "markdown.py": {"number.n", "one.n", "str(text).replace('\\\\', '\\\\\\\\')"},
         "notebook.py": {"audit.task"},
         "sections.py": {"m.baseline"},  # a scale that is said there in words
-        "study.py": {"model.task", "task"},  # "snli, merge" is of snli
+        "studies/jain2019/figures.py": {"panel.row"},  # TASK: LABEL, a title
+        "study_page.py": {"model.task", "task"},  # "snli, merge" is of snli
     },
     "serve": {"newest_audit.py": {"facts['task']"}, "shown_models.py": {"subject.id", "task"}},
     "studies": {
@@ -106,7 +108,22 @@ def test_every_quantity_of_a_study_has_words_and_a_direction():
     of_texts = {"p", "effect", "auprc"}  # names of kept arrays only
     registered = {name for check, name in QUANTITIES if check == OF_STUDIES}
     assert AXES.keys() - of_texts <= registered
+    assert {one.name for view in STUDY_VIEWS.values() for one in view.quantities} < registered
     assert {one.key.name for study in STUDIES for one in read_published(study)} <= registered
+
+
+def test_a_study_of_another_package_has_kinds_of_its_own(monkeypatch):
+    monkeypatch.setattr(import_module("heatcheck.results.key"), "AXES", dict(AXES))  # no attribute: `key` is a function
+    own = key("sharpness", weights="uniform", steps=20)
+    assert own.text == "sharpness:20:uniform", "a table can be shown without the package"
+    with pytest.raises(BadInput, match="names no quantity"):
+        parse_key("sharpness:uniform:20")
+    register_axes("sharpness", ("weights", "steps"))
+    assert own.text == "sharpness:uniform:20"
+    assert parse_key("sharpness:uniform:20") == own
+    register_axes("sharpness", ("weights", "steps"))  # once more says nothing new
+    with pytest.raises(BadInput, match=r"'sharpness' has other facts already \(weights, steps\)"):
+        register_axes("sharpness", ("weights",))
 
 
 def test_a_table_has_the_columns_it_had():

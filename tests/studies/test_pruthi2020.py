@@ -12,9 +12,9 @@ import pytest
 from heatcheck.cli.reproduce import reproduce
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study, write_study_figures
-from heatcheck.report.study_deception import deception_in_short, tables_of_deception
-from heatcheck.report.study_numbers import not_met
-from heatcheck.report.study_wording import fitted, models_in_order, quantity_name
+from heatcheck.report.studies.pruthi2020 import VIEW, deception_in_short, tables_of_deception
+from heatcheck.report.study_summary import not_met
+from heatcheck.report.study_wording import fitted, quantity_name
 from heatcheck.results import CheckResult, Measurement, key
 from heatcheck.stats import Interval, t_interval
 from heatcheck.studies import STUDIES, cells, read_published
@@ -104,7 +104,7 @@ def test_the_page(redrawn, tmp_path):
     for words in ("Learning to deceive", "Table 3: accuracy", "gauge twin", "reproduction by Caulfield", "BERT"):
         assert words in page
     assert "authors' rerun" not in page
-    table, *_ = tables_of_deception(found, models_in_order(found))
+    table, *_ = tables_of_deception(found)
     assert [row[:2] for row in table.rows] == [
         ("sst_wiki, embedding", "words removed"),
         ("sst_wiki, embedding", "honest"),
@@ -123,10 +123,10 @@ def test_the_page(redrawn, tmp_path):
     assert honest[5].split()[0] == f"{rows['lstm', 'mass_at:0'].value:.3f}"
     assert honest[6:] == ("0.777", "0.829", "2")
     assert table.rows[7][6:8] == ("0.0007", "0.0005"), "small weights keep their digits"
-    for made in tables_of_deception(found, models_in_order(found)):
+    for made in tables_of_deception(found):
         assert not [cell for row in made.rows for cell in row if "nan" in cell]
         assert len(made.rows) in (7, 9)
-    assert sum(fitted(model, found.rows) for model in found.models) == 12, "twins are not trained"
+    assert sum(fitted(model, found.rows, VIEW.retrained) for model in found.models) == 12, "twins are not trained"
     (figure,) = write_study_figures(found, tmp_path / "figures", suffix="csv")
     drawn = figure.read_text()
     assert drawn.count("gauge twin") == 2
@@ -311,7 +311,7 @@ def test_small_weights_are_not_said_to_be_equal():
     assert row.statement == "outside: ours is lower by 0.00"
     assert finely.statement == "outside: ours is lower by 0.0005"
     assert finely.rerun_statement == row.rerun_statement == "outside: ours is lower by 0.30"
-    assert quantity_name(row, ()) == "weight on the marked words, λ = 1"
+    assert quantity_name(row, (), VIEW) == "weight on the marked words, λ = 1"
 
 
 def test_the_published_table():

@@ -7,8 +7,8 @@ import pytest
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput
 from heatcheck.report import write_study
+from heatcheck.report.studies.pruthi2020_sequences import VIEW, tables_of_sequences
 from heatcheck.report.study_wording import fitted
-from heatcheck.report.study_writing import tables_of_writing
 from heatcheck.studies import STUDIES, read_published
 from heatcheck.studies.pruthi2020_sequences import (
     QUICK,
@@ -72,7 +72,7 @@ def test_where_the_weight_went_is_said_place_by_place(found):
         assert set(places) == {"-3", "-2", "-1", "+1", "+2", "+3", "first", "last"}
         assert all(0 <= row.value <= 1 and row.seeds == 2 for row in places.values())
     assert not [row for row in result.rows if row.quantity in ("beside_at:uniform", "beside_at:none")]
-    (table,) = [table for table in tables_of_writing(result, result.models) if "by distance" in table.caption]
+    (table,) = [table for table in tables_of_sequences(result) if "by distance" in table.caption]
     assert table.columns[2:] == (
         "-3",
         "-2",
@@ -91,7 +91,7 @@ def test_a_page_is_drawn(found, tmp_path):
     assert "accuracy-by-links" in page
     assert "From honest models to models trained to deceive: bigram_flip: " in page
     assert {"accuracy", "mass", "model", "seed"} == set(found[1].models[0].points[0])
-    assert len(found[1].models[0].points) == fitted(found[1].models[0], found[1].rows) == 8, "four kinds of two seeds"
+    assert len(found[1].models[0].points) == fitted(found[1].models[0], found[1].rows, VIEW.retrained) == 8
     assert "weight on linked words, λ = 1" in page
     assert "accuracy of freely generated words, no attention" in page
 

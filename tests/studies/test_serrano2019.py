@@ -8,9 +8,7 @@ import pytest
 
 from heatcheck.errors import UnknownName
 from heatcheck.report import write_study
-from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
-from heatcheck.report.study_flips import flips_in_short
-from heatcheck.report.study_tables import tables_of_study
+from heatcheck.report.studies.serrano2019 import TABLES, flip_boxes, flip_curves, flips_in_short
 from heatcheck.report.study_wording import models_in_order
 from heatcheck.report.view import view_of
 from heatcheck.results import CheckResult, Measurement
@@ -177,7 +175,7 @@ def test_a_row_a_kind_of_model():
         ("imdb_small", "han gru"),
         ("sst", "flan gru"),
     ]
-    (means, facts) = (tables_of_study(found, models)["flips"][at] for at in (0, -1))
+    (means, facts) = (TABLES(found)[at] for at in (0, -1))
     assert [row[0] for row in facts.rows] == ["imdb_small, FLAN rnn", "imdb_small, HAN rnn", "sst"]
     assert means.columns[0] == "task"
 
@@ -185,9 +183,9 @@ def test_a_row_a_kind_of_model():
 def test_panels_stand_where_their_model_does():
     """A panel without a row would let those after it slip into its place."""
     kinds = [measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.1, 0.5, "flan gru", "sst")]
-    models = models_in_order(gather(kinds, {}, {}, smoke=False))
+    found = gather(kinds, {}, {}, smoke=False)
     for draw in (flip_curves, flip_boxes):
-        rows = draw(models).spec["data"]["values"]
+        rows = draw(found).spec["data"]["values"]
         assert {(row["row"], row["column"]) for row in rows} == {
             (task, kind) for task in ("imdb_small", "sst") for kind in ("FLAN rnn", "HAN rnn")
         }

@@ -161,13 +161,13 @@ def test_the_page_says_who_failed_and_who_was_late(known, tmp_path):
 
 
 def test_the_survival_figure_is_drawn_from_the_times(known):
-    from heatcheck.report.figures.study_copy import copy_survival
+    from heatcheck.report.studies.snell2021 import copy_survival
 
-    figure = copy_survival(known.models)
+    figure = copy_survival(known)
     (values,) = [layer["data"]["values"] for layer in figure.spec["layer"][:1]]
     falls = [(row["step"], row["surviving"]) for row in values if row["sequences"].startswith("permutations")]
     assert falls == [(0, 1), (100, 0.75), (200, 0.5), (1000, 0.25), (2000, 0.25)]
-    assert copy_survival([]) is None
+    assert copy_survival(replace(known, models=())) is None
 
 
 def test_what_cannot_be_run_is_said_first(tmp_path):

@@ -11,7 +11,8 @@ from heatcheck.cli import show_study
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.report import write_study
-from heatcheck.report.study_numbers import in_short, not_met
+from heatcheck.report.studies.sun2020 import VIEW
+from heatcheck.report.study_summary import in_short, not_met
 from heatcheck.report.study_wording import quantity_name
 from heatcheck.stats import t_interval
 from heatcheck.studies import STUDIES, read_published
@@ -73,12 +74,12 @@ def test_its_page_and_what_is_said_of_it(ran, tmp_path, capsys):
     page = write_study(found, tmp_path / "study.html").read_text()
     for words in ("Attention scores and the scale λ", "auc-by-scale", "scores-over-training", "Ignore its numbers"):
         assert words in page
-    assert "On synthetic, attention scores separate polar from neutral words best at" in in_short(found.rows)
+    assert "On synthetic, attention scores separate polar from neutral words best at" in in_short(found.rows, VIEW)
     assert "The models have word vectors only" in page
     assert "earlier run" in page
     show_study.study(found)
     assert "|polarity|" in capsys.readouterr().out
-    named = {row.quantity: quantity_name(row, ()) for row in found.rows}
+    named = {row.quantity: quantity_name(row, (), VIEW) for row in found.rows}
     assert named["auc:polarity"] == "AUC of |polarity|, polar words"
     assert named["mean_a:positive"] == "mean attention score, positive words"
     assert not_met(found) == ["20 of synthetic: no text of ours is in that group, or no such model was run"] or not_met(

@@ -11,7 +11,7 @@ import pytest
 from heatcheck.engine import Outcome
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study
-from heatcheck.report.study_layers import RANKINGS
+from heatcheck.report.studies.chefer2021 import RANKINGS
 from heatcheck.report.view import view_of
 from heatcheck.results import StudyResult
 from heatcheck.studies import STUDIES

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from heatcheck.cli.progress import LINES
 
 if TYPE_CHECKING:
     from heatcheck.engine import Outcome
+    from heatcheck.report.study_view import StudyView
     from heatcheck.results import StudyResult
 
 COMPARED = {
@@ -23,99 +24,6 @@ COMPARED = {
     "in exact interval": "in our exact interval",
     "not in exact interval": "not in our exact interval",
     "chosen": "chosen among those tried",
-}
-SHOWN = {
-    "score": "F1 or accuracy",
-    "tau:attention|gradient": "τ(attention, gradient)",
-    "tau:attention|leave_one_out": "τ(attention, leave-one-out)",
-    "searched:0.05": "JSD that the search finds, ε = .05",
-    "f1:learned": "F1",
-    "f1:uniform": "F1, trained with uniform weights",
-    "guide_f1:uniform": "F1 of a guide with uniform weights",
-    "guide_f1:learned": "F1 of a guide with its own weights",
-    "guide_f1:base": "F1 of a guide with the model's weights",
-    "guide_f1:adversary": "F1 of a guide with an adversary's weights",
-    "best:lambda": "λ of the best far adversary",
-    "best:f1": "its F1",
-    "best:tvd": "its TVD to the model",
-    "best:jsd": "its JSD to the model",
-    "accuracy_at:removed": "accuracy, trained without the marked words",
-    "accuracy_at:0": "accuracy, honest",
-    "mass_at:0": "weight on the marked words, honest",
-    "accuracy_at:0.1": "accuracy, λ = 0.1",
-    "mass_at:0.1": "weight on the marked words, λ = 0.1",
-    "accuracy_at:1": "accuracy, λ = 1",
-    "mass_at:1": "weight on the marked words, λ = 1",
-    "written_at:0": "words right, honest",
-    "links_at:0": "weight on linked words, honest",
-    "bleu_at:0": "BLEU-4, honest",
-    "written_at:0.1": "words right, λ = 0.1",
-    "links_at:0.1": "weight on linked words, λ = 0.1",
-    "bleu_at:0.1": "BLEU-4, λ = 0.1",
-    "written_at:1": "words right, λ = 1",
-    "links_at:1": "weight on linked words, λ = 1",
-    "bleu_at:1": "BLEU-4, λ = 1",
-    "written_at:uniform": "words right, uniform weights",
-    "bleu_at:uniform": "BLEU-4, uniform weights",
-    "written_at:none": "words right, no attention",
-    "bleu_at:none": "BLEU-4, no attention",
-    "gradient:raw:6": "ρ of raw weights with gradients, layer 6",
-    "gradient:rollout:6": "ρ of rollout with gradients, layer 6",
-    "gradient:flow:3": "ρ of flow with gradients, layer 3",
-    "mixing:Attn-W:all": "share of a token from other tokens, by weights",
-    "mixing:Attn-N:all": "the same by norms",
-    "mixing:AttnRes-N:all": "the same by norms, with the residual",
-    "mixing:AttnResLn-N:all": "the same by norms, with the residual and the layer norm",
-    "failed:200": "runs that do not copy within 200 steps",
-    "aopc:alti:masking": "AOPC of ALTI, words masked",
-    "aopc:decompx (signed):masking": "AOPC of DecompX with its sign, words masked",
-    "loss": "loss at the end of training",
-    "right:test": "accuracy",
-}
-# Unpublished numbers that the table shows too: the questions of the study.
-UNPUBLISHED = {
-    "f1:last": "F1, trained with the last state only",
-    "accuracy:learned": "accuracy",
-    "accuracy:uniform": "accuracy, trained with uniform weights",
-    "accuracy:last": "accuracy, trained with the last state only",
-    "N:retrained": "share of the gain lost without learned attention (N)",
-    "jsd:seeds": "JSD between seeds",
-    "tvd:seeds": "TVD between seeds",
-    "J_excess": "JSD of an adversary as close as a seed, minus JSD between seeds",
-    "trained:learned": "accuracy",
-    "trained:uniform": "accuracy, trained with uniform weights",
-    "trained:permuted": "accuracy, trained with shuffled weights",
-    "trained:last": "accuracy, trained with the last state only",
-    "put_in:uniform": "accuracy, uniform weights imposed at test time",
-    "put_in:permuted": "accuracy, weights shuffled at test time",
-    "evenness": "evenness of the weights (1 is uniform)",
-    "censored:attention": "share removed until the flip, by attention",
-    "censored:gradient x attention": "the same by gradient × attention",
-    "censored:gradient x attention (signed)": "the same by gradient × attention with its sign",
-    "censored:random": "the same in random order",
-    "accuracy_at:twin": "accuracy, gauge twin",
-    "mass_at:twin": "weight on the marked words, gauge twin",
-    "blank_out:rollout:6": "ρ of rollout with blanking out, layer 6",
-    "blank_out:random": "ρ of random scores with blanking out",
-    "area:attention:masking": "area between the curves, attention, words masked",
-    "area:rollout:masking": "the same for rollout",
-    "area:gradient_rollout:masking": "the same for gradient-weighted rollout",
-    "area:random:masking": "the same for random order",
-    "longer": "share of texts longer than a head is wide",
-    "jsd_low": "JSD of other weights with the same output, at least",
-    "jsd_high": "JSD of other weights with the same output, at most",
-    "identified:1:cosine": "tokens identified after the first layer, by cosine",
-    "auc:polar": "AUC of the attention score, polar and neutral words",
-    "auc:polarity": "AUC of |polarity|",
-    "mass:polar": "weight on polar words",
-    "failed:2000": "runs that do not copy within 2,000 steps",
-    "half_by": "steps until half of the runs copy",
-    "copied:none:2000": "tokens right without context, 2,000 steps",
-    "elimination": "tokens right by elimination alone",
-    "eight:bad": "share of draws that copy: eight heads that fail alone",
-    "eight:one good": "the same: seven of these and a good one",
-    "eight:random": "the same: eight random heads",
-    "sign_share:all": "share of the lead over attention that is due to the sign",
 }
 
 
@@ -133,26 +41,22 @@ def study_facts(found: "StudyResult") -> dict[str, Any]:
 
 def study(found: "StudyResult") -> None:
     """Show the main published numbers beside ours and a few others; the page has the rest."""
-    from heatcheck.report.study_wording import AUTHORS, RERUNS
+    from heatcheck.report.studies import view_of_study
 
     for facts in found.tasks.values():
         if "stand in for" in (differs := str(facts.get("differs", ""))):
             typer.echo(f"heatcheck: {differs}. The numbers say nothing about that task.", err=True)
-    rerun = RERUNS.get(found.name, AUTHORS)
+    view = view_of_study(found.name)
     # If no number of the paper is beside ours, a rerun's may be.
     of_paper = any(row.paper is not None for row in found.rows) or not any(row.rerun is not None for row in found.rows)
     beside = [row for row in found.rows if (row.paper if of_paper else row.rerun) is not None]
     compared = {id(row): row.statement if of_paper else row.rerun_statement for row in beside}
-    shown = [
-        row
-        for row in found.rows
-        if (id(row) in compared and row.quantity in SHOWN)
-        or (row.quantity in UNPUBLISHED and not row.of_class and not row.bin)
-    ]
+    words = _words(found, view, compared)
+    shown = [row for row in found.rows if id(row) in words]
     rows = [
         [
             f"{row.task} {row.encoder} {row.attention}",
-            f"{(SHOWN | UNPUBLISHED)[row.quantity]}{f', {row.of_class}' if row.of_class else ''}",
+            f"{words[id(row)]}{f', {row.of_class}' if row.of_class else ''}",
             f"{_number(row.value)} [{_number(row.low)}, {_number(row.high)}]" if row.seeds > 1 else _number(row.value),
             _number(row.paper),
             _number(row.rerun),
@@ -163,8 +67,8 @@ def study(found: "StudyResult") -> None:
     seeds = sorted({row.seeds for row in shown if row.seeds > 1})
     over = f"the mean over {' or '.join(map(str, seeds))} seeds with its 95% interval" if seeds else "one seed"
     title = f"{found.paper}: ours is {over}"
-    whose = f"the {'paper' if of_paper else rerun.word}'s number"
-    show.table(["model", "quantity, class", "ours", "paper", rerun.word, whose], rows, title)
+    whose = f"the {'paper' if of_paper else view.rerun.word}'s number"
+    show.table(["model", "quantity, class", "ours", "paper", view.rerun.word, whose], rows, title)
     said = Counter(COMPARED[row.comparison if of_paper else row.rerun_comparison] for row in beside)
     if said:
         here = sum(id(row) in compared for row in shown)
@@ -175,6 +79,19 @@ def study(found: "StudyResult") -> None:
     typer.echo(found.notes[0] if found.notes else "")
     for name, reason in found.failed.items():
         typer.echo(f"not run: {name} ({reason})")
+
+
+def _words(found: "StudyResult", view: "StudyView", compared: Collection[int]) -> dict[int, str]:
+    """The plain names of the rows to show, by their id: those of the view, or all if it names none."""
+    from heatcheck.report.study_wording import quantity_name
+
+    if not (view.shown or view.unpublished):
+        return {id(row): quantity_name(row, (), view) for row in found.rows if not row.bin}
+    named = {id(row): view.unpublished.get(row.quantity) for row in found.rows if not row.of_class and not row.bin}
+    named |= {
+        id(row): view.shown[row.quantity] for row in found.rows if id(row) in compared and row.quantity in view.shown
+    }
+    return {row: words for row, words in named.items() if words is not None}
 
 
 def _number(value: float | None) -> str:

@@ -7,11 +7,11 @@ from heatcheck.report.audit_figures import write_figures
 from heatcheck.report.checks import CHECK_VIEWS, CheckView, add_views
 from heatcheck.report.comparison_page import write_comparison
 from heatcheck.report.data_files import write_numbers, write_tables
-from heatcheck.report.figures.study import write_study_figures
 from heatcheck.report.markdown import write_markdown
 from heatcheck.report.page import write_report
-from heatcheck.report.study import write_study
-from heatcheck.report.study_table import write_study_table
+from heatcheck.report.study_csv import write_study_table
+from heatcheck.report.study_figures import write_study_figures
+from heatcheck.report.study_page import write_study
 
 __all__ = [
     "CHECK_VIEWS",

@@ -7,14 +7,13 @@ from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import CheckResult, Holds
 from heatcheck.results.headline import Headline, headline_of
-from heatcheck.results.key import Key, find_key, key, key_text, parse_key, value_text
+from heatcheck.results.key import Key, find_key, key, key_text, parse_key, register_axes, value_text
 from heatcheck.results.line import TOO_FEW, Group, Instead, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
-from heatcheck.results.quantity import QUANTITIES, Quantity, find_quantity, register
+from heatcheck.results.quantity import OF_STUDIES, QUANTITIES, Quantity, find_quantity, register
 from heatcheck.results.strip import Mark, Strip, Zone
 from heatcheck.results.study import Comparison, Model, Published, Row, StudyResult
 from heatcheck.results.study_files import STUDY, STUDY_ARRAYS, keep_study, read_study
-from heatcheck.results.study_quantities import OF_STUDIES
 
 __all__ = [
     "ARRAYS",
@@ -62,6 +61,7 @@ __all__ = [
     "read_results",
     "read_study",
     "register",
+    "register_axes",
     "results_from",
     "tagged",
     "untagged",

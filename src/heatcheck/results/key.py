@@ -128,6 +128,21 @@ _ONLY = {  # where two ways of a quantity have as many parts
 }
 
 
+def register_axes(name: str, *ways: tuple[str, ...]) -> None:
+    """Say which facts tell the kinds of a quantity apart, in the order of its text; several ways if it has several.
+
+    A study from another package calls this for its own quantities, so that its published numbers can be read.
+
+    >>> register_axes("failed", ("weights",))
+    Traceback (most recent call last):
+    heatcheck.errors.BadInput: the quantity 'failed' has other facts already (steps): choose another name.
+    """
+    if AXES.get(name, ways) != ways:
+        known = "; ".join(", ".join(way) for way in AXES[name])
+        raise BadInput(f"the quantity {name!r} has other facts already ({known}): choose another name.")
+    AXES[name] = ways
+
+
 class Key(NamedTuple):
     """A quantity and the facts that tell its kinds apart, sorted: the same facts are the same key of a dict."""
 
@@ -160,10 +175,12 @@ def key_text(name: str, by: Facts) -> str:
     'mean_a:polar'
     """
     told = {axis: value for axis, value in by.items() if axis not in BESIDE}
+    if name not in AXES:  # without kinds, or of a package that is not installed here: it can be shown all the same
+        return ":".join([name, *(value_text(told[axis]) for axis in sorted(told))])
     for axes in AXES.get(name, ((),)):
         if set(axes) == told.keys():
             return ":".join([name, *(_written(axis, told[axis]) for axis in axes)])
-    raise BadInput(f"no table has a text for {name!r} by {', '.join(told)}: name these facts in results/key.py.")
+    raise BadInput(f"no table has a text for {name!r} by {', '.join(told)}: name these facts with register_axes.")
 
 
 def parse_key(text: str) -> Key:
@@ -176,7 +193,7 @@ def parse_key(text: str) -> Key:
     """
     found = find_key(text)
     if found is None:
-        raise BadInput(f"{text!r} names no quantity that is known with these parts: name them in results/key.py.")
+        raise BadInput(f"{text!r} names no quantity that is known with these parts: name them with register_axes.")
     return found
 
 

@@ -18,7 +18,9 @@ class Quantity(NamedTuple):
     counts: Literal["texts", "seeds"] = "texts"  # what the n of its measurements counts
 
 
-# By check (or "") and name. What checks measure stands in the views of heatcheck.report, which fill this when imported.
+OF_STUDIES = "study"  # in place of a check: what the name means in a study's rows
+
+# By check (or "") and name. What checks and studies measure stands in the views of heatcheck.report, which fill this.
 QUANTITIES: dict[tuple[str, str], Quantity] = {}
 
 

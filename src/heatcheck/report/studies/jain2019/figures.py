@@ -1,23 +1,15 @@
-"""The figures of a study: those of the paper, for every task and every model, as small multiples."""
+"""The figures of Jain & Wallace's paper, for every task and every model, as small multiples."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from heatcheck.report.figures.distribution import MEAN, Style
 from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
-from heatcheck.report.figures.files import write_each
 from heatcheck.report.figures.multiples import Panel, ViolinPanel, histograms, violins
 from heatcheck.report.figures.parts import parts_of
 from heatcheck.report.figures.shapes import mean_of
-from heatcheck.report.figures.study_copy import copy_accuracies, copy_survival, lottery_accuracies
-from heatcheck.report.figures.study_deception import deception_scatters, writing_scatters
-from heatcheck.report.figures.study_flips import flip_boxes, flip_curves
-from heatcheck.report.figures.study_refits import frontiers, seed_scatters, seed_violins
-from heatcheck.report.figures.study_scales import auc_by_scale, scores_over_training
-from heatcheck.report.figures.study_tasks import accuracies_across_tasks
 from heatcheck.report.study_wording import ATTENTIONS, ENCODERS, method_of, model_name, models_in_order
 from heatcheck.report.wording import spaced
 from heatcheck.results import Model, StudyResult
@@ -42,40 +34,17 @@ _DIFFERENCES = {
 }
 
 
-def draw_study(found: StudyResult) -> list[Figure]:
-    """All figures that have something to show."""
-    models = models_in_order(found)
-    drawn = (
-        tau_histograms(models, "gradient"),
-        tau_histograms(models, "leave_one_out"),
-        mean_differences(found),
-        permutation_violins(models),
-        jsd_histograms(models),
-        jsd_violins(models),
-        seed_violins(models),
-        seed_scatters(models),
-        frontiers(found, models),
-        flip_curves(models),
-        flip_boxes(models),
-        accuracies_across_tasks(found, models),
-        deception_scatters(found, models),
-        writing_scatters(found, models),
-        auc_by_scale(found),
-        scores_over_training(found),
-        copy_survival(models),
-        copy_accuracies(models),
-        lottery_accuracies(models),
-    )
-    return [figure for figure in drawn if figure]
+def tau_with_gradients(found: StudyResult) -> Figure | None:
+    """How similarly attention and gradients rank the words of each text (the paper's Figure 2)."""
+    return _tau_histograms(models_in_order(found), "gradient")
 
 
-def write_study_figures(found: StudyResult, folder: Path | str, *, suffix: str) -> list[Path]:
-    """Write every figure of the study as svg or png, or the numbers each is drawn from as csv."""
-    return write_each(draw_study(found), folder, suffix=suffix)
+def tau_with_leave_one_out(found: StudyResult) -> Figure | None:
+    """The same for leave-one-out."""
+    return _tau_histograms(models_in_order(found), "leave_one_out")
 
 
-def tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
-    """How similarly attention and another method rank the words of each text (the paper's Figure 2)."""
+def _tau_histograms(models: Sequence[Model], rival: str) -> Figure | None:
     panels = [
         Panel(row, column, values[here], {"mean": mean_of(values[here]), MECHANICAL_FLOOR: mean_of(floor[here])})
         for row, column, here, values, model in _panels(models, f"tau:attention|{rival}")
@@ -168,8 +137,9 @@ def mean_differences(found: StudyResult) -> Figure | None:
     return declare("tau-differences", "agreement", caption, drawn)
 
 
-def permutation_violins(models: Sequence[Model]) -> Figure | None:
+def permutation_violins(found: StudyResult) -> Figure | None:
     """The effect of shuffling the weights, by how peaked they are (the paper's Figure 6)."""
+    models = models_in_order(found)
     panels = [
         ViolinPanel(row, column, values[here], model.examples["max_attention"][here], {})
         for row, column, here, values, model in _panels(models, "delta")
@@ -186,8 +156,9 @@ def permutation_violins(models: Sequence[Model]) -> Figure | None:
     return declare("permutation-by-largest-weight", "permutation", caption, chart)
 
 
-def jsd_histograms(models: Sequence[Model]) -> Figure | None:
+def jsd_histograms(found: StudyResult) -> Figure | None:
     """The largest JSD of every text beside its baselines (the paper's Figure 8)."""
+    models = models_in_order(found)
     panels = [
         Panel(row, column, values[here], {name: mean_of(of[here]) for name, of in _beside(model, values).items()})
         for row, column, here, values, model in _panels(models, "jsd:published:0.05")
@@ -204,8 +175,9 @@ def jsd_histograms(models: Sequence[Model]) -> Figure | None:
     return declare("jsd-histograms", "counterfactual", caption, chart)
 
 
-def jsd_violins(models: Sequence[Model]) -> Figure | None:
+def jsd_violins(found: StudyResult) -> Figure | None:
     """The largest JSD by how peaked the weights are (the paper's Figure 7)."""
+    models = models_in_order(found)
     panels = [
         ViolinPanel(row, column, values[here], model.examples["max_attention"][here], beside)
         for row, column, here, values, model in _panels(models, "jsd:published:0.05")

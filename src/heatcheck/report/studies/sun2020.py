@@ -1,14 +1,17 @@
-"""The figures of a study of attention scores at several scales λ: how well they separate words, and over training."""
+"""The view of Sun & Lu 2020: attention scores divided by a scale λ, and how well they find polar words."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
-from heatcheck.report.study_wording import with_interval
-from heatcheck.results import Row, StudyResult
+from heatcheck.report.study_columns import Columns, in_columns
+from heatcheck.report.study_quantities import RIGHT, study_quantity
+from heatcheck.report.study_view import Chapter, Rerun, StudyView
+from heatcheck.report.study_wording import two_digits, with_half, with_interval
+from heatcheck.results import Row, StudyResult, key
 
 _AUC = {
     "auc:polar": ("attention score, polar", ATTENTION, "diamond"),
@@ -23,6 +26,63 @@ _MASS = {
 _GROUPS = {"positive": MOST, "negative": MECHANICAL, "neutral": FLOOR}
 _PANEL, _HEIGHT = 330, 210
 _SMALL, _COLUMNS = 190, 3
+
+TABLES = in_columns(
+    Columns(
+        "Do scores separate polar words from neutral ones? (AUC; 1 is perfect, ½ is chance)",
+        {
+            "auc:polar": "attention score",
+            "auc:positive": "of positive words",
+            "auc:negative": "of negative words",
+            "auc_apart": "difference of these two",
+            "same_side": "higher one on the side of V·W",
+            "auc:polarity": "|polarity|",
+            "auc:start": "attention score, untrained",
+            "auc_lost": "lost compared with λ = 10, seed by seed",
+        },
+    ),
+    Columns(
+        "Weight on the polar words of test texts, and accuracy",
+        {
+            "mass:polar": "weight",
+            "mass:chance": "if uniform",
+            "right:train": "accuracy, train",
+            "right:dev": "dev",
+            "right:test": "test",
+            "loss": "loss, last epoch",
+        },
+    ),
+    Columns(
+        "Mean scores of each group of words",
+        {
+            "mean_a:positive": "a, positive",
+            "mean_a:negative": "negative",
+            "mean_a:neutral": "neutral",
+            "mean_s:positive": "s, positive",
+            "mean_s:negative": "negative ",
+            "mean_s:neutral": "neutral ",
+            "v_dot_w": "V·W",
+        },
+    ),
+)
+
+
+def scales_in_short(rows: Iterable[Row]) -> str:
+    """The AUC of attention scores at every λ, one sentence per task."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.quantity == "auc:polar":
+            found.setdefault(row.task, []).append(row)
+    told = []
+    for task, of_task in found.items():
+        of_task.sort(key=lambda row: float(row.by["scale"]))
+        numbers = "; ".join(f"{row.encoder}: {with_half(row)}" for row in of_task)
+        best = max(of_task, key=lambda row: row.value)
+        told.append(
+            f"On {task}, attention scores separate polar from neutral words best at {best.encoder} "
+            f"(AUC {two_digits(best.value)}; ½ is chance). {numbers}."
+        )
+    return " ".join(told)
 
 
 def auc_by_scale(found: StudyResult) -> Figure | None:
@@ -153,3 +213,69 @@ def _ends(row: Row, *, clip: bool = False) -> dict[str, Any]:
         "shown": with_interval(row),
         "seeds": row.seeds,
     }
+
+
+def row_name(row: Row, labels: Sequence[str]) -> str | None:  # noqa: ARG001 - as in every view
+    """The name of the AUC that is not about attention."""
+    return "AUC of |polarity|, polar words" if row.by.get("words") == "polarity" and row.name == "auc" else None
+
+
+QUANTITIES = (
+    study_quantity("right", "accuracy on {}", *RIGHT),
+    study_quantity("loss", "loss at the end of training", "the model has learned little", "the model has learned much"),
+    study_quantity(
+        "auc",
+        "AUC of the attention score, {} words",
+        "scores separate them from neutral words",
+        "½: no better than chance",
+    ),
+    study_quantity(
+        "auc_lost", "AUC lost compared with λ = 10", "scores separate worse at this λ", "they separate as well"
+    ),
+    study_quantity(
+        "auc_apart", "difference between the AUC of both polarities", "scores find one polarity", "they find both alike"
+    ),
+    study_quantity("same_side", "how often the higher one is on the side of V·W", "V·W predicts which", "it does not"),
+    study_quantity("mean_a", "mean attention score, {} words", "such words get weight", "such words get none"),
+    study_quantity("mean_s", "mean polarity score", "such words support the label", "such words oppose it"),
+    study_quantity("v_dot_w", "V·W", "attention is on the positive side", "attention is on the negative side"),
+)
+VIEW = StudyView(
+    done=(
+        (
+            ("auc",),
+            "The models have word vectors only, with attention scores a = e·V/λ and polarity scores s = e·W. They were "
+            "trained at each λ with the same seeds. Then every word’s scores were compared with whether the word goes "
+            "with a label.",
+        ),
+    ),
+    in_short=scales_in_short,
+    rerun=Rerun("earlier run", "our own earlier run of one seed"),
+    kinds={
+        "accuracy at a scale λ": key("right"),
+        "loss": key("loss"),
+        "AUC of scores, polar against neutral words": key("auc"),
+        "weight on polar words": key("mass"),
+        "mean attention score of a group of words": key("mean_a"),
+    },
+    row_name=row_name,
+    chapters=(
+        Chapter(
+            "scale",
+            (TABLES,),
+            (auc_by_scale, scores_over_training),
+            title="Attention scores and the scale λ that divides them",
+            reading="Training raises the score of a word that already speaks for the label. The gradient of the loss "
+            "with respect to a score is the weight times how much more the word says than the whole text. So words "
+            "that go with a label should end above neutral words. With a small λ, the softmax commits before the words "
+            "mean anything. With a large λ, no score moves far from its start. Accuracy shows neither effect.",
+        ),
+    ),
+    shown={"loss": "loss at the end of training", "right:test": "accuracy"},
+    unpublished={
+        "auc:polar": "AUC of the attention score, polar and neutral words",
+        "auc:polarity": "AUC of |polarity|",
+        "mass:polar": "weight on polar words",
+    },
+    quantities=QUANTITIES,
+)

@@ -8,9 +8,10 @@ from parsed import Page
 
 from heatcheck.cli import show_study
 from heatcheck.report import write_study, write_study_figures
-from heatcheck.report.figures.study import draw_study
-from heatcheck.report.study_numbers import in_short, not_met
-from heatcheck.report.study_tasks import KINDS
+from heatcheck.report.studies import STUDY_VIEWS
+from heatcheck.report.studies.vashishth2019 import KINDS, VIEW
+from heatcheck.report.study_figures import draw_study
+from heatcheck.report.study_summary import in_short, not_met
 from heatcheck.report.study_wording import fitted
 from heatcheck.results import Model, Row, StudyResult, parse_key
 from heatcheck.studies import read_published
@@ -106,7 +107,7 @@ def test_the_other_studies_have_none_of_it(tmp_path):
         told = Page(write_study(other, tmp_path / "study.html"))
         assert "Accuracy under other weights" not in told.source
         assert "accuracies-across-tasks" not in {figure.name for figure in draw_study(other)}
-        assert "trained without learned" not in in_short(other.rows)
+        assert "trained without learned" not in in_short(other.rows, STUDY_VIEWS[other.name])
 
 
 def test_a_task_with_nothing_trained_has_what_was_put_in(found, tmp_path):
@@ -123,14 +124,14 @@ def test_a_model_with_nothing_to_lose_has_no_share_of_it(found, tmp_path):
     room = found.rows[0]._replace(name="headroom", by={"against": "retrained"}, value=0.01, low=0.005, high=0.02)
     none = room._replace(task="snli, linear", value=-0.01, low=-0.03)
     some = StudyResult(**{**found.__dict__, "rows": (*found.rows, room, none)})
-    said = in_short(some.rows)
+    said = in_short(some.rows, VIEW)
     assert "1 is all). snli, merge 0.34 ± 0.02; sst 0.34 ± 0.02. No better than" in said
     assert "so N cannot be asked: snli, linear." in said
     rows = rows_of(Page(write_study(some, tmp_path / "s.html")), "Accuracy under other weights")
     shares = {row[1]: row[-4:-2] for row in rows if row[2] == "trained with"}
     assert shares["snli, linear"] == ["–", "0.12 ± 0.02"]
     assert shares["snli, merge"] == ["0.34 ± 0.02", "0.12 ± 0.02"]
-    only = in_short([row for row in some.rows if row.task == "snli, linear"])
+    only = in_short([row for row in some.rows if row.task == "snli, linear"], VIEW)
     assert only.startswith("No better than")
 
 
@@ -173,14 +174,14 @@ def test_numbers_of_a_reproduction_are_called_so(found, page):
     widths = {int(width) for width in re.findall(r'colspan="(\d+)"', page.source)}
     assert widths == {len(heads)}
     assert "accuracy, trained with the last state only" in page.text
-    said = in_short(found.rows)
+    said = in_short(found.rows, VIEW)
     assert "sst 0.34 ± 0.02" in said
-    assert "The authors' rerun has 6 numbers" in said
+    assert "The reproduction by Bouwman et al. 2021 has 6 numbers" in said
     assert "The reproduction by Bouwman et al. 2021 has 6 numbers about these models: 6 not" in page.text
 
 
 def test_models_and_published_numbers_are_counted_over_both_decoders(found, page):
-    assert sum(fitted(model, found.rows) for model in found.models) == 3 * 6 * 5
+    assert sum(fitted(model, found.rows, VIEW.retrained) for model in found.models) == 3 * 6 * 5
     assert not [one for one in not_met(found) if one.partition(" of ")[2].startswith(("sst:", "snli:"))]
     assert "3 of imdb: the task was not chosen" in page.text
     assert "models trained 90" in page.text

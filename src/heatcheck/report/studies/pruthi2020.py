@@ -1,14 +1,19 @@
-"""A study of models trained to deceive: Table 3 beside ours, the traces of the marked words, and its summary."""
+"""The view of Pruthi et al. 2020, classifiers: models trained to deceive, Table 3 beside ours."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from heatcheck.report.checks.deception import NEAR, TRACES, with_ends
-from heatcheck.report.study_wording import ENCODERS, RERUNS, beside_theirs
+from heatcheck.report.figures.accuracy_by_weight import AccuracyByWeight, accuracy_by_weight
+from heatcheck.report.figures.figure import Figure
+from heatcheck.report.study_quantities import RIGHT, THERE, study_quantity
+from heatcheck.report.study_view import Chapter, Rerun, StudyView
+from heatcheck.report.study_wording import ENCODERS, beside_theirs, model_name, models_in_order
 from heatcheck.report.table import Table
 from heatcheck.report.wording import spaced
 from heatcheck.results import Key, Model, Row, StudyResult, key, value_text
 from heatcheck.results.written import NOTHING, fine, number
 
+RERUN = Rerun("reproduction", "the reproduction by Caulfield et al. 2021")
 _Rows = Mapping[tuple[str, str, str], Row]  # by task, encoder and quantity
 _KINDS = {"removed": "words removed", "0": "honest", "twin": "gauge twin"}
 _TWIN, _AGAINST = "twin", "baseline"
@@ -26,14 +31,13 @@ _BESIDE = {
 }
 
 
-def tables_of_deception(found: StudyResult, models: Sequence[Model]) -> list[Table]:
+def tables_of_deception(found: StudyResult) -> list[Table]:
     """Table 3, the same paired with the honest models, and the traces of the marked words."""
     rows = {(row.task, row.encoder, row.quantity): row for row in found.rows}
-    shown = [model for model in models if (model.task, model.encoder, "mass_at:0") in rows]
+    shown = [model for model in models_in_order(found) if (model.task, model.encoder, "mass_at:0") in rows]
     if not shown:
         return []
-    rerun = RERUNS["pruthi2020"].word
-    published = ("accuracy", "paper", rerun, "weight on the marked words", "paper", rerun)
+    published = ("accuracy", "paper", RERUN.word, "weight on the marked words", "paper", RERUN.word)
     return [
         Table(
             "Table 3: accuracy, and the weight on the marked words",
@@ -116,7 +120,7 @@ def _name(model: Model) -> str:
 
 
 def deception_in_short(rows: Iterable[Row]) -> str:
-    """The effect of the largest λ on each model, and its twin, as a sentence; nothing for other studies."""
+    """The effect of the largest λ on each model, and its twin, as a sentence; nothing if all are honest."""
     found = {(row.task, row.encoder, row.attention, row.quantity): row for row in rows}
     models = {key[:3]: None for key in found if key[3] == "mass_at:0"}
     told = []
@@ -138,3 +142,97 @@ def deception_in_short(rows: Iterable[Row]) -> str:
         if (*place, "mass_at:twin") in found:
             told[-1] += " (gauge twin: {} and {})".format(*at(_TWIN))
     return f"From honest models to models trained to deceive: {'; '.join(told)}." if told else ""
+
+
+SCATTER = AccuracyByWeight(
+    "accuracy-by-weight",
+    "accuracy_at",
+    "mass_at",
+    "share",
+    "weight on the marked words",
+    said,
+    lambda model: f"{model.task}: {model_name(model.encoder, model.attention)}",
+    "Table 3 as a picture. Each mark is one model of one seed: further right means more weight on the marked words, "
+    "further up means higher accuracy. Models at the upper left hide words that they use. Stars and squares are the "
+    "published means, honest and at each λ. The dotted line is the majority-class baseline. The dashed line is the "
+    "weight that uniform weights have there. The accuracy axes differ.",
+)
+
+
+def deception_scatters(found: StudyResult) -> Figure | None:
+    """Every model of every seed, and the published means."""
+    return accuracy_by_weight(found, SCATTER)
+
+
+LEFT = ("the marked words have a large share", "the marked words have a small share")
+QUANTITIES = (
+    study_quantity("accuracy_at", "accuracy, {}", *RIGHT),
+    study_quantity(
+        "after_deletion",
+        "accuracy without the marked words",
+        "other words tell the label too",
+        "only the marked words tell it",
+    ),
+    study_quantity(
+        "deletion_loss", "accuracy lost without the marked words", "the model uses them", "it hardly uses them"
+    ),
+    study_quantity("mass_at", "weight on the marked words, {}", *THERE, format="fine"),
+    study_quantity(
+        "share",
+        "share of the words that are marked",
+        "uniform weights would mostly be there",
+        "they would mostly be elsewhere",
+    ),
+    study_quantity(
+        "neighbours_share", "share of the words at this distance", "uniform weights would mostly be there", "elsewhere"
+    ),
+    study_quantity("neighbours", "weight at this distance from the marked words", *THERE),
+    study_quantity(
+        "accuracy_lost", "accuracy lost compared with the honest model", "hiding costs much", "hiding costs little"
+    ),
+    study_quantity(
+        "mass_removed", "weight taken off the marked words", "the weight was moved away", "the weight stayed"
+    ),
+    study_quantity("norm_embedding", "share of the embeddings’ norm", *LEFT),
+    study_quantity("norm_state", "share of the hidden states’ norm", *LEFT),
+    study_quantity("contribution", "share of all words’ contributions", *LEFT),
+    study_quantity(
+        "rest_states", "accuracy of a linear read-out of the other states", "other states know the label", "they do not"
+    ),
+    study_quantity(
+        "rest_embeddings",
+        "accuracy of a linear read-out of the other embeddings",
+        "other words know the label",
+        "they do not",
+    ),
+)
+VIEW = StudyView(
+    done=(
+        (
+            ("mass_at",),
+            "heatcheck trained each model honestly, and again with the same seeds for each λ, with a penalty for "
+            "weight on the marked words. The controls were trained on the same texts without those words. Each honest "
+            "embedding model also has a gauge twin. The twin is not trained, makes the same decisions, and keeps its "
+            "weight off those words.",
+        ),
+    ),
+    in_short=deception_in_short,
+    retrained=("accuracy_at",),
+    rerun=RERUN,
+    kinds={"accuracy, honest and trained to deceive": key("accuracy_at"), "weight on the marked words": key("mass_at")},
+    chapters=(Chapter("deception", (tables_of_deception,), (deception_scatters,)),),
+    shown={
+        "accuracy_at:removed": "accuracy, trained without the marked words",
+        "accuracy_at:0": "accuracy, honest",
+        "mass_at:0": "weight on the marked words, honest",
+        "accuracy_at:0.1": "accuracy, λ = 0.1",
+        "mass_at:0.1": "weight on the marked words, λ = 0.1",
+        "accuracy_at:1": "accuracy, λ = 1",
+        "mass_at:1": "weight on the marked words, λ = 1",
+    },
+    unpublished={
+        "accuracy_at:twin": "accuracy, gauge twin",
+        "mass_at:twin": "weight on the marked words, gauge twin",
+    },
+    quantities=QUANTITIES,
+)

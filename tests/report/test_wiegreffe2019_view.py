@@ -13,9 +13,10 @@ from parsed import Page
 
 from heatcheck.report import write_study, write_study_figures
 from heatcheck.report.figures.frontier import PUBLISHED
-from heatcheck.report.figures.study import draw_study
-from heatcheck.report.figures.study_refits import frontiers
-from heatcheck.report.study_numbers import of_tasks
+from heatcheck.report.studies import STUDY_VIEWS
+from heatcheck.report.studies.wiegreffe2019 import frontiers
+from heatcheck.report.study_figures import draw_study
+from heatcheck.report.study_summary import of_tasks
 from heatcheck.report.study_wording import fitted
 from heatcheck.studies import read_published
 
@@ -68,7 +69,7 @@ def test_it_has_the_sections_it_has_numbers_for(page):
 
 
 def test_nothing_is_promised_of_a_jsd_that_is_not_there(found):
-    assert [task.methods for task in of_tasks(found)] == [[]] * 3
+    assert [task.note for task in of_tasks(found, STUDY_VIEWS["wiegreffe2019"])] == [""] * 3
 
 
 def test_the_other_study_has_none_of_these(tmp_path):
@@ -115,7 +116,8 @@ def test_a_choice_is_compared_with_nothing(page, found):
 
 
 def test_how_many_models_were_trained(page, found):
-    assert [fitted(model, found.rows) for model in found.models] == [9 + 12 + 10, 9 + 12 + 5, 9]
+    again = STUDY_VIEWS["wiegreffe2019"].retrained
+    assert [fitted(model, found.rows, again) for model in found.models] == [9 + 12 + 10, 9 + 12 + 5, 9]
     assert "models trained 66" in page.text
     assert [fitted(model, study_results.study().rows) for model in study_results.study().models] == [3] * 4
 
@@ -145,7 +147,7 @@ def test_the_published_point_needs_none_of_ours(found):
     tasks = {**found.tasks, "films": {**found.tasks["films"], "published": "sst"}}
 
     def published(study):
-        drawn = frontiers(study, study.models[:1]).spec["concat"][0]
+        drawn = frontiers(replace(study, models=study.models[:1])).spec["concat"][0]
         return [row["jsd"] for row in points_of(drawn) if row["kind"] == PUBLISHED]
 
     assert published(replace(found, rows=rows, tasks=tasks)) == []

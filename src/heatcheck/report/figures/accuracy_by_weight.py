@@ -1,6 +1,6 @@
-"""Figures of classifiers and sequence-to-sequence models trained to deceive: accuracy over weight, by model."""
+"""Figures of studies of models trained to deceive: accuracy over weight, one panel per model."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from heatcheck.engine import Facts
@@ -14,15 +14,13 @@ from heatcheck.report.figures.accuracy_scatter import (
     span_of,
 )
 from heatcheck.report.figures.figure import Figure, altair, declare
-from heatcheck.report.study_deception import said
-from heatcheck.report.study_wording import model_name
-from heatcheck.report.study_writing import trained
+from heatcheck.report.study_wording import models_in_order
 from heatcheck.results import Model, Row, StudyResult, value_text
 
 _WIDTH, _HEIGHT = 310, 230  # two panels beside each other
 
 
-class _Drawn(NamedTuple):
+class AccuracyByWeight(NamedTuple):
     """Which numbers of a study a figure draws, and their names."""
 
     name: str
@@ -35,47 +33,10 @@ class _Drawn(NamedTuple):
     caption: str
 
 
-_LABELS = _Drawn(
-    "accuracy-by-weight",
-    "accuracy_at",
-    "mass_at",
-    "share",
-    "weight on the marked words",
-    said,
-    lambda model: f"{model.task}: {model_name(model.encoder, model.attention)}",
-    "Table 3 as a picture. Each mark is one model of one seed: further right means more weight on the marked words, "
-    "further up means higher accuracy. Models at the upper left hide words that they use. Stars and squares are the "
-    "published means, honest and at each λ. The dotted line is the majority-class baseline. The dashed line is the "
-    "weight that uniform weights have there. The accuracy axes differ.",
-)
-_TEXTS = _Drawn(
-    "accuracy-by-links",
-    "written_at",
-    "links_at",
-    "links_at:uniform",
-    "weight on linked words",
-    trained,
-    lambda model: model.task,
-    "Each mark is one model of one seed. Further right means more weight on the linked source words, further up means "
-    "more words right. Models at the upper left generate well and attend elsewhere. Stars and squares are published "
-    "numbers, where accuracy was published. The dotted line is the accuracy of always the most frequent word. The "
-    "dashed line is the weight that uniform weights have on links. The accuracy axes differ.",
-)
-
-
-def deception_scatters(found: StudyResult, models: Sequence[Model]) -> Figure | None:
+def accuracy_by_weight(found: StudyResult, drawn: AccuracyByWeight) -> Figure | None:
     """Every model of every seed, and the published means."""
-    return _scatters(found, models, _LABELS)
-
-
-def writing_scatters(found: StudyResult, models: Sequence[Model]) -> Figure | None:
-    """The same for sequence-to-sequence models."""
-    return _scatters(found, models, _TEXTS)
-
-
-def _scatters(found: StudyResult, models: Sequence[Model], drawn: _Drawn) -> Figure | None:
     panels: list[tuple[Model, list[Facts], dict[str, float]]] = []
-    for model in models:
+    for model in models_in_order(found):
         rows = {r.quantity: r for r in found.rows if (r.task, r.encoder) == (model.task, model.encoder)}
         if f"{drawn.mass}:0" in rows:
             names = (("commonest", COMMONEST), (drawn.uniform, UNIFORM))
@@ -101,14 +62,14 @@ def _scatters(found: StudyResult, models: Sequence[Model], drawn: _Drawn) -> Fig
     return declare(drawn.name, "deception", drawn.caption, altair().concat(*charts, columns=2, spacing=spacing))
 
 
-def _ours(model: Model, drawn: _Drawn) -> Iterator[Facts]:
+def _ours(model: Model, drawn: AccuracyByWeight) -> Iterator[Facts]:
     for point in model.points:
         if {"accuracy", "mass"} <= point.keys():
             kind = drawn.said(str(point["model"]))
             yield {"kind": kind, "seed": point["seed"], "accuracy": point["accuracy"], "mass": point["mass"]}
 
 
-def _published(rows: Mapping[str, Row], drawn: _Drawn) -> Iterator[Facts]:
+def _published(rows: Mapping[str, Row], drawn: AccuracyByWeight) -> Iterator[Facts]:
     """Published points of models with both numbers."""
     for mass in rows.values():
         if mass.name != drawn.mass:

@@ -1,25 +1,22 @@
 """One self-contained page of a study: what was done, notes, every number beside the published one, figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatcheck.engine import write_whole
+from heatcheck.report.checks import view_of
 from heatcheck.report.figures.figure import Figure
-from heatcheck.report.figures.study import draw_study
 from heatcheck.report.heat import Heatmap, shaded
 from heatcheck.report.html import render
-from heatcheck.report.study_numbers import in_short, not_met, of_tasks, summaries
-from heatcheck.report.study_parts import part_view, parts_in_order
-from heatcheck.report.study_tables import tables_of_study
+from heatcheck.report.studies import view_of_study
+from heatcheck.report.study_columns import every_number
+from heatcheck.report.study_summary import in_short, not_met, of_tasks, summaries
+from heatcheck.report.study_view import Chapter, StudyView
 from heatcheck.report.study_wording import (
-    ABOUT_PUBLISHED,
-    ABOUT_SHARES,
     ATTENTIONS,
-    AUTHORS,
-    DONE,
     ENCODERS,
-    RERUNS,
+    MODEL_NAMES,
     counted,
     fitted,
     method_of,
@@ -33,22 +30,19 @@ from heatcheck.results import Model, StudyResult
 from heatcheck.results.written import NOTHING, number
 
 _ELSEWHERE = {"tasks", "encoders", "attentions", "seeds"}  # the header and the table of tasks show these settings
+# Plain names of settings that many studies have, and what None means.
+_SETTINGS = {"examples": "texts audited", "texts": "texts per split", "strengths": "λ"}
 _UNSET = {
-    "epochs": "as in the preset",
-    "patience": "as in the preset",
-    "hidden": "as in the preset",
+    **dict.fromkeys(("epochs", "patience", "hidden"), "as in the preset"),
     "texts": "all",
     "vectors": "none: word vectors are learned from scratch",
-    "strengths": "seven, plus the published one if there is one",
-    "starts": "fresh, and for sst also from the base model",
 }
-
-_SETTINGS = {"examples": "texts audited", "texts": "texts per split", "search": "published search", "strengths": "λ"}
+_EVERY_NUMBER = Chapter("numbers", (every_number,), title="Every number")
 _SLASH = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
 
 
-class Chapter(NamedTuple):
-    """The tables and figures about one question."""
+class Section(NamedTuple):
+    """A chapter with what its makers gave for this run."""
 
     check: str
     title: str
@@ -69,29 +63,29 @@ class Heatmaps(NamedTuple):
 def write_study(found: StudyResult, path: Path | str) -> Path:
     """Write the study as one HTML file that loads nothing from anywhere."""
     path = Path(path)
-    figures = draw_study(found)
-    tasks = of_tasks(found)
+    view = view_of_study(found.name)
+    sections = _sections(found, view)
+    figures = [figure for section in sections for figure in section.figures]
+    tasks = of_tasks(found, view)
     beside = [row for task in tasks for model in task.published for row in model.rows]
-    rerun = RERUNS.get(found.name, AUTHORS)
+    published = [row for row in found.rows if row.paper is not None or row.rerun is not None]
     facts = {
         "floors": any(row.floor != NOTHING for row in beside),
         "papers": any(row.paper != NOTHING for row in beside),
         "reruns": any(row.rerun != NOTHING for row in beside),
         "study": found,
-        "facts": _facts(found),
-        "settings": _settings(found),
-        "about_tasks": _about_tasks(found),
-        "in_short": in_short(found.rows, rerun),
-        "summaries": [table for table in summaries(found.rows, rerun) if table.rows],
-        "rerun": rerun.word,
+        "facts": _facts(found, view),
+        "settings": _settings(found, view),
+        "about_tasks": _about_tasks(found, view),
+        "in_short": in_short(found.rows, view),
+        "summaries": [table for table in summaries(found.rows, view) if table.rows],
+        "rerun": view.rerun.word,
         "not_met": not_met(found),
         "tasks": tasks,
-        "chapters": _chapters(figures, tables_of_study(found, models_in_order(found))),
-        "done": said_of(found.rows, DONE),
-        "about_published": said_of(
-            [row for row in found.rows if row.paper is not None or row.rerun is not None],
-            ABOUT_SHARES if found.name == "snell2021" else ABOUT_PUBLISHED,
-        ),
+        "about_models": view.about_models,
+        "chapters": sections,
+        "done": said_of(found.rows, view.done),
+        "about_published": said_of(published, view.about_published),
         "not_asked": [
             (task, spaced(check), why)
             for task, about in found.tasks.items()
@@ -103,25 +97,24 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
     return path
 
 
-def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
+def _facts(found: StudyResult, view: StudyView) -> list[tuple[str, str, str]]:
     """The facts of the header: name, value, and a note."""
     kinds = {model_name(model.encoder, model.attention) for model in found.models}
-    encoders = [name for key, name in ENCODERS.items() if any(model.encoder == key for model in found.models)]
+    named_encoders = ENCODERS | MODEL_NAMES
+    encoders = [name for key, name in named_encoders.items() if any(model.encoder == key for model in found.models)]
     attentions = [name for key, name in ATTENTIONS.items() if any(model.attention == key for model in found.models)]
     named = f"{', '.join(encoders)} with {' or '.join(attentions)}" if attentions else ", ".join(sorted(kinds))
     each = sorted({model.seeds for model in found.models})
     examples = found.settings.get("examples")
-    texts = ("texts audited", "all of each test set", "")
+    texts = view.texts(found) or ("texts audited", "all of each test set", "")
     if examples and _refits(found):
         texts = (*texts[:2], f"{examples:,} for checks that use a sample")
     elif examples:
         texts = (texts[0], f"{examples:,} per model", "or all of a smaller test set")
-    elif evaluated := found.settings.get("evaluated_on"):
-        texts = ("sequences", f"{found.settings['batch_size']:,} fresh ones per step", f"{evaluated:,} per evaluation")
     return [
         (
             "models trained",
-            f"{sum(_trained(model, found) for model in found.models):,}",
+            f"{sum(_trained(model, found, view) for model in found.models):,}",
             f"{' or '.join(map(str, each))} per kind",
         ),
         ("kinds", str(len(kinds)), named),
@@ -131,16 +124,17 @@ def _facts(found: StudyResult) -> list[tuple[str, str, str]]:
     ]
 
 
-def _trained(model: Model, found: StudyResult) -> int:
+def _trained(model: Model, found: StudyResult, view: StudyView) -> int:
     """How many models of a kind were trained, from its study or from its rows."""
-    return int(found.tasks.get(model.task, {}).get("models", fitted(model, found.rows)))
+    return int(found.tasks.get(model.task, {}).get("models", fitted(model, found.rows, view.retrained)))
 
 
-def _settings(found: StudyResult) -> list[tuple[str, str]]:
+def _settings(found: StudyResult, view: StudyView) -> list[tuple[str, str]]:
     sampled = {"examples": "texts sampled"} if _refits(found) else {}
-    names = _SETTINGS | sampled
+    names = {**_SETTINGS, **sampled, **view.settings}
+    unset = {**_UNSET, **view.unset}
     return [
-        (names.get(key, spaced(key)), _UNSET.get(key, said(value)) if value is None else _setting(value))
+        (names.get(key, spaced(key)), unset.get(key, said(value)) if value is None else _setting(value))
         for key, value in found.settings.items()
         if key not in _ELSEWHERE
     ]
@@ -157,7 +151,7 @@ def _setting(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _about_tasks(found: StudyResult) -> Table:
+def _about_tasks(found: StudyResult, view: StudyView) -> Table:
     splits = list(dict.fromkeys(name for about in found.tasks.values() for name in about.get("sizes", {})))
     rows = []
     for task, about in found.tasks.items():
@@ -169,7 +163,7 @@ def _about_tasks(found: StudyResult) -> Table:
         rows.append(
             (
                 task,
-                f"{sum(_trained(model, found) for model in models):,}",
+                f"{sum(_trained(model, found, view) for model in models):,}",
                 _SLASH.join(f"{sizes[name]:,}" if name in sizes else NOTHING for name in splits),
                 counted(about.get("left_out", {})) or "nothing",
                 f"{beside}{about.get('differs', '')}",
@@ -180,18 +174,19 @@ def _about_tasks(found: StudyResult) -> Table:
     return Table("The tasks, and how their data differs from the paper’s", columns, rows)
 
 
-def _chapters(figures: Sequence[Figure], tables: Mapping[str, list[Table]]) -> list[Chapter]:
-    checks = parts_in_order({figure.check for figure in figures} | tables.keys())
-    return [
-        Chapter(
-            check,
-            part_view(check).title,
-            part_view(check).reading,
-            tables.get(check, []),
-            [figure for figure in figures if figure.check == check],
+def _sections(found: StudyResult, view: StudyView) -> list[Section]:
+    """The chapters that have something to show."""
+    sections = [
+        Section(
+            chapter.name,
+            chapter.title or view_of(chapter.name).title,
+            chapter.reading or view_of(chapter.name).reading,
+            [table for make in chapter.tables for table in make(found)],
+            [figure for make in chapter.figures if (figure := make(found))],
         )
-        for check in checks
+        for chapter in view.chapters or (_EVERY_NUMBER,)
     ]
+    return [section for section in sections if section.tables or section.figures]
 
 
 def _heatmaps(found: StudyResult) -> list[Heatmaps]:
