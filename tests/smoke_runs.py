@@ -68,5 +68,9 @@ def drawn_elsewhere(study: Any, settings: Any, made: Path, elsewhere: Path, data
     """What the study finds in a copy of the results, what became of each job, and where the copy is."""
     shutil.copytree(made / "results", elsewhere / "results")
     states: list[str] = []
-    found = study.run(settings, elsewhere, data_dir=data, progress=lambda outcome, *_: states.append(outcome.state))
+    from heatcheck.studies import run_study
+
+    found = run_study(
+        study, settings, elsewhere, data_dir=data, progress=lambda outcome, *_: states.append(outcome.state)
+    )
     return found, states, elsewhere

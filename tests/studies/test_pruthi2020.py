@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,13 +18,14 @@ from heatcheck.report.study_numbers import not_met
 from heatcheck.report.study_wording import fitted, models_in_order, quantity_name
 from heatcheck.results import CheckResult, Measurement, key
 from heatcheck.stats import Interval, t_interval
-from heatcheck.studies import STUDIES, cells, read_published
+from heatcheck.studies import STUDIES, read_published, run_study, running
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.study import Published, Where, row_from
+from heatcheck.studies.rows import Published, Where, row_from
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.pruthi2020")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["pruthi2020"])
 SMALL = replace(study.QUICK, tasks=("sst_wiki",))
 
 
@@ -43,7 +45,9 @@ def smoke(tmp_path_factory, made_up_corpora):
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
+    return drawn_elsewhere(
+        STUDIES["pruthi2020"], SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
+    )
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -157,8 +161,8 @@ def test_a_fit_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, made
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(cells, "fit_job", no_memory)
-    found = study.run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=made_up_corpora, device="cpu")
+    monkeypatch.setattr(running, "fit_job", no_memory)
+    found = run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=made_up_corpora, device="cpu")
     assert found.failed["wiki_only, embedding, seed 1"] == "its base model: no memory left"
     reason = found.failed["sst_wiki, embedding: deceptive model at λ = 1, seed 1"]
     assert "no memory left" in reason
@@ -209,7 +213,7 @@ def test_every_task_and_control_is_known():
 )
 def test_mistakes_are_said_before_anything_runs(changes, error, reason, tmp_path):
     with pytest.raises(error, match=reason):
-        study.run(replace(study.Settings(), **changes), tmp_path / "study")
+        run(replace(study.Settings(), **changes), tmp_path / "study")
     assert not (tmp_path / "study").exists()
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from heatcheck.studies.writing import corpus_to_write
 
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput
@@ -20,7 +21,6 @@ from heatcheck.studies.pruthi2020_sequences import (
     recipe_of,
     run,
 )
-from heatcheck.studies.writing import corpus_to_write
 
 TINY = replace(QUICK, texts=100)
 

@@ -2,6 +2,7 @@
 
 import importlib
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,12 +15,13 @@ from heatcheck.report.study_tables import tables_of_study
 from heatcheck.report.study_wording import models_in_order
 from heatcheck.report.wording import title
 from heatcheck.results import CheckResult, Measurement
-from heatcheck.studies import STUDIES
+from heatcheck.studies import STUDIES, run_study
 from heatcheck.studies.cells import Cell, Measured
-from heatcheck.studies.serrano2019_numbers import gather, quantity_of
+from heatcheck.studies.serrano2019.numbers import gather, quantity_of
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.serrano2019")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["serrano2019"])
 SMALL = replace(study.QUICK, tasks=("imdb_small",), encoders=("none",))
 
 
@@ -31,8 +33,8 @@ def smoke(tmp_path_factory, made_up_corpora):
         tmp_path_factory.mktemp("smoke") / "study",
         "--tasks",
         "imdb_small",
-        "--encoders",
-        "none",
+        "--set",
+        "encoders=none",
         "--data-dir",
         str(made_up_corpora),
     )
@@ -42,7 +44,7 @@ def smoke(tmp_path_factory, made_up_corpora):
 def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
     found, states, elsewhere = drawn_elsewhere(
-        study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
+        STUDIES["serrano2019"], SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
     )
     assert states == ["reused", "reused"]
     return found, elsewhere
@@ -111,7 +113,7 @@ def test_every_model_is_a_cell():
 @pytest.mark.parametrize("wrong", [{"tasks": ("yelp",)}, {"encoders": ("lstm",)}, {"preset": "wp"}])
 def test_what_it_does_not_have_is_said(wrong, tmp_path):
     with pytest.raises(UnknownName, match="of serrano2019"):
-        study.run(replace(study.QUICK, **wrong), tmp_path)
+        run(replace(study.QUICK, **wrong), tmp_path)
     assert list(STUDIES) == sorted(STUDIES)
 
 

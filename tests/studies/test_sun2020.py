@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -14,11 +15,12 @@ from heatcheck.report import write_study
 from heatcheck.report.study_numbers import in_short, not_met
 from heatcheck.report.study_wording import quantity_name
 from heatcheck.stats import t_interval
-from heatcheck.studies import STUDIES, read_published
+from heatcheck.studies import STUDIES, read_published, run_study
 from heatcheck.studies.sun2020 import NEGATIVE, NEUTRAL, OTHER, POSITIVE, QUICK
-from heatcheck.studies.sun2020_model import Descent, WordScores, texts_of, untrained
+from heatcheck.studies.sun2020.model import Descent, WordScores, texts_of, untrained
 
 study = import_module("heatcheck.studies.sun2020")  # the package has the study under the same name
+run = partial(run_study, STUDIES["sun2020"])
 SMALL = replace(QUICK, tasks=("synthetic",), texts=40)
 
 
@@ -27,9 +29,7 @@ def ran(tmp_path_factory, made_up_corpora):
     folder = tmp_path_factory.mktemp("sun")
     told = []
     settings = replace(QUICK, texts=150)
-    found = STUDIES["sun2020"].run(
-        settings, folder, data_dir=made_up_corpora, device="cpu", progress=lambda o, *_: told.append(o)
-    )
+    found = run(settings, folder, data_dir=made_up_corpora, device="cpu", progress=lambda o, *_: told.append(o))
     return found, told, folder, settings
 
 
@@ -54,7 +54,7 @@ def test_a_run_has_every_number_of_every_model(ran):
 def test_what_is_there_is_not_trained_again(ran, made_up_corpora):
     found, _, folder, settings = ran
     told = []
-    again = study.run(settings, folder, data_dir=made_up_corpora, progress=lambda o, *_: told.append(o.state))
+    again = run(settings, folder, data_dir=made_up_corpora, progress=lambda o, *_: told.append(o.state))
     assert told == ["reused"] * 8
     assert again.rows == found.rows
     kept = next((folder / "results").glob("synthetic-10-seed-1-*"))
@@ -64,7 +64,7 @@ def test_what_is_there_is_not_trained_again(ran, made_up_corpora):
     assert facts["numbers"]["auc:polar"] == auc
     (kept / study.FOUND).write_text("{}")
     with pytest.raises(BrokenFolder, match="delete it"):
-        study.run(settings, folder, data_dir=made_up_corpora)
+        run(settings, folder, data_dir=made_up_corpora)
     (kept / study.FOUND).write_text(json.dumps(facts))
 
 
@@ -87,21 +87,21 @@ def test_its_page_and_what_is_said_of_it(ran, tmp_path, capsys):
 
 
 def test_sst_is_left_out_where_it_is_not(tmp_path):
-    found = study.run(replace(SMALL, tasks=study.TASKS), tmp_path / "s", data_dir=tmp_path)
+    found = run(replace(SMALL, tasks=study.TASKS), tmp_path / "s", data_dir=tmp_path)
     assert set(found.failed) == {"sst"}
     assert set(found.tasks) == {"synthetic"}
     with pytest.raises(BadInput, match="the data of every task is missing"):
-        study.run(replace(SMALL, tasks=("sst",)), tmp_path / "s", data_dir=tmp_path)
+        run(replace(SMALL, tasks=("sst",)), tmp_path / "s", data_dir=tmp_path)
 
 
 def test_wrong_choices(tmp_path):
     with pytest.raises(UnknownName, match="task of sun2020 'imdb'"):
-        study.run(replace(QUICK, tasks=("imdb",)), tmp_path)
+        run(replace(QUICK, tasks=("imdb",)), tmp_path)
     with pytest.raises(BadInput, match="at least 2"):
-        study.run(replace(QUICK, seeds=1), tmp_path)
+        run(replace(QUICK, seeds=1), tmp_path)
     for wrong in ((), (0.0,), (float("inf"),), (-1.0, 10.0)):
         with pytest.raises(BadInput, match="numbers above 0"):
-            study.run(replace(QUICK, strengths=wrong), tmp_path)
+            run(replace(QUICK, strengths=wrong), tmp_path)
 
 
 # Numbers by hand --------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import importlib
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,13 +18,14 @@ from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.results import CheckResult, Measurement, keep_results, read_results
 from heatcheck.results.check_files import EXAMPLES, RESULTS
 from heatcheck.stats import t_interval
-from heatcheck.studies import STUDIES, cells, read_published
+from heatcheck.studies import STUDIES, read_published, run_study, running
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.wiegreffe2019_numbers import FAR, _spread, best_of, gather
+from heatcheck.studies.wiegreffe2019.numbers import FAR, _spread, best_of, gather
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.wiegreffe2019")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["wiegreffe2019"])
 SMALL = replace(study.QUICK, tasks=("sst",))
 
 
@@ -43,7 +45,9 @@ def smoke(tmp_path_factory, made_up_corpora):
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
+    return drawn_elsewhere(
+        STUDIES["wiegreffe2019"], SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
+    )
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -132,9 +136,9 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, made_
         calls.append([job.name for job in jobs])
         return real(function, jobs, *arguments, **options)
 
-    monkeypatch.setattr(cells, "fit_job", no_memory)
+    monkeypatch.setattr(running, "fit_job", no_memory)
     monkeypatch.setattr(engine, "map", counted)
-    found = study.run(SMALL, folder, data_dir=made_up_corpora, device="cpu")
+    found = run(SMALL, folder, data_dir=made_up_corpora, device="cpu")
     ((name, reason),) = found.failed.items()
     assert name.startswith("sst: ")
     assert "adversary at λ = 0.001" in name
@@ -154,9 +158,9 @@ def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, made_up_c
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(cells, "fit_job", no_memory)
+    monkeypatch.setattr(running, "fit_job", no_memory)
     with pytest.raises(BadInput, match=r"no model could be measured\. The first error: its base model: no memory left"):
-        study.run(SMALL, tmp_path, data_dir=made_up_corpora, device="cpu")
+        run(SMALL, tmp_path, data_dir=made_up_corpora, device="cpu")
 
 
 def planned(task, **changes):
@@ -331,15 +335,15 @@ def test_the_table_of_published_numbers_is_the_reference(published_tables):
 )
 def test_a_mistake_is_said_before_anything_runs(tmp_path, changes, sentence):
     with pytest.raises(BadInput, match=sentence):
-        study.run(replace(SMALL, **changes), tmp_path)
+        run(replace(SMALL, **changes), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_wrong_device_and_a_missing_task_are_said_once(tmp_path):
     with pytest.raises(BadInput, match="unknown device 'nonsense'"):
-        study.run(SMALL, tmp_path, device="nonsense")
+        run(SMALL, tmp_path, device="nonsense")
     with pytest.raises(BadInput, match="the data of every task is missing"):
-        study.run(replace(SMALL, texts=None), tmp_path, data_dir=tmp_path)
+        run(replace(SMALL, texts=None), tmp_path, data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from heatcheck.studies.vashishth2019_writing import RETRAINED, WRITING, values_of
+from heatcheck.studies.writing import Wanted, corpus_to_write, score_models
 
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.data import Corpus, Split
@@ -13,8 +15,6 @@ from heatcheck.errors import BadInput
 from heatcheck.models import load_folder
 from heatcheck.report import write_study
 from heatcheck.studies import writing
-from heatcheck.studies.vashishth2019_writing import RETRAINED, WRITING, values_of
-from heatcheck.studies.writing import Wanted, corpus_to_write, score_models
 from heatcheck.training import plan_recipe
 from heatcheck.training.generation import evaluate_generation
 

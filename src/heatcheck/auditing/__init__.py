@@ -1,6 +1,6 @@
 """The battery of checks and the card they give."""
 
-from heatcheck.auditing.battery import Plan, Planned, audit, plan_audit, run_plan
+from heatcheck.auditing.battery import Plan, Planned, audit, plan_audit, run_checks, run_plan
 from heatcheck.auditing.choices import choose_settings
 from heatcheck.auditing.fitting_again import made_up
 from heatcheck.auditing.lines import LINES, CardSettings, LineRule, make_card
@@ -25,6 +25,7 @@ __all__ = [
     "over_models",
     "plan_audit",
     "plan_fits",
+    "run_checks",
     "run_plan",
     "save_audit",
 ]
