@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from heatcheck.cli.reproduce import reproduce
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study, write_study_figures
 from heatcheck.report.study_deception import deception_in_short, tables_of_deception
@@ -45,9 +44,7 @@ def smoke(tmp_path_factory, made_up_corpora):
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    return drawn_elsewhere(
-        STUDIES["pruthi2020"], SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
-    )
+    return drawn_elsewhere("pruthi2020", SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -215,32 +212,6 @@ def test_mistakes_are_said_before_anything_runs(changes, error, reason, tmp_path
     with pytest.raises(error, match=reason):
         run(replace(study.Settings(), **changes), tmp_path / "study")
     assert not (tmp_path / "study").exists()
-
-
-def test_the_command_line_takes_its_options(monkeypatch, tmp_path):
-    asked = {}
-    made = STUDIES["pruthi2020"]._replace(run=lambda chosen, *_, **__: asked.update(chosen=chosen) or 1 / 0)
-    monkeypatch.setitem(STUDIES, "pruthi2020", made)
-    with pytest.raises(ZeroDivisionError):
-        reproduce(
-            "pruthi2020",
-            tasks="pronoun",
-            encoders="lstm",
-            strengths="0.3",
-            seeds=3,
-            batch_size=1,
-            out=tmp_path / "s",
-            json=True,
-        )
-    wanted = study.Settings(tasks=("pronoun",), encoders=("lstm",), strengths=(0.3,), seeds=3, batch_size=1)
-    assert asked["chosen"] == wanted
-    with pytest.raises(BadInput, match="--batch-size must be at least 1, not 0"):
-        reproduce("pruthi2020", batch_size=0, out=tmp_path / "s")
-    with pytest.raises(BadInput, match="serrano2019 does not take --batch-size"):
-        reproduce("serrano2019", batch_size=1, out=tmp_path / "s")
-    (tmp_path / "v.txt").write_text("a 1")
-    with pytest.raises(BadInput, match="does not take --vectors"):
-        reproduce("pruthi2020", vectors=tmp_path / "v.txt", out=tmp_path / "s")
 
 
 # Numbers by hand --------------------------------------------------------------------------------------------------

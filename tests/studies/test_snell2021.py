@@ -141,7 +141,7 @@ def test_a_claim_that_does_not_hold_is_said_to(monkeypatch, tmp_path):
 
 def test_draws_of_heads_are_what_they_say():
     heads = {"good": [0, 3], "bad": list(range(100, 120)), "neither": [7]}
-    jobs, _ = study.draw_jobs(study.Settings(), heads, "cpu")
+    jobs, _ = study.draw_work(study.Settings(), heads, "cpu")
     drawn = {job.name: [member[3] for _, member, _ in job.argument["runs"]] for job in jobs}
     for words, draws in drawn.items():
         assert len(draws) == 50
@@ -180,12 +180,12 @@ def test_what_cannot_be_run_is_said_first(tmp_path):
 
 
 def test_the_name_of_a_result_says_all_that_decides_it():
-    jobs = {job.name: job for job in study.copy_jobs(study.Settings(), "copy_iid", "cpu")}
+    jobs = {job.name: job for job in study.copy_work(study.Settings(), "copy_iid", "cpu")}
     ids = {job.id for job in jobs.values()}
     for change in ({"seeds": 19, "baseline_seeds": 4}, {"steps": 100}, {"hidden": 8}, {"symbols": 6}):
-        other = {job.id for job in study.copy_jobs(replace(study.Settings(), **change), "copy_iid", "cpu")}
+        other = {job.id for job in study.copy_work(replace(study.Settings(), **change), "copy_iid", "cpu")}
         assert not ids & other
-    assert ids == {job.id for job in study.copy_jobs(study.Settings(), "copy_iid", "cuda")}
+    assert ids == {job.id for job in study.copy_work(study.Settings(), "copy_iid", "cuda")}
 
 
 def test_published_rows_are_of_tasks_that_there_are():

@@ -16,6 +16,7 @@ from heatcheck.report.study_numbers import in_short, not_met
 from heatcheck.report.study_wording import quantity_name
 from heatcheck.stats import t_interval
 from heatcheck.studies import STUDIES, read_published, run_study
+from heatcheck.studies.study import Found
 from heatcheck.studies.sun2020 import NEGATIVE, NEUTRAL, OTHER, POSITIVE, QUICK
 from heatcheck.studies.sun2020.model import Descent, WordScores, texts_of, untrained
 
@@ -90,8 +91,12 @@ def test_sst_is_left_out_where_it_is_not(tmp_path):
     found = run(replace(SMALL, tasks=study.TASKS), tmp_path / "s", data_dir=tmp_path)
     assert set(found.failed) == {"sst"}
     assert set(found.tasks) == {"synthetic"}
-    with pytest.raises(BadInput, match="the data of every task is missing"):
+    with pytest.raises(
+        BadInput, match=r"no model could be measured\. The first error: planted_keyword has no negative word"
+    ):
         run(replace(SMALL, tasks=("sst",)), tmp_path / "s", data_dir=tmp_path)
+    with pytest.raises(BadInput, match="the data of every task is missing"):
+        run(replace(SMALL, tasks=("sst",), texts=None), tmp_path / "s", data_dir=tmp_path)
 
 
 def test_wrong_choices(tmp_path):
@@ -191,10 +196,11 @@ def test_what_a_scale_loses_is_counted_seed_by_seed():
         both = {"auc:positive": auc, "auc:negative": 0.85, "v_dot_w": 2.0}
         return {"numbers": {"auc:polar": auc, **both}, "curves": {"0": {"mean_a:neutral": auc}}}
 
-    found = {("synthetic", 10.0, seed): facts(auc) for seed, auc in enumerate((0.9, 0.8, 1.0, 0.85))}
-    found |= {("synthetic", 1.0, seed): facts(auc) for seed, auc in enumerate((0.7, 0.7))}
-    about = {"synthetic": {"not_comparable": "", "reference": "r"}}
-    rows = {(row.encoder, row.quantity, row.bin): row for row in study.gather(QUICK, found, about, {}).rows}
+    kept = {study.work_name("synthetic", 10.0, at): facts(auc) for at, auc in enumerate((0.9, 0.8, 1.0, 0.85))}
+    kept |= {study.work_name("synthetic", 1.0, at): facts(auc) for at, auc in enumerate((0.7, 0.7))}
+    settings = replace(QUICK, tasks=("synthetic",), seeds=4, texts=None)
+    found = study.gather(settings, Found(published=read_published("sun2020"), kept=kept))
+    rows = {(row.encoder, row.quantity, row.bin): row for row in found.rows}
     lost = rows["λ = 1", "auc_lost", ""]
     assert (lost.value, lost.low, lost.high, lost.seeds) == pytest.approx(t_interval(np.array([0.2, 0.1])))
     assert ("λ = 10", "auc_lost", "") not in rows

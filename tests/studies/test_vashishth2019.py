@@ -9,17 +9,17 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from heatcheck.studies.vashishth2019_writing import WritingPart
 
 from heatcheck import stats
 from heatcheck.checks.other_weights import SWAPS
-from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.studies import STUDIES, read_published, run_study, running
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
+from heatcheck.studies.running import gather
+from heatcheck.studies.study import Found
 from heatcheck.training import predict
 from smoke_runs import smoke_run
 from subjects import classifier
@@ -109,7 +109,7 @@ def test_single_sequences_stand_above_pairs_and_pairs_have_two_decoders():
 def test_one_cell_of_a_model_trains_and_all_of_its_seeds_are_tried():
     settings = study.Settings(vectors="vectors.txt", patience=10)
     first, *others = study.cells_of(settings, study.Kind("snli, linear", "snli", "linear"))
-    assert (first.name, first.seed, first.refit, first.task) == ("snli, linear", 0, True, "snli:jw-release")
+    assert (first.name, first.seed, first.refit, first.task) == ("snli, linear", 0, True, "snli")
     assert first.settings == {"necessity.seeds": 5, "necessity.retrained": list(SWAPS)}
     assert [(cell.name, cell.seed, cell.refit) for cell in others] == [
         (f"snli, linear, seed {seed}", seed, False) for seed in (1, 2, 3, 4)
@@ -140,12 +140,6 @@ def test_a_mistake_is_said_before_anything_runs(tmp_path, changes, sentence):
     with pytest.raises(BadInput, match=sentence):
         run(replace(SMALL, **changes), tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_the_command_refuses_what_the_study_does_not_have():
-    with pytest.raises(BadInput, match="vashishth2019 does not take --examples: choose from --tasks, --preset"):
-        reproduce("vashishth2019", examples=3)
-    assert STUDIES["vashishth2019"].quick == study.QUICK
 
 
 # Numbers ---------------------------------------------------------------------------------------------------------
@@ -182,7 +176,8 @@ def measured(kind, seed, texts=6, published="sst", **changes):
 
 
 def gathered(kind, of_seeds, failed=None):
-    return study.gather(study.Settings(seeds=3), [kind], of_seeds, failed or {}, WritingPart([], [], {}, {}))
+    found = Found({}, {}, read_published("vashishth2019"), {one.cell.name: one for one in of_seeds}, {}, failed or {})
+    return gather(STUDIES["vashishth2019"], study.Settings(tasks=(kind.task,), seeds=3), found)
 
 
 SST = study.Kind("sst", "sst", "")

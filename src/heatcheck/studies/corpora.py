@@ -44,8 +44,8 @@ DATA: dict[str, tuple[str, str, str]] = {
     "sst_wiki": ("sst_wiki", "", "the authors' own 6,920 train and 1,821 test texts"),
     "wiki_only": ("wiki_only", "", "the authors' own texts, without the reviews"),
 }
-STAND_IN, SEQUENCE_STAND_IN = "reviews", "bigram_flip"  # for a quick run without any corpus of the study
-GENERATED = {STAND_IN: "reviews", SEQUENCE_STAND_IN: "sequences"}
+# What stands in for a corpus in a quick run without any corpus of the study, in a word.
+GENERATED = {"reviews": "reviews", "planted_keyword": "texts", "bigram_flip": "sequences"}
 PUBLISHED_SIZE = 100_000  # sequences in each split of a generated task
 # From the 2,000 texts of the task itself a BiLSTM memorises those texts and does not learn the lookup.
 LARGER = {"planted_lookup": (20_000, 500, 1_000)}
@@ -68,7 +68,8 @@ class Source(NamedTuple):
     first: int | None = None  # of each split, for a quick run of a sequence-to-sequence task
     drawn: int | None = None  # train sequences of a generated task; None: as many as published
     symbols: int | None = None  # of a generated task
-    stand_in: str = ""  # the generated task that replaces it
+    substitute: str = "reviews"  # the generated task that may replace it in a quick run
+    replaced: bool = False  # whether it does
 
     @property
     def name(self) -> str:
@@ -107,7 +108,7 @@ def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 def _read(source: Source, data_dir: Path | str | None) -> Corpus:
-    task = source.stand_in or source.task
+    task = source.substitute if source.replaced else source.task
     if task in KINDS:
         drawn = PUBLISHED_SIZE if source.drawn is None else source.drawn
         held = PUBLISHED_SIZE if source.drawn is None else max(100, drawn // 20)
@@ -143,8 +144,7 @@ def load_all(sources: Mapping[str, Source], data_dir: Path | str | None) -> Corp
     lacking = [name for name, source in sources.items() if _lacks(source, data_dir)]
     sources = dict(sources)
     if sources and len(lacking) == len(sources) and sources[lacking[0]].quick:
-        first = sources[lacking[0]]
-        sources[lacking[0]] = first._replace(stand_in=STAND_IN if first.first is None else SEQUENCE_STAND_IN)
+        sources[lacking[0]] = sources[lacking[0]]._replace(replaced=True)
     found: dict[str, Corpus] = {}
     missing: dict[str, str] = {}
     for name, source in sources.items():
@@ -162,9 +162,9 @@ def _lacks(source: Source, data_dir: Path | str | None) -> bool:
 
 def stands_in(source: Source) -> str:
     """Says that a generated task replaces a corpus; empty if none does."""
-    if not source.stand_in:
+    if not source.replaced:
         return ""
-    return f"generated {GENERATED[source.stand_in]} stand in for {source.name}, whose data is missing"
+    return f"generated {GENERATED[source.substitute]} stand in for {source.name}, whose data is missing"
 
 
 def about(source: Source, corpus: Corpus) -> dict[str, Any]:

@@ -96,10 +96,8 @@ def refuse(settings: Settings) -> None:
 
 
 def corpora(settings: Settings) -> dict[str, Source]:
-    return {
-        task: Source(task, first=settings.captions, drawn=settings.texts, symbols=settings.symbols)
-        for task in settings.tasks
-    }
+    drawn = {"drawn": settings.texts, "symbols": settings.symbols, "substitute": "bigram_flip"}
+    return {task: Source(task, first=settings.captions, **drawn) for task in settings.tasks}
 
 
 def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Work]]:

@@ -84,7 +84,9 @@ def refuse(settings: Settings) -> None:
 
 
 def corpora(settings: Settings) -> dict[str, Source]:
-    return {task: Source(task, settings.texts) for task in settings.tasks if task != "synthetic"}
+    # Reviews have no polar words by the published rule: whose opinion it is decides there.
+    read = [task for task in settings.tasks if task != "synthetic"]
+    return {task: Source(task, settings.texts, substitute="planted_keyword") for task in read}
 
 
 def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Work]]:

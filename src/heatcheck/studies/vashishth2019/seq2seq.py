@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 def source_of(task: str, texts: int | None) -> Source:
     """All of a task, or the first texts of each split."""
-    return Source(task, first=texts, drawn=texts or TEXTS)
+    return Source(task, first=texts, drawn=texts or TEXTS, substitute="bigram_flip")
 
 
 def recipes_of(corpora: Mapping[str, Corpus], *, seeds: int, changes: Facts) -> dict[str, tuple[Recipe, Corpus]]:
