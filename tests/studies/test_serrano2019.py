@@ -165,7 +165,7 @@ def test_names_of_rows_tell_all_measurements_apart():
 
 
 def test_the_headline_is_the_sign():
-    found = gathered([measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.0, None, "flan none")])  # fmt: skip
+    found = gathered([measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.0, None, "flan none")])
     said = flips_in_short(found.rows)
     assert said.startswith("Most of the lead of signed gradients over attention is due to their sign")
     assert "in the median of 2 kinds of models (60% to 70%); 1 more have no such lead" in said

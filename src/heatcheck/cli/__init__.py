@@ -43,7 +43,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "tasks": tasks,
     "train": train,
 }
-KINDS_OF_COMMAND = {"reproduce": Reproduce}  # the others are typer's own
+_CLASSES = {"reproduce": Reproduce}  # the others are typer's own
 
 app = typer.Typer(
     help="Can this model's attention heatmap be read as an explanation?",
@@ -57,7 +57,7 @@ for _name, _command in COMMANDS.items():
     if isinstance(_command, typer.Typer):
         app.add_typer(_command, name=_name)
     else:
-        app.command(_name, cls=KINDS_OF_COMMAND.get(_name))(_command)
+        app.command(_name, cls=_CLASSES.get(_name))(_command)
 
 
 def _say_version(wanted: bool | None) -> None:

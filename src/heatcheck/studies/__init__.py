@@ -9,7 +9,7 @@ from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
 from heatcheck.studies.rows import compare
-from heatcheck.studies.running import published_by, run_study
+from heatcheck.studies.running import run_study
 from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.snell2021 import snell2021
 from heatcheck.studies.study import Study, change_settings, settings_facts
@@ -37,4 +37,4 @@ STUDIES: dict[str, Study] = {
 
 def read_published(study: str) -> list[Published]:
     """The published numbers of a study, by its name."""
-    return list(published_by(STUDIES[study]))
+    return list(STUDIES[study].published())

@@ -96,8 +96,10 @@ def refuse(settings: Settings) -> None:
 
 
 def corpora(settings: Settings) -> dict[str, Source]:
-    drawn = {"drawn": settings.texts, "symbols": settings.symbols, "substitute": "bigram_flip"}
-    return {task: Source(task, first=settings.captions, **drawn) for task in settings.tasks}
+    every = Source(
+        "", first=settings.captions, drawn=settings.texts, symbols=settings.symbols, substitute="bigram_flip"
+    )
+    return {task: every._replace(task=task) for task in settings.tasks}
 
 
 def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Work]]:

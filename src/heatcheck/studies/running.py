@@ -14,7 +14,7 @@ from heatcheck import engine
 from heatcheck.engine import Job, Outcome
 from heatcheck.engine.place import JobFunction
 from heatcheck.errors import BadInput, HeatcheckError
-from heatcheck.results import Published, StudyResult
+from heatcheck.results import StudyResult
 from heatcheck.studies.cells import (
     Cell,
     base_job,
@@ -26,7 +26,6 @@ from heatcheck.studies.cells import (
     read_cell,
 )
 from heatcheck.studies.corpora import load_all
-from heatcheck.studies.rows import read_table
 from heatcheck.studies.study import Found, Place, Study, Work, check_names, shown_settings
 from heatcheck.training import fit_job, pick_device
 
@@ -55,7 +54,7 @@ def run_study(
     study.refuse(settings)
     check_place(folder, device)
     corpora = load_all(study.corpora(settings), data_dir)
-    found = Found(corpora.found, corpora.sources, published_by(study), failed=dict(corpora.missing))
+    found = Found(corpora.found, corpora.sources, study.published(), failed=dict(corpora.missing))
     place = Place(folder, data_dir, device)
 
     def run(function: JobFunction, jobs: Sequence[Job], store: Path) -> list[Outcome]:
@@ -82,11 +81,6 @@ def check_place(folder: Path, device: str) -> None:
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file: name a folder for the study.")
     pick_device(device)
-
-
-def published_by(study: Study) -> tuple[Published, ...]:
-    """The published numbers of a study."""
-    return () if study.table is None else tuple(read_table(study.table))
 
 
 def run_cells(study: Study, cells: Sequence[Cell], place: Place, found: Found, run: Run) -> None:

@@ -18,6 +18,7 @@ from heatcheck.errors import BadInput, UnknownName
 from heatcheck.results import CheckResult, Model, Published, Row
 from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import Source
+from heatcheck.studies.rows import read_table
 
 # What settings that several studies have are, and what None means.
 VECTORS = "Pretrained word vectors: a GloVe or word2vec text file, or .npz."
@@ -100,6 +101,10 @@ class Study:
     smoke: str = ""  # the first note of a smoke run
     smoke_if: tuple[str, ...] = ("texts",)  # a run is one if any of these settings is given
     table: Path | None = None  # CSV of the published numbers
+
+    def published(self) -> tuple[Published, ...]:
+        """The published numbers."""
+        return () if self.table is None else tuple(read_table(self.table))
 
 
 def setting(default: Any, help: str, *, none: str = "", least: int = 1, file: bool = False) -> Any:  # noqa: A002

@@ -40,7 +40,7 @@ VERSION = 1  # raised by hand when what a job keeps changes
 PUBLISHED_STEPS = 200
 GOOD, BAD = 0.95, 0.6  # the authors' thresholds: a run above GOOD has learned to copy, one below BAD has not
 KINDS = ("learned", "uniform", "none")
-LOTTERY, HEADS = "lottery", "heads "
+LOTTERY = "lottery"
 DRAWS = {"bad": "eight bad heads", "one good": "seven bad heads and a good one", "random": "eight random heads"}
 CURVES = "curves.json"
 
@@ -77,13 +77,12 @@ def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Wo
     yield [work for task in copied for work in copy_work(settings, task, place.device)]
     if LOTTERY not in settings.tasks:
         return
-    for first in range(0, settings.tried, settings.together):
-        tried = head_work(settings, first, place.device)
+    for tried in head_work(settings, place.device):
         yield [tried]
-        heads = heads_of(found)
+        heads = heads_of(settings, found)
         if tried.name in found.failed or min(len(heads["good"]), len(heads["bad"])) >= settings.heads:
             break
-    yield draw_work(settings, heads_of(found), place.device)[0]
+    yield draw_work(settings, heads_of(settings, found), place.device)[0]
 
 
 def copy_work(settings: Settings, task: str, device: str) -> Iterator[Work]:
@@ -95,21 +94,31 @@ def copy_work(settings: Settings, task: str, device: str) -> Iterator[Work]:
         yield _work(f"{task}, {kind}", runs, Shape(settings.hidden), settings.steps, device)
 
 
-def head_work(settings: Settings, first: int, device: str) -> Work:
-    """Some heads, each alone on the same body, each with three seeds of data."""
+def head_work(settings: Settings, device: str) -> Iterator[Work]:
+    """Some heads at a time, each alone on the same body, each with three seeds of data."""
     copied = sized(COPY_TASKS["copy_permutation"], settings)
-    heads = range(first, min(first + settings.together, settings.tried))
-    runs = [Run(copied, Member(copied.symbols, 0, heads=(head,)), data) for head in heads for data in range(3)]
-    shape = Shape(settings.hidden, cell="gru", shared=False)
-    return _work(f"{HEADS}{heads[0]} to {heads[-1]}", runs, shape, min(PUBLISHED_STEPS, settings.steps), device)
+    shape, steps = Shape(settings.hidden, cell="gru", shared=False), min(PUBLISHED_STEPS, settings.steps)
+    for heads in blocks_of(settings):
+        runs = [Run(copied, Member(copied.symbols, 0, heads=(head,)), data) for head in heads for data in range(3)]
+        yield _work(head_name(heads), runs, shape, steps, device)
 
 
-def heads_of(found: Found) -> dict[str, list[int]]:
+def blocks_of(settings: Settings) -> list[range]:
+    """The heads that are tried side by side."""
+    firsts = range(0, settings.tried, settings.together)
+    return [range(first, min(first + settings.together, settings.tried)) for first in firsts]
+
+
+def head_name(heads: range) -> str:
+    return f"heads {heads[0]} to {heads[-1]}"
+
+
+def heads_of(settings: Settings, found: Found) -> dict[str, list[int]]:
     """The heads tried alone, by what became of them."""
     heads: dict[str, list[int]] = {"good": [], "bad": [], "neither": []}
-    for name, facts in found.kept.items():
-        if name.startswith(HEADS):
-            for head, kind in judged(facts).items():
+    for block in blocks_of(settings):
+        if head_name(block) in found.kept:
+            for head, kind in judged(found.kept[head_name(block)]).items():
                 heads[kind].append(head)
     return heads
 
@@ -213,7 +222,7 @@ def gather(settings: Settings, found: Found) -> Gathered:
             models.append(Model(task, "LSTM", "dot", (), len(curves["learned"].accuracy), examples, ()))
             tasks[task] = _about(task, sum(len(of.accuracy) for of in curves.values()), settings)
     if LOTTERY in settings.tasks:
-        heads = heads_of(found)
+        heads = heads_of(settings, found)
         failed = draw_work(settings, heads, "cpu")[1]
         drawn = {kind: found.kept[words]["curves"] for kind, words in DRAWS.items() if words in found.kept}
         rows += lottery_rows(heads, drawn)

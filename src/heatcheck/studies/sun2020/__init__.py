@@ -327,7 +327,7 @@ def gather(settings: Settings, found: Found) -> Gathered:
 
 
 def _by_seed(settings: Settings, found: Found, task: str, scale: float) -> dict[int, Facts]:
-    """What was found of the models of one λ, by seed."""
+    """The numbers of the models of one λ, by seed."""
     names = {seed: work_name(task, scale, seed) for seed in range(settings.seeds)}
     return {seed: found.kept[name] for seed, name in names.items() if name in found.kept}
 

@@ -61,7 +61,7 @@ class Settings:
     restarts: int = setting(1, "Adversaries per λ.")
     starts: tuple[str, ...] | None = setting(
         None,
-        "Where adversaries start: fresh (from scratch) or parent (from the base model).",
+        "Starts of the adversaries: fresh (from scratch) or parent (from the base model).",
         none="fresh, and for sst also parent",
     )
     examples: int = setting(500, "Test examples, for checks that use a sample.")
