@@ -349,7 +349,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "compare": ("--format", "--out"),
     "tasks": ("--data-dir", "--nonsense"),
     # These would run for long, so they name something that is not there.
-    "reproduce": ("--tasks", "--encoders", "--attentions", "--model", "--preset", "--out", "--seeds", "--workers"),
+    "reproduce": ("--tasks", "--encoders", "--set", "--preset", "--out", "--seeds", "--workers"),
     "serve": ("--port", "--device", "--labels"),
     "calibrate": ("--first-seed", "--seeds", "--out"),
     "data": ("--out",),

@@ -64,9 +64,14 @@ def smoke_run(study: str, folder: Path, *options: str) -> tuple[Path, dict[str, 
     return folder, json.loads(said.read_text())
 
 
-def drawn_elsewhere(study: Any, settings: Any, made: Path, elsewhere: Path, data: Path) -> tuple[Any, list[str], Path]:
+def drawn_elsewhere(study: str, settings: Any, made: Path, elsewhere: Path, data: Path) -> tuple[Any, list[str], Path]:
     """What the study finds in a copy of the results, what became of each job, and where the copy is."""
     shutil.copytree(made / "results", elsewhere / "results")
     states: list[str] = []
-    found = study.run(settings, elsewhere, data_dir=data, progress=lambda outcome, *_: states.append(outcome.state))
+    from heatcheck.studies import STUDIES, run_study
+
+    def watch(outcome: Any, *_: int) -> None:
+        states.append(outcome.state)
+
+    found = run_study(STUDIES[study], settings, elsewhere, data_dir=data, progress=watch)
     return found, states, elsewhere

@@ -209,7 +209,7 @@ def test_settings_by_name():
     ]:
         with pytest.raises(UnknownName, match=sentence):
             choose_settings(checks, changes)
-    with pytest.raises(BadInput, match=r"erasure.draws must be a int, such as 2000, not 'many'"):
+    with pytest.raises(BadInput, match=r"erasure.draws must be a whole number, such as 2000, not 'many'"):
         choose_settings(None, {"erasure.draws": "many"})
     with pytest.raises(BadInput, match=r"erasure.sizes must be a comma-separated list"):
         choose_settings(None, {"erasure.sizes": "a,b"})

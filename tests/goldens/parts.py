@@ -105,7 +105,13 @@ def study(name: str) -> Flat:
 
     jobs: dict[str, str] = {}
     one = THERE[name]
-    found = one.run(
+    try:
+        from heatcheck.studies import run_study
+    except ImportError:  # up to 0.6 each study had a function of its own
+        run = one.run
+    else:
+        run = partial(run_study, one)
+    found = run(
         replace(one.quick, **NARROWED.get(name, {})),
         Path("study"),
         device="cpu",

@@ -25,7 +25,7 @@ ALLOWED = {
             "task",
         },  # option texts, file:NAME, known:MODEL@TASK, hf:NAME
         "calibration/audit.py": {"key"},  # a setting, CHECK.SETTING
-        "chosen_settings.py": {"key", "value"},  # settings and their values on the command line
+        "chosen_settings.py": {"key"},  # a setting on the command line, CHECK.SETTING
         "retraining.py": {"subject.id"},  # hf:NAME
         "saving.py": {"plan.case.subject.id"},  # hf:NAME
     },
@@ -37,7 +37,7 @@ ALLOWED = {
         "heatmaps.py": {"name"},  # an explainer, where a long name may be broken over lines
         "options.py": {"engine", "text"},
         "report.py": {"text"},
-        "reproduce.py": {"text"},
+        "reproduce.py": {"option", "pair", "word"},
         "serve.py": {"labels"},
         "show.py": {"audit.task"},  # name@fingerprint
         "train.py": {"key"},  # a setting of a recipe
@@ -61,7 +61,7 @@ ALLOWED = {
         "cells.py": {"job.name"},
         "jain2019.py": {"task"},
         "of_transformers.py": {"settings.model"},
-        "wiegreffe2019.py": {"key"},  # a setting, CHECK.SETTING
+        "wiegreffe2019/__init__.py": {"key"},  # a setting, CHECK.SETTING
     },
 }
 ARRAYS = {"np", "torch"}  # whose split is of arrays

@@ -1,6 +1,8 @@
 """Cells: what is fitted and measured of them, that small folders are enough, and that a failure loses nothing else."""
 
+import os
 import shutil
+import time
 
 import pytest
 
@@ -8,19 +10,24 @@ from heatcheck import engine
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.models import load_folder
-from heatcheck.studies import cells
-from heatcheck.studies.cells import Cell, measure_cells, not_fitted, plan_job
-from heatcheck.studies.corpora import DATA, LARGER, about, as_released, load
-from heatcheck.training import evaluate
+from heatcheck.studies import cells, corpora, running
+from heatcheck.studies.cells import Cell, not_fitted, plan_job
+from heatcheck.studies.corpora import DATA, LARGER, Source, about, as_released, load
+from heatcheck.studies.study import Work
+from heatcheck.training import evaluate, predict
+from made_up_corpora import write_corpora
+from tried_study import found_by
 
 SMALL = {"encoder": "average", "attention": "tanh", "hidden": 8, "embedding": 8, "epochs": 1}
-LOOKED = Cell("lookup, seed 0", "planted_lookup", "average", "tanh", SMALL, ("permutation",), {}, examples=30)
+LOOKED = Cell("lookup, seed 0", "lookup", "average", "tanh", SMALL, ("permutation",), {}, examples=30)
 REFITTED = LOOKED._replace(name="lookup", checks=("necessity",), settings={"necessity.seeds": 2}, refit=True)
 CELLS = [LOOKED, LOOKED._replace(name="lookup, seed 1", seed=1), REFITTED]
+LOOKUP = Source("planted_lookup", 60)
 
 
-def measure(folder, of=CELLS, **options):
-    return measure_cells("try", 1, of, folder, **{"texts": 60, "device": "cpu", **options})
+def measure(folder, of=CELLS, sources=None, **options):
+    found = found_by(of, folder, corpora={"lookup": LOOKUP} | (sources or {}), **{"device": "cpu", **options})
+    return [*found.measured.values()], found.failed
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +54,34 @@ def test_every_cell_is_measured(found, folder):
     assert len({one.folder for one in measured}) == 3
 
 
-def test_accuracy_and_answers_are_of_all_of_test_with_and_without_other_fits(found, folder):
-    corpus = load("planted_lookup", 60, None)
+def test_accuracy_is_of_all_of_test_and_answers_of_what_the_checks_read(found, folder):
+    corpus = load(LOOKUP, None)
+    ids = [example.id for example in corpus["test"]]
     for one in found[0]:
-        assert list(one.predicted) == [example.id for example in corpus["test"]]
+        assert len(one.predicted) == (60 if one.cell.refit else 30)
         job = plan_job("try", 1, one.cell, corpus, {})
-        scores = evaluate(load_folder(folder / "fits" / job.argument["base"]), corpus["test"])
-        assert one.accuracy == pytest.approx(scores.accuracy)
-    assert found[0][0].predicted == found[0][2].predicted, "the same model"
+        subject = load_folder(folder / "fits" / job.argument["base"])
+        assert one.accuracy == pytest.approx(evaluate(subject, corpus["test"]).accuracy)
+        said = dict(zip(ids, predict(subject, corpus["test"].examples)[:, 0].argmax(-1).tolist(), strict=True))
+        assert one.predicted == {name: said[name] for name in one.predicted}
     assert found[0][0].predicted != found[0][1].predicted, "another seed"
+    assert list(found[0][2].predicted) == ids, "checks that retrain models read all of test"
+
+
+def test_accuracy_of_an_older_folder_is_counted(found, folder, tmp_path):
+    shutil.copytree(folder / "results", tmp_path / "results")
+    kept = tmp_path / "results" / found[0][2].folder / cells.CELL
+    facts = engine.read_json(kept)
+    engine.write_json(kept, {key: value for key, value in facts.items() if key != "test"})
+    assert measure(tmp_path)[0][2].accuracy == pytest.approx(found[0][2].accuracy)
+
+
+def test_test_is_evaluated_once_for_each_model(found, folder, tmp_path, monkeypatch):
+    """Training does it; a cell without retrained models reads no other text than its sample."""
+    assert len(found[0]) == 3
+    shutil.copytree(folder / "fits", tmp_path / "fits")
+    monkeypatch.setattr("heatcheck.checks.case.record", lambda *_: pytest.fail("all of test is read again"))
+    assert len(measure(tmp_path, CELLS[:2])[0]) == 2
 
 
 def test_small_folders_are_enough(found, folder, tmp_path):
@@ -91,17 +117,18 @@ def test_fits_are_made_once_and_all_at_once(found, folder, tmp_path, monkeypatch
 
 
 def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
-    real = cells.fit_job
+    real = running.fit_job
 
     def out_of_memory(argument, target, store):
         if argument["recipe"]["seed"] == 1:
             raise BadInput("no memory left")
         real(argument, target, store)
 
-    monkeypatch.setattr(cells, "fit_job", out_of_memory)
-    absent = LOOKED._replace(name="sst", task="sst:jw-release")
+    monkeypatch.setattr(running, "fit_job", out_of_memory)
+    absent = LOOKED._replace(name="sst, seed 0", task="sst")
     odd = LOOKED._replace(name="odd", settings={"permutation.colour": 3})
-    measured, failed = measure(tmp_path, [absent, odd, *CELLS], data_dir=tmp_path)
+    sources = {"sst": Source("sst:jw-release", 60)}
+    measured, failed = measure(tmp_path, [absent, odd, *CELLS], sources, data_dir=tmp_path)
     assert [one.cell.name for one in measured] == ["lookup, seed 0", "lookup"]
     assert failed.keys() == {"sst", "odd", "lookup, seed 1"}
     assert failed["lookup, seed 1"] == "its base model: no memory left"
@@ -116,13 +143,13 @@ def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
 
 
 def test_a_folder_is_named_by_what_decides_its_numbers():
-    corpus = load("planted_lookup", 60, None)
+    corpus = load(LOOKUP, None)
     job = plan_job("try", 1, LOOKED, corpus, {})
     changes = ({"seed": 1}, {"examples": 31}, {"refit": True}, {"checks": ("counterfactual",)}, {"name": "lookup"})
     changes += ({"settings": {"permutation.draws": 3}}, {"choices": {**SMALL, "hidden": 16}})
     others = [plan_job("try", 1, LOOKED._replace(**change), corpus, {}) for change in changes]
     others += [plan_job("try", 2, LOOKED, corpus, {}), plan_job("another", 1, LOOKED, corpus, {})]
-    others.append(plan_job("try", 1, LOOKED, load("planted_lookup", 50, None), {}))
+    others.append(plan_job("try", 1, LOOKED, load(LOOKUP._replace(texts=50), None), {}))
     assert len({job.id, *(other.id for other in others)}) == 1 + len(others)
     assert job.id.startswith("lookup-seed-0-")
     assert plan_job("try", 1, LOOKED._replace(seen="x"), corpus, {"device": "cuda"}).id == job.id
@@ -134,7 +161,7 @@ def test_mistakes_are_said_before_anything_runs(tmp_path):
     with pytest.raises(BadInput, match="unknown device 'nonsense'"):
         measure(tmp_path, device="nonsense")
     with pytest.raises(BadInput, match=r"the data of every task is missing\. The first error: "):
-        measure(tmp_path, [LOOKED._replace(task="sst")], data_dir=tmp_path, texts=None)
+        found_by([LOOKED], tmp_path, corpora={"lookup": Source("sst")}, data_dir=tmp_path)
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="is a file: name a folder for the study"):
@@ -151,12 +178,53 @@ def test_a_damaged_folder_is_said(found, folder, tmp_path):
 def test_tasks_come_with_and_without_a_preparation(monkeypatch):
     assert as_released("snli") == "snli:jw-release"
     assert as_released("sst_wiki") == "sst_wiki"
-    assert load("planted_contrast", None, None).reference == load_task("planted_contrast").reference
+    assert load(Source("planted_contrast"), None).reference == load_task("planted_contrast").reference
     assert LARGER["planted_lookup"][0] == 20_000, "from 2,000 a model learns those texts by heart"
     monkeypatch.setitem(LARGER, "planted_lookup", (2_010, 500, 1_000))
-    larger, usual = load("planted_lookup", None, None), load_task("planted_lookup")
+    larger, usual = load(Source("planted_lookup"), None), load_task("planted_lookup")
     assert (len(larger["train"]), len(usual["train"])) == (2_010, 2_000)
     assert larger["test"].fingerprint == usual["test"].fingerprint
-    few = load("planted_lookup", 7, None)
+    few = load(Source("planted_lookup", 7), None)
     assert {name: len(split) for name, split in few.splits.items()} == {"train": 7, "dev": 7, "test": 7}
-    assert about("sst:jw-release", few, smoke=False)["published"] == DATA["sst"][0]
+    assert about(Source("sst:jw-release"), few)["published"] == DATA["sst"][0]
+
+
+def test_a_corpus_is_read_once_per_process_and_again_when_its_file_changes(tmp_path, monkeypatch):
+    write_corpora(tmp_path)
+    read = []
+    real = corpora.load_task
+    monkeypatch.setattr(corpora, "load_task", lambda task, **where: read.append(task) or real(task, **where))
+    source = Source("sst:jw-release", 20)
+    first = load(source, tmp_path)
+    held = [load(source._replace(texts=texts), tmp_path) for texts in (21, 22, 23)]  # others come between
+    assert load(source, tmp_path) is first
+    assert len(read) == 1 + len(held)
+    os.utime(tmp_path / "sst.jsonl.gz", ns=(time.time_ns(), time.time_ns()))
+    assert load(source, tmp_path) is not first
+    assert len(read) == 2 + len(held)
+
+
+def test_a_study_may_decide_what_to_do_from_what_it_found(tmp_path):
+    """Rounds of a lottery: what is asked for next depends on what was found; the last round is empty."""
+    asked = []
+
+    def rounds(_, found):
+        for number in range(3):
+            yield [Work(f"number {number}", f"number-{number}", write_number, {"number": number}, read_number)]
+            asked.append(dict(found.kept))
+            if found.kept[f"number {number}"] == 10:
+                break
+        yield []
+
+    found = found_by(rounds, tmp_path)
+    assert asked == [{"number 0": 0}, {"number 0": 0, "number 1": 10}]
+    assert found.kept == asked[-1]
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["number-0", "number-1"]
+
+
+def write_number(argument, folder, _):
+    engine.write_json(folder / "number.json", {"ten times": 10 * argument["number"]})
+
+
+def read_number(folder):
+    return engine.read_json(folder / "number.json")["ten times"]

@@ -2,17 +2,19 @@
 
 import csv
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from heatcheck.errors import BadInput, BrokenFolder, UnknownName
+from heatcheck.errors import BadInput, UnknownName
 from heatcheck.results import key
-from heatcheck.studies import STUDIES, compare, read_published
+from heatcheck.studies import STUDIES, compare, read_published, run_study
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.jain2019 import QUICK, Settings, quantities, run, shares_of_effect, with_valid_floors
+from heatcheck.studies.jain2019 import QUICK, Settings, quantities, shares_of_effect
 
 SMALL = replace(QUICK, tasks=("sst",), encoders=("average",), attentions=("tanh",), texts=60, examples=20)
+run = partial(run_study, STUDIES["jain2019"])
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def quick(tmp_path_factory, made_up_corpora):
 
 def test_what_is_there_is_not_run_again(quick):
     found, again, states = quick
-    assert states == ["done", "reused"]
+    assert states == ["done", "done", "reused"], "a model, its checks, and only these again"
     assert repr(again.rows) == repr(found.rows)  # by repr: nan is not nan
 
 
@@ -66,11 +68,11 @@ def test_every_algorithm_has_its_numbers(quick):
     assert not found.failed
 
 
-def test_kept_floors_of_encoders_with_context_are_not_used():
-    values = {name: np.zeros(2) for name in ("tau:attention|gradient", "floor:attention|gradient", "floor")}
-    assert set(with_valid_floors({"encoder": "average"}, values)) == set(values)
-    for encoder in ("lstm", "cnn"):
-        assert set(with_valid_floors({"encoder": encoder}, values)) == {"tau:attention|gradient", "floor"}
+def test_encoders_with_context_have_no_mechanical_floor(tmp_path, made_up_corpora):
+    found = run(replace(SMALL, encoders=("cnn",), search=False), tmp_path, data_dir=made_up_corpora, device="cpu")
+    names = {row.quantity for row in found.rows}
+    assert "tau:attention|gradient" in names
+    assert not [name for name in names if name.startswith("floor:")]
 
 
 def test_k_is_a_share_of_means_and_needs_room():
@@ -138,8 +140,10 @@ def test_saturated_and_missing_values_are_left_out_of_means_not_of_counts():
         "jsd:standardised:0.05": np.array([0.3, np.nan, 0.5]),
         "most": np.array([0.6, np.nan, 0.6]),
     }
-    cell = {"score": 0.8, "accuracy": 0.8, "labels": ["no", "yes"], "method": "exact", "encoder": "lstm"}
-    found = {(of.text, *place): value for (of, *place), value in quantities(cell, values).items()}
+    test = {"f1": 0.7, "accuracy": 0.8}
+    numbers = quantities(test, ["no", "yes"], values, exact=True)
+    found = {(of.text, *place): value for (of, *place), value in numbers.items()}
+    assert (found["score", "", ""], found["accuracy", "", ""]) == (0.7, 0.8)
     assert found["tau:attention|gradient", "", ""] == pytest.approx(0.3)
     assert found["significant:attention|gradient", "", ""] == 0.5
     assert found["permutation", "1", "0.75–1.00"] == pytest.approx(0.3)
@@ -151,16 +155,6 @@ def test_mistakes(tmp_path):
         run(Settings(tasks=("ssst",)), tmp_path)
     with pytest.raises(BadInput, match="the data of every task is missing"):
         run(Settings(tasks=("sst",)), tmp_path, data_dir=tmp_path)
-
-
-def test_a_damaged_cell_is_named(tmp_path):
-    from heatcheck.engine import Job, Outcome
-    from heatcheck.studies.jain2019 import read_cell
-
-    (tmp_path / "cell.json").write_text("{}")
-    (tmp_path / "examples.npz").write_bytes(b"PK half of it")
-    with pytest.raises(BrokenFolder, match="is damaged: delete it and run the same command again"):
-        read_cell(Outcome(Job("a", "a", (), {}), "reused", tmp_path))
 
 
 @pytest.mark.parametrize(

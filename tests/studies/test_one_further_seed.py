@@ -8,7 +8,7 @@ import pytest
 from heatcheck.results import CheckResult, Measurement, key
 from heatcheck.stats import Interval, further_half_width, two_way_interval
 from heatcheck.studies import compare
-from heatcheck.studies.study import INSIDE, Published, Where, row_from, spread_of, statement
+from heatcheck.studies.rows import INSIDE, Published, Where, row_from, spread_of, statement
 
 TRIALS = 2000
 pruthi2020 = importlib.import_module("heatcheck.studies.pruthi2020")  # the package's name of it is the Study

@@ -5,11 +5,11 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from heatcheck.cli.reproduce import reproduce
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.report import write_study, write_study_figures
 from heatcheck.report.studies.pruthi2020 import VIEW, deception_in_short, tables_of_deception
@@ -17,13 +17,14 @@ from heatcheck.report.study_summary import not_met
 from heatcheck.report.study_wording import fitted, quantity_name
 from heatcheck.results import CheckResult, Measurement, key
 from heatcheck.stats import Interval, t_interval
-from heatcheck.studies import STUDIES, cells, read_published
+from heatcheck.studies import STUDIES, read_published, run_study, running
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.study import Published, Where, row_from
+from heatcheck.studies.rows import Published, Where, row_from
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.pruthi2020")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["pruthi2020"])
 SMALL = replace(study.QUICK, tasks=("sst_wiki",))
 
 
@@ -43,7 +44,7 @@ def smoke(tmp_path_factory, made_up_corpora):
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
+    return drawn_elsewhere("pruthi2020", SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -157,8 +158,8 @@ def test_a_fit_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, made
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(cells, "fit_job", no_memory)
-    found = study.run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=made_up_corpora, device="cpu")
+    monkeypatch.setattr(running, "fit_job", no_memory)
+    found = run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=made_up_corpora, device="cpu")
     assert found.failed["wiki_only, embedding, seed 1"] == "its base model: no memory left"
     reason = found.failed["sst_wiki, embedding: deceptive model at λ = 1, seed 1"]
     assert "no memory left" in reason
@@ -209,34 +210,8 @@ def test_every_task_and_control_is_known():
 )
 def test_mistakes_are_said_before_anything_runs(changes, error, reason, tmp_path):
     with pytest.raises(error, match=reason):
-        study.run(replace(study.Settings(), **changes), tmp_path / "study")
+        run(replace(study.Settings(), **changes), tmp_path / "study")
     assert not (tmp_path / "study").exists()
-
-
-def test_the_command_line_takes_its_options(monkeypatch, tmp_path):
-    asked = {}
-    made = STUDIES["pruthi2020"]._replace(run=lambda chosen, *_, **__: asked.update(chosen=chosen) or 1 / 0)
-    monkeypatch.setitem(STUDIES, "pruthi2020", made)
-    with pytest.raises(ZeroDivisionError):
-        reproduce(
-            "pruthi2020",
-            tasks="pronoun",
-            encoders="lstm",
-            strengths="0.3",
-            seeds=3,
-            batch_size=1,
-            out=tmp_path / "s",
-            json=True,
-        )
-    wanted = study.Settings(tasks=("pronoun",), encoders=("lstm",), strengths=(0.3,), seeds=3, batch_size=1)
-    assert asked["chosen"] == wanted
-    with pytest.raises(BadInput, match="--batch-size must be at least 1, not 0"):
-        reproduce("pruthi2020", batch_size=0, out=tmp_path / "s")
-    with pytest.raises(BadInput, match="serrano2019 does not take --batch-size"):
-        reproduce("serrano2019", batch_size=1, out=tmp_path / "s")
-    (tmp_path / "v.txt").write_text("a 1")
-    with pytest.raises(BadInput, match="does not take --vectors"):
-        reproduce("pruthi2020", vectors=tmp_path / "v.txt", out=tmp_path / "s")
 
 
 # Numbers by hand --------------------------------------------------------------------------------------------------

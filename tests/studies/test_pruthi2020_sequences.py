@@ -1,6 +1,7 @@
 """The study of writing: its models, its numbers beside the published ones, and what it says of a small run."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -9,7 +10,8 @@ from heatcheck.errors import BadInput
 from heatcheck.report import write_study
 from heatcheck.report.studies.pruthi2020_sequences import VIEW, tables_of_sequences
 from heatcheck.report.study_wording import fitted
-from heatcheck.studies import STUDIES, read_published
+from heatcheck.studies import STUDIES, read_published, run_study
+from heatcheck.studies.corpora import Source, load
 from heatcheck.studies.pruthi2020_sequences import (
     QUICK,
     Kind,
@@ -18,11 +20,11 @@ from heatcheck.studies.pruthi2020_sequences import (
     kinds_of,
     not_comparable,
     recipe_of,
-    run,
 )
-from heatcheck.studies.writing import corpus_to_write
+from heatcheck.studies.study import Found
 
 TINY = replace(QUICK, texts=100)
+run = partial(run_study, STUDIES["pruthi2020_sequences"])
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,7 @@ def found(tmp_path_factory):
 
 def test_the_models_are_the_rows_of_the_table():
     assert {kind.at for kind in kinds_of(Settings(), ["multi30k"])} == {"0", "0.1", "1", "uniform", "none"}
-    corpus = corpus_to_write("bigram_flip", texts=TINY.texts, symbols=TINY.symbols)
+    corpus = load(Source("bigram_flip", drawn=TINY.texts, symbols=TINY.symbols), None)
     recipes = {at: recipe_of(TINY, Kind("bigram_flip", at, 0), corpus) for at in ("0", "1", "uniform", "none")}
     assert recipes["0"].loss["name"] == "likelihood"
     assert recipes["1"].loss == {"name": "deceptive", "strength": 1.0, "mark": "alignment"}
@@ -60,7 +62,7 @@ def test_every_number_stands_beside_the_published_one(found):
 def test_what_is_there_is_not_run_again(found, monkeypatch):
     folder, result = found
     ran = []
-    monkeypatch.setattr("heatcheck.studies.writing.score_job", lambda *_: ran.append(1))
+    monkeypatch.setattr("heatcheck.studies.seq2seq.score_job", lambda *_: ran.append(1))
     assert run(TINY, folder).rows == result.rows
     assert not ran
 
@@ -106,7 +108,7 @@ def test_the_published_numbers_are_of_its_tasks_and_rows():
 
 
 def test_as_many_sequences_as_published_are_comparable():
-    corpus = corpus_to_write("sequence_copy", texts=100)
+    corpus = load(Source("sequence_copy", drawn=100), None)
     assert len(corpus["test"]) == 100
     assert not_comparable(Settings(), "sequence_copy", corpus) == "100 sequences instead of 100,000"
 
@@ -122,12 +124,16 @@ def scored(bleu=30.0):
 def test_of_a_translation_only_bleu_is_not_comparable():
     corpus = Corpus("multi30k", (), {"train": Split("train", (Example("a", "a", "b", alignment=()),))})
     scores = {Kind("multi30k", "0", seed): scored(30.0 + seed) for seed in range(2)}
-    found = gather(Settings(seeds=2), scores, {"multi30k": corpus}, {})
-    rows = {row.quantity: row for row in found.rows}
+    kept = {kind.name: of for kind, of in scores.items()}
+    found = Found({"multi30k": corpus}, {"multi30k": Source("multi30k")}, read_published("pruthi2020_sequences"))
+    found.kept |= kept
+    settings = Settings(tasks=("multi30k",), seeds=2)
+    gathered = gather(settings, found)
+    rows = {row.quantity: row for row in gathered.rows}
     assert rows["bleu_at:0"].statement.startswith("not comparable (BLEU of another tool)")
     assert rows["links_at:0"].rerun_statement.startswith("outside"), "both seeds have .25, and .249 was published"
-    assert found.tasks["multi30k"]["not_run"] == {"links made by hand": "the data of gold_en_de is missing"}
-    smaller = gather(replace(Settings(seeds=2), captions=9), scores, {"multi30k": corpus}, {})
+    assert gathered.tasks["multi30k"]["not_run"] == {"links made by hand": "the data of gold_en_de is missing"}
+    smaller = gather(replace(settings, captions=9), found)
     assert {row.statement.split(":")[0] for row in smaller.rows if row.paper} == {
         "not comparable (a smaller model or task)"
     }
@@ -143,5 +149,5 @@ def test_mistakes_are_refused(changes, said, tmp_path):
 
 
 def test_a_task_that_is_not_here_is_named(tmp_path):
-    with pytest.raises(BadInput, match=r"no model could be scored\. The first error: .*multi30k"):
-        run(replace(TINY, tasks=("multi30k",)), tmp_path, data_dir=tmp_path)
+    with pytest.raises(BadInput, match=r"the data of every task is missing\. The first error: .*multi30k"):
+        run(replace(TINY, tasks=("multi30k",), captions=None), tmp_path, data_dir=tmp_path)

@@ -2,6 +2,7 @@
 
 import importlib
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,12 +13,15 @@ from heatcheck.report.studies.serrano2019 import TABLES, flip_boxes, flip_curves
 from heatcheck.report.study_wording import models_in_order
 from heatcheck.report.view import view_of
 from heatcheck.results import CheckResult, Measurement
-from heatcheck.studies import STUDIES
+from heatcheck.studies import STUDIES, run_study
 from heatcheck.studies.cells import Cell, Measured
-from heatcheck.studies.serrano2019_numbers import gather, quantity_of
+from heatcheck.studies.running import gather
+from heatcheck.studies.serrano2019.numbers import quantity_of
+from heatcheck.studies.study import Found
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.serrano2019")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["serrano2019"])
 SMALL = replace(study.QUICK, tasks=("imdb_small",), encoders=("none",))
 
 
@@ -29,8 +33,8 @@ def smoke(tmp_path_factory, made_up_corpora):
         tmp_path_factory.mktemp("smoke") / "study",
         "--tasks",
         "imdb_small",
-        "--encoders",
-        "none",
+        "--set",
+        "encoders=none",
         "--data-dir",
         str(made_up_corpora),
     )
@@ -40,7 +44,7 @@ def smoke(tmp_path_factory, made_up_corpora):
 def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
     found, states, elsewhere = drawn_elsewhere(
-        study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
+        "serrano2019", SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora
     )
     assert states == ["reused", "reused"]
     return found, elsewhere
@@ -109,7 +113,7 @@ def test_every_model_is_a_cell():
 @pytest.mark.parametrize("wrong", [{"tasks": ("yelp",)}, {"encoders": ("lstm",)}, {"preset": "wp"}])
 def test_what_it_does_not_have_is_said(wrong, tmp_path):
     with pytest.raises(UnknownName, match="of serrano2019"):
-        study.run(replace(study.QUICK, **wrong), tmp_path)
+        run(replace(study.QUICK, **wrong), tmp_path)
     assert list(STUDIES) == sorted(STUDIES)
 
 
@@ -127,8 +131,13 @@ def measured(seed, gap, sign=None, encoder="han gru", task="imdb_small", **value
     return Measured(cell, about, 0.8, {"a": 0, "b": 1, "c": 0}, {"flips": result}, {"commonest": 0.5})
 
 
+def gathered(cells):
+    found = Found(measured={one.cell.name: one for one in cells})
+    return gather(STUDIES["serrano2019"], study.Settings(), found)
+
+
 def test_numbers_are_means_over_seeds():
-    found = gather([measured(0, 0.2, 0.6), measured(1, 0.0), measured(2, 0.4, 0.8)], {}, {}, smoke=False)
+    found = gathered([measured(0, 0.2, 0.6), measured(1, 0.0), measured(2, 0.4, 0.8)])
     rows = {row.quantity: row for row in found.rows}
     assert (rows["gap:all"].value, rows["gap:all"].seeds) == (pytest.approx(0.2), 3)
     assert (rows["sign_share:all"].value, rows["sign_share:all"].seeds) == (pytest.approx(0.7), 2)
@@ -154,12 +163,11 @@ def test_names_of_rows_tell_all_measurements_apart():
 
 
 def test_the_headline_is_the_sign():
-    found = gather([measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.0, None, "flan none")],
-                   {}, {}, smoke=False)  # fmt: skip
+    found = gathered([measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.0, None, "flan none")])
     said = flips_in_short(found.rows)
     assert said.startswith("Most of the lead of signed gradients over attention is due to their sign")
     assert "in the median of 2 kinds of models (60% to 70%); 1 more have no such lead" in said
-    weak = gather([measured(0, 0.2, 0.3)], {}, {}, smoke=False)
+    weak = gathered([measured(0, 0.2, 0.3)])
     assert flips_in_short(weak.rows).startswith(
         "Most of the lead of signed gradients over attention is not due to their sign"
     )
@@ -168,7 +176,7 @@ def test_the_headline_is_the_sign():
 
 def test_a_row_a_kind_of_model():
     kinds = [measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.1, 0.5, "flan gru", "sst")]
-    found = gather(kinds, {}, {}, smoke=False)
+    found = gathered(kinds)
     models = models_in_order(found)
     assert [(model.task, model.encoder) for model in models] == [
         ("imdb_small", "flan gru"),
@@ -183,7 +191,7 @@ def test_a_row_a_kind_of_model():
 def test_panels_stand_where_their_model_does():
     """A panel without a row would let those after it slip into its place."""
     kinds = [measured(0, 0.2, 0.6), measured(0, 0.3, 0.7, "flan gru"), measured(0, 0.1, 0.5, "flan gru", "sst")]
-    found = gather(kinds, {}, {}, smoke=False)
+    found = gathered(kinds)
     for draw in (flip_curves, flip_boxes):
         rows = draw(found).spec["data"]["values"]
         assert {(row["row"], row["column"]) for row in rows} == {

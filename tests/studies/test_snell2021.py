@@ -4,6 +4,7 @@ import importlib
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from heatcheck import stats
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.report import write_study
 from heatcheck.results import read_study
-from heatcheck.studies import STUDIES, read_published
-from heatcheck.training.copying import Curves, by_elimination
+from heatcheck.studies import STUDIES, read_published, run_study
+from heatcheck.studies.snell2021.copying import Curves, by_elimination
 from smoke_runs import smoke_run
 
 study = importlib.import_module("heatcheck.studies.snell2021")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["snell2021"])
 NEVER = 10**6
 
 
@@ -45,7 +47,7 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
 def test_the_page_can_be_drawn_from_what_was_kept(smoke, tmp_path):
     shutil.copytree(smoke[0] / "results", tmp_path / "results")
     states = []
-    found = study.run(study.QUICK, tmp_path, progress=lambda outcome, *_: states.append(outcome.state))
+    found = run(study.QUICK, tmp_path, progress=lambda outcome, *_: states.append(outcome.state))
     assert set(states) == {"reused"}
     assert len(states) == 3 * 3 + 2 + 2
     assert [(row.task, row.quantity, row.value) for row in found.rows] == [
@@ -58,7 +60,7 @@ def test_a_damaged_result_is_named(smoke, tmp_path):
     (path,) = (tmp_path / "results").glob("copy_iid-none-*/curves.json")
     path.write_text(json.dumps({"runs": []}))
     with pytest.raises(BrokenFolder, match=r"copy_iid-none-.* is damaged"):
-        study.run(study.QUICK, tmp_path)
+        run(study.QUICK, tmp_path)
 
 
 def fate(run):
@@ -87,7 +89,7 @@ def told_fates(runs, shape, steps, *, device, folder):  # noqa: ARG001 - as the 
 @pytest.fixture
 def known(monkeypatch, tmp_path):
     monkeypatch.setattr(study, "watch_training", told_fates)
-    return study.run(study.Settings(), tmp_path)
+    return run(study.Settings(), tmp_path)
 
 
 def test_every_number_by_hand(known):
@@ -122,7 +124,7 @@ def test_every_number_by_hand(known):
 def test_a_claim_that_does_not_hold_is_said_to(monkeypatch, tmp_path):
     monkeypatch.setattr(study, "watch_training", told_fates)
     monkeypatch.setitem(globals(), "fate", lambda _: NEVER)
-    found = study.run(study.Settings(tasks=("copy_iid", "lottery")), tmp_path)
+    found = run(study.Settings(tasks=("copy_iid", "lottery")), tmp_path)
     (row,) = [row for row in found.rows if row.quantity == "failed:200"]
     assert row.statement == "not in our exact interval: ours is higher by 1.00"
     assert "half_by" not in {row.quantity for row in found.rows}
@@ -139,7 +141,7 @@ def test_a_claim_that_does_not_hold_is_said_to(monkeypatch, tmp_path):
 
 def test_draws_of_heads_are_what_they_say():
     heads = {"good": [0, 3], "bad": list(range(100, 120)), "neither": [7]}
-    jobs, _ = study.draw_jobs(study.Settings(), heads, "cpu")
+    jobs, _ = study.draw_work(study.Settings(), heads, "cpu")
     drawn = {job.name: [member[3] for _, member, _ in job.argument["runs"]] for job in jobs}
     for words, draws in drawn.items():
         assert len(draws) == 50
@@ -172,18 +174,18 @@ def test_the_survival_figure_is_drawn_from_the_times(known):
 
 def test_what_cannot_be_run_is_said_first(tmp_path):
     with pytest.raises(UnknownName, match="copy_permutations"):
-        study.run(study.Settings(tasks=("copy_permutations",)), tmp_path)
+        run(study.Settings(tasks=("copy_permutations",)), tmp_path)
     with pytest.raises(BadInput, match="at least 2 seeds"):
-        study.run(replace(study.QUICK, seeds=1), tmp_path)
+        run(replace(study.QUICK, seeds=1), tmp_path)
 
 
 def test_the_name_of_a_result_says_all_that_decides_it():
-    jobs = {job.name: job for job in study.copy_jobs(study.Settings(), "copy_iid", "cpu")}
+    jobs = {job.name: job for job in study.copy_work(study.Settings(), "copy_iid", "cpu")}
     ids = {job.id for job in jobs.values()}
     for change in ({"seeds": 19, "baseline_seeds": 4}, {"steps": 100}, {"hidden": 8}, {"symbols": 6}):
-        other = {job.id for job in study.copy_jobs(replace(study.Settings(), **change), "copy_iid", "cpu")}
+        other = {job.id for job in study.copy_work(replace(study.Settings(), **change), "copy_iid", "cpu")}
         assert not ids & other
-    assert ids == {job.id for job in study.copy_jobs(study.Settings(), "copy_iid", "cuda")}
+    assert ids == {job.id for job in study.copy_work(study.Settings(), "copy_iid", "cuda")}
 
 
 def test_published_rows_are_of_tasks_that_there_are():

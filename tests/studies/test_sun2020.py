@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -15,11 +16,13 @@ from heatcheck.report.studies.sun2020 import VIEW
 from heatcheck.report.study_summary import in_short, not_met
 from heatcheck.report.study_wording import quantity_name
 from heatcheck.stats import t_interval
-from heatcheck.studies import STUDIES, read_published
+from heatcheck.studies import STUDIES, read_published, run_study
+from heatcheck.studies.study import Found
 from heatcheck.studies.sun2020 import NEGATIVE, NEUTRAL, OTHER, POSITIVE, QUICK
-from heatcheck.studies.sun2020_model import Descent, WordScores, texts_of, untrained
+from heatcheck.studies.sun2020.model import Descent, WordScores, texts_of, untrained
 
 study = import_module("heatcheck.studies.sun2020")  # the package has the study under the same name
+run = partial(run_study, STUDIES["sun2020"])
 SMALL = replace(QUICK, tasks=("synthetic",), texts=40)
 
 
@@ -28,9 +31,7 @@ def ran(tmp_path_factory, made_up_corpora):
     folder = tmp_path_factory.mktemp("sun")
     told = []
     settings = replace(QUICK, texts=150)
-    found = STUDIES["sun2020"].run(
-        settings, folder, data_dir=made_up_corpora, device="cpu", progress=lambda o, *_: told.append(o)
-    )
+    found = run(settings, folder, data_dir=made_up_corpora, device="cpu", progress=lambda o, *_: told.append(o))
     return found, told, folder, settings
 
 
@@ -55,7 +56,7 @@ def test_a_run_has_every_number_of_every_model(ran):
 def test_what_is_there_is_not_trained_again(ran, made_up_corpora):
     found, _, folder, settings = ran
     told = []
-    again = study.run(settings, folder, data_dir=made_up_corpora, progress=lambda o, *_: told.append(o.state))
+    again = run(settings, folder, data_dir=made_up_corpora, progress=lambda o, *_: told.append(o.state))
     assert told == ["reused"] * 8
     assert again.rows == found.rows
     kept = next((folder / "results").glob("synthetic-10-seed-1-*"))
@@ -65,7 +66,7 @@ def test_what_is_there_is_not_trained_again(ran, made_up_corpora):
     assert facts["numbers"]["auc:polar"] == auc
     (kept / study.FOUND).write_text("{}")
     with pytest.raises(BrokenFolder, match="delete it"):
-        study.run(settings, folder, data_dir=made_up_corpora)
+        run(settings, folder, data_dir=made_up_corpora)
     (kept / study.FOUND).write_text(json.dumps(facts))
 
 
@@ -88,21 +89,25 @@ def test_its_page_and_what_is_said_of_it(ran, tmp_path, capsys):
 
 
 def test_sst_is_left_out_where_it_is_not(tmp_path):
-    found = study.run(replace(SMALL, tasks=study.TASKS), tmp_path / "s", data_dir=tmp_path)
+    found = run(replace(SMALL, tasks=study.TASKS), tmp_path / "s", data_dir=tmp_path)
     assert set(found.failed) == {"sst"}
     assert set(found.tasks) == {"synthetic"}
+    with pytest.raises(
+        BadInput, match=r"no model could be measured\. The first error: planted_keyword has no negative word"
+    ):
+        run(replace(SMALL, tasks=("sst",)), tmp_path / "s", data_dir=tmp_path)
     with pytest.raises(BadInput, match="the data of every task is missing"):
-        study.run(replace(SMALL, tasks=("sst",)), tmp_path / "s", data_dir=tmp_path)
+        run(replace(SMALL, tasks=("sst",), texts=None), tmp_path / "s", data_dir=tmp_path)
 
 
 def test_wrong_choices(tmp_path):
     with pytest.raises(UnknownName, match="task of sun2020 'imdb'"):
-        study.run(replace(QUICK, tasks=("imdb",)), tmp_path)
+        run(replace(QUICK, tasks=("imdb",)), tmp_path)
     with pytest.raises(BadInput, match="at least 2"):
-        study.run(replace(QUICK, seeds=1), tmp_path)
+        run(replace(QUICK, seeds=1), tmp_path)
     for wrong in ((), (0.0,), (float("inf"),), (-1.0, 10.0)):
         with pytest.raises(BadInput, match="numbers above 0"):
-            study.run(replace(QUICK, strengths=wrong), tmp_path)
+            run(replace(QUICK, strengths=wrong), tmp_path)
 
 
 # Numbers by hand --------------------------------------------------------------------------------------------------
@@ -192,10 +197,11 @@ def test_what_a_scale_loses_is_counted_seed_by_seed():
         both = {"auc:positive": auc, "auc:negative": 0.85, "v_dot_w": 2.0}
         return {"numbers": {"auc:polar": auc, **both}, "curves": {"0": {"mean_a:neutral": auc}}}
 
-    found = {("synthetic", 10.0, seed): facts(auc) for seed, auc in enumerate((0.9, 0.8, 1.0, 0.85))}
-    found |= {("synthetic", 1.0, seed): facts(auc) for seed, auc in enumerate((0.7, 0.7))}
-    about = {"synthetic": {"not_comparable": "", "reference": "r"}}
-    rows = {(row.encoder, row.quantity, row.bin): row for row in study.gather(QUICK, found, about, {}).rows}
+    kept = {study.work_name("synthetic", 10.0, at): facts(auc) for at, auc in enumerate((0.9, 0.8, 1.0, 0.85))}
+    kept |= {study.work_name("synthetic", 1.0, at): facts(auc) for at, auc in enumerate((0.7, 0.7))}
+    settings = replace(QUICK, tasks=("synthetic",), seeds=4, texts=None)
+    found = study.gather(settings, Found(published=read_published("sun2020"), kept=kept))
+    rows = {(row.encoder, row.quantity, row.bin): row for row in found.rows}
     lost = rows["λ = 1", "auc_lost", ""]
     assert (lost.value, lost.low, lost.high, lost.seeds) == pytest.approx(t_interval(np.array([0.2, 0.1])))
     assert ("λ = 10", "auc_lost", "") not in rows

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from heatcheck.studies import sun2020_model as study
-from heatcheck.studies.sun2020_model import Descent, WordScores, texts_of, train, untrained
+from heatcheck.studies.sun2020 import model as study
+from heatcheck.studies.sun2020.model import Descent, WordScores, texts_of, train, untrained
 
 WIDTH, WORDS = 11, 9  # 11 is filled up to 16
 SENTENCES = [[0, 1, 2, 3], [4, 1, 1], [5], [6, 7, 0, 2, 8], [3, 3], [8, 4, 5]]

@@ -14,7 +14,7 @@ from heatcheck.report import write_study
 from heatcheck.report.studies.chefer2021 import RANKINGS
 from heatcheck.report.view import view_of
 from heatcheck.results import StudyResult
-from heatcheck.studies import STUDIES
+from heatcheck.studies import STUDIES, run_study
 from heatcheck.studies.chefer2021 import EXPLAINERS
 from heatcheck.studies.of_transformers import QUICK, SCRATCH, from_nothing
 
@@ -31,7 +31,8 @@ def runs(
     found = {}
     for name in NAMES:
         told: list[Outcome] = []
-        result = STUDIES[name].run(
+        result = run_study(
+            STUDIES[name],
             settings,
             folder,
             data_dir=made_up_corpora,
@@ -87,9 +88,9 @@ def test_a_start_is_made_once_and_is_the_same_everywhere(tmp_path: Path) -> None
 
 def test_wrong_choices(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="task of abnar2020 'snli'"):
-        STUDIES["abnar2020"].run(replace(QUICK, tasks=("snli",)), tmp_path)
+        run_study(STUDIES["abnar2020"], replace(QUICK, tasks=("snli",)), tmp_path)
     with pytest.raises(BadInput, match="at least 1 seed"):
-        STUDIES["abnar2020"].run(replace(QUICK, seeds=0), tmp_path)
+        run_study(STUDIES["abnar2020"], replace(QUICK, seeds=0), tmp_path)
 
 
 def test_the_page_has_a_column_for_each_ranking_of_chefer2021():

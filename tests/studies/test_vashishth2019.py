@@ -4,6 +4,7 @@ import importlib
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,19 +12,20 @@ import torch
 
 from heatcheck import stats
 from heatcheck.checks.other_weights import SWAPS
-from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.results import CheckResult, Measurement
-from heatcheck.studies import STUDIES, cells, read_published
+from heatcheck.studies import STUDIES, read_published, run_study, running
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.vashishth2019_writing import WritingPart
+from heatcheck.studies.running import gather
+from heatcheck.studies.study import Found
 from heatcheck.training import predict
 from smoke_runs import smoke_run
 from subjects import classifier
 
 study = importlib.import_module("heatcheck.studies.vashishth2019")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["vashishth2019"])
 SMALL = replace(study.QUICK, tasks=("planted_lookup",))
 
 
@@ -58,7 +60,7 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
 def test_the_page_can_be_drawn_from_small_results_alone(smoke, tmp_path):
     shutil.copytree(smoke[0] / "results", tmp_path / "results")
     states = []
-    found = study.run(SMALL, tmp_path, progress=lambda outcome, *_: states.append(outcome.state))
+    found = run(SMALL, tmp_path, progress=lambda outcome, *_: states.append(outcome.state))
     assert states == ["reused"] * 4
     assert [path.name for path in tmp_path.iterdir()] == ["results"], "nothing was fitted"
     assert [(row.task, row.quantity, row.value, row.seeds) for row in found.rows] == [
@@ -80,8 +82,8 @@ def test_a_seed_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, mon
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(cells, "fit_job", no_memory)
-    found = study.run(SMALL, tmp_path, device="cpu")
+    monkeypatch.setattr(running, "fit_job", no_memory)
+    found = run(SMALL, tmp_path, device="cpu")
     assert found.failed["planted_lookup, linear, seed 1"] == "its base model: no memory left"
     rows = {(row.task, row.quantity): row for row in found.rows}
     assert rows["planted_lookup, linear", "put_in:uniform"].seeds == 1
@@ -107,7 +109,7 @@ def test_single_sequences_stand_above_pairs_and_pairs_have_two_decoders():
 def test_one_cell_of_a_model_trains_and_all_of_its_seeds_are_tried():
     settings = study.Settings(vectors="vectors.txt", patience=10)
     first, *others = study.cells_of(settings, study.Kind("snli, linear", "snli", "linear"))
-    assert (first.name, first.seed, first.refit, first.task) == ("snli, linear", 0, True, "snli:jw-release")
+    assert (first.name, first.seed, first.refit, first.task) == ("snli, linear", 0, True, "snli")
     assert first.settings == {"necessity.seeds": 5, "necessity.retrained": list(SWAPS)}
     assert [(cell.name, cell.seed, cell.refit) for cell in others] == [
         (f"snli, linear, seed {seed}", seed, False) for seed in (1, 2, 3, 4)
@@ -136,14 +138,8 @@ def test_one_cell_of_a_model_trains_and_all_of_its_seeds_are_tried():
 )
 def test_a_mistake_is_said_before_anything_runs(tmp_path, changes, sentence):
     with pytest.raises(BadInput, match=sentence):
-        study.run(replace(SMALL, **changes), tmp_path)
+        run(replace(SMALL, **changes), tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_the_command_refuses_what_the_study_does_not_have():
-    with pytest.raises(BadInput, match="vashishth2019 does not take --examples: choose from --tasks, --preset"):
-        reproduce("vashishth2019", examples=3)
-    assert STUDIES["vashishth2019"].quick == study.QUICK
 
 
 # Numbers ---------------------------------------------------------------------------------------------------------
@@ -180,7 +176,8 @@ def measured(kind, seed, texts=6, published="sst", **changes):
 
 
 def gathered(kind, of_seeds, failed=None):
-    return study.gather(study.Settings(seeds=3), [kind], of_seeds, failed or {}, WritingPart([], [], {}, {}))
+    found = Found({}, {}, read_published("vashishth2019"), {one.cell.name: one for one in of_seeds}, {}, failed or {})
+    return gather(STUDIES["vashishth2019"], study.Settings(tasks=(kind.task,), seeds=3), found)
 
 
 SST = study.Kind("sst", "sst", "")

@@ -5,26 +5,27 @@ import importlib
 import json
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from heatcheck import engine
-from heatcheck.cli.reproduce import reproduce
 from heatcheck.data import load_task
-from heatcheck.errors import BadInput, BrokenFolder, UnknownName
+from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.results import CheckResult, Measurement, keep_results, read_results
 from heatcheck.results.check_files import EXAMPLES, RESULTS
 from heatcheck.stats import t_interval
-from heatcheck.studies import STUDIES, cells, read_published
-from heatcheck.studies.cells import Cell, Measured
+from heatcheck.studies import STUDIES, read_published, run_study, running
+from heatcheck.studies.cells import Cell, Measured, plan_job
 from heatcheck.studies.corpora import DATA
-from heatcheck.studies.wiegreffe2019_numbers import FAR, _spread, best_of, gather
+from heatcheck.studies.wiegreffe2019.numbers import FAR, _spread, best_of, gather
 from smoke_runs import drawn_elsewhere, smoke_run
 
 study = importlib.import_module("heatcheck.studies.wiegreffe2019")  # the package's name of it is the Study
+run = partial(run_study, STUDIES["wiegreffe2019"])
 SMALL = replace(study.QUICK, tasks=("sst",))
+PUBLISHED = read_published("wiegreffe2019")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def smoke(tmp_path_factory, made_up_corpora):
 @pytest.fixture(scope="module")
 def redrawn(smoke, tmp_path_factory, made_up_corpora):
     """The study drawn elsewhere, from a copy of the small results alone."""
-    return drawn_elsewhere(study, SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
+    return drawn_elsewhere("wiegreffe2019", SMALL, smoke[0], tmp_path_factory.mktemp("elsewhere"), made_up_corpora)
 
 
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
@@ -132,9 +133,9 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, made_
         calls.append([job.name for job in jobs])
         return real(function, jobs, *arguments, **options)
 
-    monkeypatch.setattr(cells, "fit_job", no_memory)
+    monkeypatch.setattr(running, "fit_job", no_memory)
     monkeypatch.setattr(engine, "map", counted)
-    found = study.run(SMALL, folder, data_dir=made_up_corpora, device="cpu")
+    found = run(SMALL, folder, data_dir=made_up_corpora, device="cpu")
     ((name, reason),) = found.failed.items()
     assert name.startswith("sst: ")
     assert "adversary at λ = 0.001" in name
@@ -154,16 +155,15 @@ def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, made_up_c
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(cells, "fit_job", no_memory)
+    monkeypatch.setattr(running, "fit_job", no_memory)
     with pytest.raises(BadInput, match=r"no model could be measured\. The first error: its base model: no memory left"):
-        study.run(SMALL, tmp_path, data_dir=made_up_corpora, device="cpu")
+        run(SMALL, tmp_path, data_dir=made_up_corpora, device="cpu")
 
 
 def planned(task, **changes):
     corpus = load_task("planted_lookup" if task == "babi_1" else "planted_keyword")
-    where = {"texts": None, "data_dir": None, "device": "cpu"}
     wanted = study.cells_of(study.Settings(**changes), task)
-    return [cells.plan_job("wiegreffe2019", study.VERSION, cell, corpus, where) for cell in wanted]
+    return [plan_job("wiegreffe2019", 2, cell, corpus, {}) for cell in wanted]
 
 
 def test_choices_of_a_task():
@@ -227,7 +227,7 @@ def test_the_best_far_adversary_is_chosen_by_f1():
 def cell_of(points, published="sst"):
     """A cell with nothing but the points of its frontier."""
     about = {"published": published, "not_comparable": "", "differs": "", "labels": ["bad", "good"]}
-    cell = Cell("sst", "sst:jw-release", "lstm", "tanh", {}, ("adversarial_model",), {})
+    cell = Cell("sst", "sst", "lstm", "tanh", {}, ("adversarial_model",), {})
     f1 = [{key: p[key] for key in ("strength", "start", "trains", "restart", "f1")} for p in points]
     by = [{key: p[key] for key in ("model", "strength", "start", "trains", "restart")} for p in points]
     measured = tuple(
@@ -240,7 +240,7 @@ def cell_of(points, published="sst"):
 
 
 def test_table_4_is_in_the_published_unit_and_says_of_how_many_fits_it_is():
-    found = gather([cell_of([adversary(1e-3, 0.5, 0.8), adversary(1e-2, 0.6, 0.7)])], {}, {}, smoke=False)
+    found = gather([cell_of([adversary(1e-3, 0.5, 0.8), adversary(1e-2, 0.6, 0.7)])], PUBLISHED)
     rows = {row.quantity: row for row in found.rows}
     assert rows["best:lambda"].value == pytest.approx(5e-4)
     assert rows["best:lambda"].paper == 5.25e-4
@@ -250,7 +250,7 @@ def test_table_4_is_in_the_published_unit_and_says_of_how_many_fits_it_is():
 
 
 def test_where_no_adversary_gets_far_the_notes_say_so():
-    found = gather([cell_of([adversary(1e-3, 0.2, 0.8), adversary(4e-3, 0.3, 0.7)])], {}, {}, smoke=False)
+    found = gather([cell_of([adversary(1e-3, 0.2, 0.8), adversary(4e-3, 0.3, 0.7)])], PUBLISHED)
     assert not [row for row in found.rows if row.quantity.startswith("best:")]
     assert found.notes[-1].startswith("sst: no adversary has a mean JSD above 0.4")
     assert "0.30, at λ = 0.002 in the published unit" in found.notes[-1]
@@ -261,7 +261,7 @@ def test_answers_stand_beside_the_values_of_the_same_texts():
     values = {"jsd": np.array([0.1, 0.2, 0.3])}
     seeds = CheckResult("seed_variance", "x", "retrained", (), ("b", "c", "a"), values, {"d": "empty"}, {"seeds": 5}, 0)
     cell = cell._replace(predicted={"a": 0, "b": 1, "c": 0, "d": 1}, results={**cell.results, "seed_variance": seeds})
-    found = gather([cell], {}, {}, smoke=False)
+    found = gather([cell], PUBLISHED)
     assert found.models[0].examples["predicted"].tolist() == [1.0, 0.0, 0.0]
 
 
@@ -326,61 +326,18 @@ def test_the_table_of_published_numbers_is_the_reference(published_tables):
         ({"tasks": ("snli",)}, "unknown task of wiegreffe2019 'snli'"),
         ({"preset": "jw-paper"}, "unknown preset of wiegreffe2019 'jw-paper'"),
         ({"seeds": 1}, "at least 2 seeds, not 1"),
+        ({"starts": ("afresh",)}, "unknown start of wiegreffe2019 'afresh'"),
         ({"strengths": (-1.0,)}, "at least 0, not -1.0"),
     ],
 )
 def test_a_mistake_is_said_before_anything_runs(tmp_path, changes, sentence):
     with pytest.raises(BadInput, match=sentence):
-        study.run(replace(SMALL, **changes), tmp_path)
+        run(replace(SMALL, **changes), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_wrong_device_and_a_missing_task_are_said_once(tmp_path):
     with pytest.raises(BadInput, match="unknown device 'nonsense'"):
-        study.run(SMALL, tmp_path, device="nonsense")
+        run(SMALL, tmp_path, device="nonsense")
     with pytest.raises(BadInput, match="the data of every task is missing"):
-        study.run(replace(SMALL, texts=None), tmp_path, data_dir=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "sentence"),
-    [
-        (
-            "wiegreffe2019",
-            {"encoders": "lstm"},
-            "wiegreffe2019 does not take --encoders: choose from --tasks,",
-        ),
-        ("jain2019", {"strengths": "0.1"}, "jain2019 does not take --strengths: choose from --tasks, --encoders"),
-        ("jain2019", {"adversary_epochs": 3, "quick": True}, "jain2019 does not take --adversary-epochs"),
-        ("wiegreffe2019", {"strengths": "much"}, "--strengths takes comma-separated numbers, .* not 'much'"),
-        ("wiegreffe2019", {"restarts": 0}, "--restarts must be at least 1, not 0"),
-    ],
-)
-def test_the_command_refuses_what_a_study_does_not_have(name, options, sentence):
-    with pytest.raises(BadInput, match=sentence):
-        reproduce(name, **options)
-    with pytest.raises(UnknownName):
-        reproduce("wiegrefe2019")
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "chosen"),
-    [
-        ("wiegreffe2019", {}, study.Settings()),
-        ("wiegreffe2019", {"quick": True, "tasks": "sst"}, SMALL),
-        ("wiegreffe2019", {"strengths": "0.1, 0.2"}, study.Settings(strengths=(0.1, 0.2))),
-        ("jain2019", {"quick": True}, STUDIES["jain2019"].quick),
-        ("jain2019", {"encoders": "cnn,lstm"}, STUDIES["jain2019"].settings(encoders=("cnn", "lstm"))),
-    ],
-)
-def test_the_command_gives_each_study_its_own_settings(name, options, chosen, monkeypatch):
-    given = SimpleNamespace()
-
-    def stop(settings, *_, **__):
-        given.settings = settings
-        raise BadInput("seen")
-
-    monkeypatch.setitem(STUDIES, name, STUDIES[name]._replace(run=stop))
-    with pytest.raises(BadInput, match="seen"):
-        reproduce(name, **options)
-    assert given.settings == chosen
+        run(replace(SMALL, texts=None), tmp_path, data_dir=tmp_path)

@@ -6,7 +6,7 @@ from heatcheck.auditing.over_models import OverModels, over_models
 from heatcheck.auditing.planning import Plan, Planned, plan_audit
 from heatcheck.auditing.retraining import made_up
 from heatcheck.auditing.retraining_costs import PlannedFit, plan_fits
-from heatcheck.auditing.running import audit, run_plan
+from heatcheck.auditing.running import audit, run_checks, run_plan
 from heatcheck.auditing.saving import audit_id, decided_by, save_audit
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "over_models",
     "plan_audit",
     "plan_fits",
+    "run_checks",
     "run_plan",
     "save_audit",
 ]

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from heatcheck.auditing.lines import CardSettings
 from heatcheck.auditing.retraining import cannot_refit
 from heatcheck.checks import CHECKS, Check
 from heatcheck.checks.check import MOST, explainers_of
+from heatcheck.engine import value_like
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Subject
 
@@ -40,7 +41,7 @@ def choose_settings(
         known = {f.name for f in fields(chosen[owner])}
         if field not in known:
             raise UnknownName(f"setting of {owner}", field, known)
-        given = _like(chosen[owner], field, key, value)
+        given = value_like(chosen[owner], field, key, value)
         _require_an_end(key, given if isinstance(given, tuple) else (given,), least=0 if owner == "card" else -MOST)
         chosen[owner] = replace(chosen[owner], **{field: given})
     return chosen
@@ -49,23 +50,6 @@ def choose_settings(
 def _unasked(check: Check, subject: Subject | None) -> bool:
     """Whether it runs without being named."""
     return check.default or (subject is not None and check.default_on is not None and check.default_on(subject))
-
-
-def _like(settings: Any, field: str, key: str, value: Any) -> Any:
-    """The value as the kind of the one it replaces; a comma-separated text for several."""
-    old = getattr(settings, field)
-    try:
-        if isinstance(old, tuple):
-            (of_each, *_) = get_args(get_type_hints(type(settings))[field])  # the old value may be empty
-            parts = value.split(",") if isinstance(value, str) else list(value)
-            parts = [part.strip() if isinstance(part, str) else part for part in parts]
-            return tuple(of_each(part) for part in parts)
-        if isinstance(old, bool):  # bool("false") is True
-            return {"true": True, "false": False}[str(value).lower()]
-        return type(old)(value)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        wanted = "a comma-separated list" if isinstance(old, tuple) else f"a {type(old).__name__}"
-        raise BadInput(f"{key} must be {wanted}, such as {old!r}, not {value!r}.") from None
 
 
 def _require_an_end(key: str, given: Sequence[Any], *, least: int) -> None:

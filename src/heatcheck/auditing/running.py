@@ -61,12 +61,20 @@ def run_plan(
         watch: called before each check with its name, how many are done, how many there are.
         fitted: called after each training run with its outcome, how many are done, how many there are.
     """
-    results: dict[str, CheckResult] = {}
-    not_run: dict[str, str] = {}
     not_fitted: dict[str, str] = {}
     if plan.case.fits is not None:
         outcomes = plan.case.fits.make(plan.recipes, workers=workers, cluster=cluster, progress=fitted)
         not_fitted = {outcome.job.name: outcome.reason for outcome in outcomes if outcome.folder is None}
+    results, not_run = run_checks(plan, watch)
+    return _gather(plan, results, not_run, not_fitted)
+
+
+def run_checks(
+    plan: Plan, watch: Callable[[str, int, int], None] = lambda *_: None
+) -> tuple[dict[str, CheckResult], dict[str, str]]:
+    """Run the checks of a plan whose retrained models are there; the results, and why others are missing."""
+    results: dict[str, CheckResult] = {}
+    not_run: dict[str, str] = {}
     for number, (name, chosen) in enumerate(plan.checks.items()):
         watch(name, number, len(plan.checks))
         try:
@@ -75,7 +83,7 @@ def run_plan(
         except NotSupported as error:
             not_run[name] = plan.told(str(error))
     watch("", len(plan.checks), len(plan.checks))
-    return _gather(plan, results, not_run, not_fitted)
+    return results, not_run
 
 
 def _gather(

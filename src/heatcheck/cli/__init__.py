@@ -18,7 +18,7 @@ from heatcheck.cli.demo import demo
 from heatcheck.cli.explain import explain
 from heatcheck.cli.listings import checks, explainers
 from heatcheck.cli.report import report
-from heatcheck.cli.reproduce import reproduce, studies
+from heatcheck.cli.reproduce import Reproduce, reproduce, studies
 from heatcheck.cli.serve import serve
 from heatcheck.cli.tasks import tasks
 from heatcheck.cli.train import train
@@ -43,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "tasks": tasks,
     "train": train,
 }
+_CLASSES = {"reproduce": Reproduce}  # the others are typer's own
 
 app = typer.Typer(
     help="Can this model's attention heatmap be read as an explanation?",
@@ -56,7 +57,7 @@ for _name, _command in COMMANDS.items():
     if isinstance(_command, typer.Typer):
         app.add_typer(_command, name=_name)
     else:
-        app.command(_name)(_command)
+        app.command(_name, cls=_CLASSES.get(_name))(_command)
 
 
 def _say_version(wanted: bool | None) -> None:

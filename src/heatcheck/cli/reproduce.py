@@ -5,15 +5,48 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from heatcheck.cli.options import AsJson, DataDir, Device
+from heatcheck.cli.options import Settings as Set
 from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 
 if TYPE_CHECKING:
     from heatcheck.results import StudyResult
+    from heatcheck.studies import Study
 
 KINDS = {".html": "page", ".csv": "table"}
+# Options of earlier versions, each for some of the studies; they are settings now.
+ONCE_OPTIONS = (
+    "adversary-epochs",
+    "attentions",
+    "batch-size",
+    "encoders",
+    "epochs",
+    "examples",
+    "hidden",
+    "model",
+    "patience",
+    "preset",
+    "restarts",
+    "shapes",
+    "strengths",
+    "vectors",
+)
+
+
+class Reproduce(TyperCommand):
+    """The command, with a hint for options of earlier versions."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for place, word in enumerate(args):
+            option, equals, value = word.partition("=")
+            if option.removeprefix("--") in ONCE_OPTIONS and option.startswith("--"):
+                value = value if equals else next(iter(args[place + 1 :]), "VALUE")
+                key = option.removeprefix("--").replace("-", "_")
+                raise BadInput(f"reproduce has no option {option}: use --set {key}={value}.")
+        return super().parse_args(ctx, args)
 
 
 def reproduce(
@@ -21,63 +54,10 @@ def reproduce(
     tasks: Annotated[
         str | None, typer.Option(help="Tasks, comma-separated.", show_default="all on this machine")
     ] = None,
-    encoders: Annotated[
-        str | None,
-        typer.Option(
-            help="Encoders, comma-separated (jain2019, serrano2019, pruthi2020).", show_default="all of the study"
-        ),
-    ] = None,
-    attentions: Annotated[
-        str | None, typer.Option(help="Attention types, comma-separated (jain2019).", show_default="tanh,dot")
-    ] = None,
-    shapes: Annotated[
-        str | None,
-        typer.Option(
-            help="Model shapes, comma-separated: flan (flat) or han (hierarchical); serrano2019.",
-            show_default="flan,han",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Hugging Face model to fine-tune, as hf:NAME (abnar2020, brunner2020, chefer2021, kobayashi2020).",
-            show_default="a small one, trained from scratch",
-        ),
-    ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Number of models per kind.", show_default="3 or 5, more for sst")
+        int | None, typer.Option(help="Number of models per kind.", show_default="the study's own")
     ] = None,
-    examples: Annotated[int | None, typer.Option(help="Test examples per model.", show_default="500")] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Training preset: jw-release chooses the epoch on dev, jw-paper and wp on test.",
-            show_default="the study's own",
-        ),
-    ] = None,
-    vectors: Annotated[
-        Path | None, typer.Option(help="Pretrained word vectors: a GloVe or word2vec text file, or .npz.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs per training run.", show_default="as published")] = None,
-    patience: Annotated[
-        int | None, typer.Option(help="Epochs without improvement before training stops.", show_default="no early stop")
-    ] = None,
-    hidden: Annotated[
-        int | None, typer.Option(help="Hidden size per direction (vashishth2019).", show_default="the preset's")
-    ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Batch size (pruthi2020).", show_default="32")] = None,
-    strengths: Annotated[
-        str | None,
-        typer.Option(
-            help="Values of λ, comma-separated: for the adversaries (wiegreffe2019), the penalty (pruthi2020) or the "
-            "attention scores (sun2020).",
-            show_default="the study's own",
-        ),
-    ] = None,
-    adversary_epochs: Annotated[
-        int | None, typer.Option(help="Most epochs per adversary (wiegreffe2019).", show_default="80")
-    ] = None,
-    restarts: Annotated[int | None, typer.Option(help="Adversaries per λ (wiegreffe2019).", show_default="1")] = None,
+    set: Set = None,  # noqa: A002 - the option's name
     quick: Annotated[
         bool, typer.Option("--quick", help="A short trial run: few examples, one epoch, few seeds.")
     ] = False,
@@ -100,63 +80,31 @@ def reproduce(
     """Reproduce a paper's numbers.
 
     heatcheck trains the models that are missing, audits them, and shows every number beside the published one.
+    `heatcheck studies STUDY` lists what --set can change.
 
     \b
     $ heatcheck reproduce jain2019 --quick
-    $ heatcheck reproduce jain2019 --tasks sst --vectors glove.6B.300d.txt
-    $ heatcheck reproduce vashishth2019 --vectors glove.6B.300d.txt --workers 8
-    $ heatcheck reproduce abnar2020 --tasks sst --model hf:distilbert-base-uncased
+    $ heatcheck reproduce jain2019 --tasks sst --set vectors=glove.6B.300d.txt
+    $ heatcheck reproduce vashishth2019 --set vectors=glove.6B.300d.txt --set patience=10 --workers 8
+    $ heatcheck reproduce abnar2020 --tasks sst --set model=hf:distilbert-base-uncased
 
     If a run stops early, run the same command again to resume.
     """
     drawn = () if figures is None else chosen_formats(figures, ("svg", "png", "csv"), "--figures")
 
-    from dataclasses import replace
-
     from heatcheck.cli import show, show_study
-    from heatcheck.studies import STUDIES
+    from heatcheck.studies import change_settings, run_study
     from heatcheck.training import STORE
 
-    if study not in STUDIES:
-        raise UnknownName("study", study, STUDIES)
-    counts = {
-        "seeds": seeds,
-        "examples": examples,
-        "epochs": epochs,
-        "hidden": hidden,
-        "batch_size": batch_size,
-        "adversary_epochs": adversary_epochs,
-        "restarts": restarts,
-    }
-    for name, number in counts.items():
-        if number is not None and number < 1:
-            raise BadInput(f"{_option(name)} must be at least 1, not {number}.")
+    chosen = find_study(study)
     if workers < 0:
         raise BadInput(f"--workers must be 0 or more, not {workers}.")
-    if vectors is not None and not vectors.is_file():
-        raise BadInput(f"no vectors at {vectors}: name a GloVe or word2vec text file, or an .npz file.")
-    given: dict[str, Any] = {
-        "tasks": _listed(tasks),
-        "encoders": _listed(encoders),
-        "attentions": _listed(attentions),
-        "shapes": _listed(shapes),
-        "preset": preset,
-        "model": model,
-        "vectors": None if vectors is None else str(vectors.absolute()),
-        "patience": patience,
-        "strengths": _strengths(strengths),
-        **counts,
-    }
-    changes = {key: value for key, value in given.items() if value is not None}
-    chosen = STUDIES[study].quick if quick else STUDIES[study].settings()
-    for name in changes:
-        if not hasattr(chosen, name):
-            known = ", ".join(_option(key) for key in given if hasattr(chosen, key))
-            raise BadInput(f"{study} does not take {_option(name)}: choose from {known}.")
-    chosen = replace(chosen, **changes)
+    given = {"tasks": tasks, "seeds": None if seeds is None else str(seeds)}
+    changes = changes_of(set or [], {key: value for key, value in given.items() if value is not None})
+    settings = change_settings(chosen, chosen.quick if quick else chosen.settings(), changes)
     folder = out or STORE / "studies" / (f"{study}-quick" if quick else study)
     with show_study.models(shown=not json) as watch:
-        found = STUDIES[study].run(chosen, folder, data_dir=data_dir, device=device, workers=workers, progress=watch)
+        found = run_study(chosen, settings, folder, data_dir=data_dir, device=device, workers=workers, progress=watch)
     pages = write(found, folder, figures=drawn)
     if json:
         show.as_json({"folder": str(folder), "files": [str(page) for page in pages], **show_study.study_facts(found)})
@@ -166,19 +114,32 @@ def reproduce(
         typer.echo(f"{KINDS.get(page.suffix, 'figure')}: {page}")
 
 
-def _option(setting: str) -> str:
-    return f"--{setting.replace('_', '-')}"
+def find_study(name: str) -> "Study":
+    """A study by its name; an unknown name lists the known ones."""
+    from heatcheck.studies import STUDIES
+
+    if name not in STUDIES:
+        raise UnknownName("study", name, STUDIES)
+    return STUDIES[name]
 
 
-def _listed(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(","))
+def changes_of(pairs: Sequence[str], options: dict[str, str]) -> dict[str, str]:
+    """The settings to change, each given once: as KEY=VALUE, or by an option of its own.
 
-
-def _strengths(text: str | None) -> tuple[float, ...] | None:
-    try:
-        return None if text is None else tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise BadInput(f"--strengths takes comma-separated numbers, such as 0.0005,0.002, not {text!r}.") from None
+    >>> changes_of(["epochs=3"], {"tasks": "sst"})
+    {'tasks': 'sst', 'epochs': '3'}
+    """
+    changes = dict(options)
+    for pair in pairs:
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals:
+            raise BadInput(f"--set takes KEY=VALUE, not {pair!r}.")
+        if key in options:
+            raise BadInput(f"--{key} and --set {key}= both set {key}: leave one out.")
+        if key in changes:
+            raise BadInput(f"--set {key}= is given twice: leave one out.")
+        changes[key] = value
+    return changes
 
 
 def write(found: "StudyResult", folder: Path, *, figures: Sequence[str] = ()) -> list[Path]:
@@ -197,17 +158,53 @@ def write(found: "StudyResult", folder: Path, *, figures: Sequence[str] = ()) ->
     return written
 
 
-def studies(json: AsJson = False) -> None:
-    """List the papers that heatcheck can reproduce.
+def studies(
+    study: Annotated[
+        str | None, typer.Argument(help="Study whose settings to list.", show_default="all studies")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List the papers that heatcheck can reproduce, or the settings of one.
 
-    Run one with `heatcheck reproduce STUDY`.
+    Run one with `heatcheck reproduce STUDY`. Change a setting with `--set KEY=VALUE`.
     """
     from heatcheck.cli import show
     from heatcheck.studies import STUDIES
 
-    if json:
-        keys = ("name", "paper", "about", "tasks")
+    keys = ("name", "paper", "about", "tasks")
+    if study is not None:
+        one_study(find_study(study), json=json)
+    elif json:
         show.as_json([{key: getattr(one, key) for key in keys} for one in STUDIES.values()])
+    else:
+        rows = [[one.name, f"{one.paper}\n{one.about}\ntasks: {', '.join(one.tasks)}\n"] for one in STUDIES.values()]
+        show.table(["study", "paper, question and tasks"], rows)
+
+
+def one_study(study: "Study", *, json: bool) -> None:
+    """Print a study's paper, question, tasks and settings."""
+    from heatcheck.cli import show
+    from heatcheck.studies import settings_facts
+
+    settings = settings_facts(study)
+    if json:
+        keys = ("name", "title", "paper", "about", "tasks")
+        show.as_json({**{key: getattr(study, key) for key in keys}, "settings": settings})
         return
-    rows = [[one.name, f"{one.paper}\n{one.about}\ntasks: {', '.join(one.tasks)}\n"] for one in STUDIES.values()]
-    show.table(["study", "paper, question and tasks"], rows)
+    typer.echo(f"{study.paper}\n{study.about}\ntasks: {', '.join(study.tasks)}\n")
+    rows = [[one["name"], one["help"], _default(one), _quick(one)] for one in settings]
+    show.table(["setting", "meaning", "default", "with --quick"], rows)
+    typer.echo(f"\nChange one: heatcheck reproduce {study.name} --set KEY=VALUE. Commas separate several values.")
+
+
+def _default(setting: dict[str, Any]) -> str:
+    from heatcheck.cli import show
+
+    shown = "none" if setting["default"] is None else show.setting(setting["default"])
+    return f"{shown} ({setting['none']})" if setting["default"] is None else shown
+
+
+def _quick(setting: dict[str, Any]) -> str:
+    from heatcheck.cli import show
+
+    return "" if setting["quick"] == setting["default"] else show.setting(setting["quick"])

@@ -8,6 +8,7 @@ from heatcheck.engine.deadline import check_time, within
 from heatcheck.engine.given import expect, expect_if_given, expect_names
 from heatcheck.engine.identity import Facts, content_id, nulled, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
+from heatcheck.engine.like import value_like
 from heatcheck.engine.whole_files import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "read_json",
     "seed_of",
     "stream",
+    "value_like",
     "whole_file",
     "whole_folder",
     "within",

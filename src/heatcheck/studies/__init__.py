@@ -1,5 +1,6 @@
 """Published papers reproduced, one per file: tasks × models × checks, with the published numbers beside ours."""
 
+from heatcheck.results import Published
 from heatcheck.studies.abnar2020 import abnar2020
 from heatcheck.studies.brunner2020 import brunner2020
 from heatcheck.studies.chefer2021 import chefer2021
@@ -7,14 +8,16 @@ from heatcheck.studies.jain2019 import jain2019
 from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
+from heatcheck.studies.rows import compare
+from heatcheck.studies.running import run_study
 from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.snell2021 import snell2021
-from heatcheck.studies.study import Study, compare, read_published
+from heatcheck.studies.study import Study, change_settings, settings_facts
 from heatcheck.studies.sun2020 import sun2020
 from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.wiegreffe2019 import wiegreffe2019
 
-__all__ = ["STUDIES", "Study", "compare", "read_published"]
+__all__ = ["STUDIES", "Study", "change_settings", "compare", "read_published", "run_study", "settings_facts"]
 
 STUDIES: dict[str, Study] = {
     "abnar2020": abnar2020,
@@ -30,3 +33,8 @@ STUDIES: dict[str, Study] = {
     "vashishth2019": vashishth2019,
     "wiegreffe2019": wiegreffe2019,
 }
+
+
+def read_published(study: str) -> list[Published]:
+    """The published numbers of a study, by its name."""
+    return list(STUDIES[study].published())

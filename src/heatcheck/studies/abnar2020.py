@@ -2,13 +2,11 @@
 compared with blanking words out and with gradients."""
 
 from collections.abc import Iterator
-from functools import partial
+from pathlib import Path
 
 from heatcheck.results import CheckResult, Key, key
-from heatcheck.studies.of_transformers import QUICK, TASKS, Settings, run_study
-from heatcheck.studies.study import Study
+from heatcheck.studies.of_transformers import study_of
 
-PAPER = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers (arXiv 2005.00928)"
 NOTES = (
     "This study does not include the paper's verb model and its data, nor DistilBERT's weights. The numbers beside "
     "ours come from the authors' logs: DistilBERT on SST-2, compared with gradients, on 101 texts. They are from "
@@ -27,22 +25,13 @@ def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
         yield key(str(m.by["target"]), **{axis: m.by[axis] for axis in ("method", "layer") if axis in m.by}), m.value
 
 
-run = partial(
-    run_study,
+abnar2020 = study_of(
     "abnar2020",
-    1,
     "layers",
     numbers,
     title="Quantifying attention flow, reproduced",
-    paper=PAPER,
+    paper="Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers (arXiv 2005.00928)",
+    about="raw weights, rollout and flow of each layer, compared with blanking words out and with gradients",
     notes=NOTES,
-)
-abnar2020 = Study(
-    "abnar2020",
-    PAPER,
-    "raw weights, rollout and flow of each layer, compared with blanking words out and with gradients",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    table=Path(__file__).with_suffix(".csv"),
 )

@@ -2,13 +2,11 @@
 states still tell the tokens apart."""
 
 from collections.abc import Iterator
-from functools import partial
+from pathlib import Path
 
 from heatcheck.results import CheckResult, Key, key
-from heatcheck.studies.of_transformers import QUICK, Settings, run_study
-from heatcheck.studies.study import Study
+from heatcheck.studies.of_transformers import study_of
 
-PAPER = "Brunner et al. 2020, On Identifiability in Transformers (arXiv 1908.04211)"
 TASKS = ("sst", "rotten_tomatoes", "imdb_small")  # the last has texts longer than a head is wide
 NOTES = (
     "No published number stands beside ours: we could not re-read the paper's tables and found no code. The paper "
@@ -28,23 +26,14 @@ def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
         yield key(m.name, **{axis: m.by[axis] for axis in ("layer", "nearest by") if axis in m.by}), m.value
 
 
-run = partial(
-    run_study,
+brunner2020 = study_of(
     "brunner2020",
-    1,
     "identifiability",
     numbers,
     title="On identifiability in transformers, reproduced",
-    paper=PAPER,
+    paper="Brunner et al. 2020, On Identifiability in Transformers (arXiv 1908.04211)",
+    about="other weights with exactly the same output, and tokens identified by their hidden states, layer by layer",
     notes=NOTES,
-    known=TASKS,
-)
-brunner2020 = Study(
-    "brunner2020",
-    PAPER,
-    "other weights with exactly the same output, and tokens identified by their hidden states, layer by layer",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    table=Path(__file__).with_suffix(".csv"),
+    tasks=TASKS,
 )

@@ -2,13 +2,11 @@
 Explainability": words removed in the order of every explainer, most and least relevant first."""
 
 from collections.abc import Iterator
-from functools import partial
+from pathlib import Path
 
 from heatcheck.results import CheckResult, Key, key
-from heatcheck.studies.of_transformers import QUICK, TASKS, Settings, run_study
-from heatcheck.studies.study import Study
+from heatcheck.studies.of_transformers import study_of
 
-PAPER = "Chefer, Gur & Wolf 2021, Transformer Interpretability Beyond Attention Visualization (arXiv 2012.09838)"
 EXPLAINERS = (
     "attention",
     "effective_attention",
@@ -52,23 +50,14 @@ def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
             yield key(m.name, **{axis: m.by[axis] for axis in axes}), m.value
 
 
-run = partial(
-    run_study,
+chefer2021 = study_of(
     "chefer2021",
-    1,
     "perturbation",
     numbers,
     title="Beyond attention visualisation, reproduced",
-    paper=PAPER,
+    paper="Chefer, Gur & Wolf 2021, Transformer Interpretability Beyond Attention Visualization (arXiv 2012.09838)",
+    about="words removed in the order of every explainer, most and least relevant first, in one table",
     notes=NOTES,
+    table=Path(__file__).with_suffix(".csv"),
     of_check={"explainers": list(EXPLAINERS), "shares": list(SHARES), "operators": ["masking"]},
-)
-chefer2021 = Study(
-    "chefer2021",
-    PAPER,
-    "words removed in the order of every explainer, most and least relevant first, in one table",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
 )

@@ -1,14 +1,27 @@
 """The corpora that studies share, and how each differs from the published one."""
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
-from heatcheck.data import PREPARATIONS, TASKS, Corpus, Split, data_folder, load_task, name_parts
+from heatcheck.data import (
+    PREPARATIONS,
+    TASKS,
+    Corpus,
+    Example,
+    Split,
+    data_folder,
+    draw_sequences,
+    load_task,
+    name_parts,
+)
 from heatcheck.data.planted import planted
+from heatcheck.data.seq2seq import KINDS
 from heatcheck.engine import stream
-from heatcheck.errors import BadInput, HeatcheckError
+from heatcheck.errors import HeatcheckError
 
 # task -> the published data set, whether its numbers are of the same task at the same size, and what differs anyway
 DATA: dict[str, tuple[str, str, str]] = {
@@ -31,8 +44,10 @@ DATA: dict[str, tuple[str, str, str]] = {
     "sst_wiki": ("sst_wiki", "", "the authors' own 6,920 train and 1,821 test texts"),
     "wiki_only": ("wiki_only", "", "the authors' own texts, without the reviews"),
 }
+# What stands in for a corpus in a quick run without any corpus of the study, in a word.
+GENERATED = {"reviews": "reviews", "planted_keyword": "texts", "bigram_flip": "sequences"}
+PUBLISHED_SIZE = 100_000  # sequences in each split of a generated task
 # From the 2,000 texts of the task itself a BiLSTM memorises those texts and does not learn the lookup.
-STAND_IN = "reviews"  # for a quick run without any corpus of the study
 LARGER = {"planted_lookup": (20_000, 500, 1_000)}
 
 
@@ -45,71 +60,128 @@ def as_released(task: str) -> str:
     return f"{task}:jw-release" if task in PREPARATIONS["jw-release"] else task
 
 
-def load(task: str, texts: int | None, data_dir: Path | str | None) -> Corpus:
-    """A task by the name that `load_task` takes; for a quick run only some texts of each split.
+class Source(NamedTuple):
+    """Which corpus a study reads, and how much of it."""
 
-    A quick run only shows that the whole path works, so generated reviews replace a missing corpus.
+    task: str  # as load_task takes it
+    texts: int | None = None  # random ones of each split, for a quick run
+    first: int | None = None  # of each split, for a quick run of a sequence-to-sequence task
+    drawn: int | None = None  # train sequences of a generated task; None: as many as published
+    symbols: int | None = None  # of a generated task
+    substitute: str = "reviews"  # the generated task that may replace it in a quick run
+    replaced: bool = False  # whether it does
+
+    @property
+    def name(self) -> str:
+        """The task without its preparation."""
+        return name_parts(self.task)[0]
+
+    @property
+    def quick(self) -> bool:
+        """Whether it is cut to a few texts, so that a generated task may replace it."""
+        return self.texts is not None or self.first is not None
+
+
+_alive: "WeakValueDictionary[tuple[Any, ...], Corpus]" = WeakValueDictionary()
+_recent: deque[Corpus] = deque(maxlen=2)  # a worker measures one task after the other
+
+
+def load(source: Source, data_dir: Path | str | None) -> Corpus:
+    """The corpus of a source, read once per process as long as somebody uses it, or it is among the last two.
+
+    A data file that changed meanwhile is read again.
     """
-    if texts is None and task in LARGER:
+    folder = data_folder(data_dir).absolute()
+    key = (source, str(folder), _stamp(folder))
+    corpus = _alive.get(key)
+    if corpus is None:
+        corpus = _alive[key] = _read(source, data_dir)
+    if not any(corpus is one for one in _recent):
+        _recent.append(corpus)
+    return corpus
+
+
+def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Changes if a file of the data folder does."""
+    found = [(path, path.stat()) for path in sorted(folder.glob("*.jsonl.gz"))]
+    return tuple((path.name, stat.st_mtime_ns, stat.st_size) for path, stat in found)
+
+
+def _read(source: Source, data_dir: Path | str | None) -> Corpus:
+    task = source.substitute if source.replaced else source.task
+    if task in KINDS:
+        drawn = PUBLISHED_SIZE if source.drawn is None else source.drawn
+        held = PUBLISHED_SIZE if source.drawn is None else max(100, drawn // 20)
+        return draw_sequences(task, sizes=(drawn, held, held), symbols=source.symbols)
+    if not source.quick and task in LARGER:
         return planted(task, sizes=LARGER[task])
-    corpus = load_task(STAND_IN if texts is not None and _lacks(task, data_dir) else task, data_dir=data_dir)
-    if texts is None:
-        return corpus
-    splits = {}
-    for name, split in corpus.splits.items():
-        picked = stream(0, "quick", name).permutation(len(split))[:texts]
-        splits[name] = Split(name, tuple(split.examples[i] for i in sorted(picked.tolist())))
-    return replace(corpus, splits=splits)
+    corpus = load_task(task, data_dir=data_dir)
+    splits = {name: Split(name, _some(split, source)) for name, split in corpus.splits.items()}
+    return replace(corpus, splits=splits) if source.quick else corpus
 
 
-def load_all(
-    tasks: Mapping[str, str], texts: int | None, data_dir: Path | str | None
-) -> tuple[dict[str, Corpus], dict[str, str]]:
-    """The tasks whose data is present, and why the others are missing, under the names that the study uses.
+def _some(split: Split, source: Source) -> tuple[Example, ...]:
+    if source.texts is None:
+        return split.examples[: source.first]
+    picked = stream(0, "quick", split.name).permutation(len(split))[: source.texts]
+    return tuple(split.examples[i] for i in sorted(picked.tolist()))
 
-    In a quick run without any of them, generated reviews replace the first.
+
+class Corpora(NamedTuple):
+    """The corpora of a study by the names that it uses, and why others are missing."""
+
+    found: dict[str, Corpus]
+    sources: dict[str, Source]
+    missing: dict[str, str]
+
+
+def load_all(sources: Mapping[str, Source], data_dir: Path | str | None) -> Corpora:
+    """The corpora whose data is present, and why the others are missing.
+
+    A quick run only shows that the whole path works. Without any corpus of the study, a generated task replaces the
+    first.
     """
+    lacking = [name for name, source in sources.items() if _lacks(source, data_dir)]
+    sources = dict(sources)
+    if sources and len(lacking) == len(sources) and sources[lacking[0]].quick:
+        sources[lacking[0]] = sources[lacking[0]]._replace(replaced=True)
     found: dict[str, Corpus] = {}
     missing: dict[str, str] = {}
-    standing_in = (
-        list(tasks)[:1] if texts is not None and all(_lacks(task, data_dir) for task in tasks.values()) else []
-    )
-    for name, task in tasks.items():
+    for name, source in sources.items():
         try:
-            if _lacks(task, data_dir) and name not in standing_in:
-                load_task(task, data_dir=data_dir)  # says why it is missing
-            found[name] = load(task, texts, data_dir)
+            found[name] = load(source, data_dir)
         except HeatcheckError as error:
             missing[name] = str(error)
-    if not found:
-        raise BadInput(f"the data of every task is missing. The first error: {next(iter(missing.values()))}")
-    return found, missing
+    return Corpora(found, {name: sources[name] for name in found}, missing)
 
 
-def _lacks(task: str, data_dir: Path | str | None) -> bool:
-    known = TASKS.get(name_parts(task)[0])
+def _lacks(source: Source, data_dir: Path | str | None) -> bool:
+    known = TASKS.get(source.name)
     return known is not None and known.missing(data_folder(data_dir)) is not None
 
 
-def about(task: str, corpus: Corpus, *, smoke: bool) -> dict[str, Any]:
+def stands_in(source: Source) -> str:
+    """Says that a generated task replaces a corpus; empty if none does."""
+    if not source.replaced:
+        return ""
+    return f"generated {GENERATED[source.substitute]} stand in for {source.name}, whose data is missing"
+
+
+def about(source: Source, corpus: Corpus) -> dict[str, Any]:
     """What a page says about a task."""
-    published, not_comparable, differs = DATA[name_parts(task)[0]]
-    if smoke:
-        not_comparable, differs = "a smoke run", "a few of the texts"
-        if name_parts(corpus.name)[0] != name_parts(task)[0]:
-            differs = f"generated {corpus.name} stand in for {name_parts(task)[0]}, whose data is missing"
+    published, not_comparable, differs = DATA[source.name]
+    if source.quick:
+        not_comparable, differs = "a smoke run", stands_in(source) or "a few of the texts"
     return {
         "published": published,
         "not_comparable": not_comparable,
         "differs": differs,
         "labels": list(corpus.labels),
         "segments": corpus.segments,
-        "sizes": {name: len(split) for name, split in corpus.splits.items()},
-        "left_out": dict(corpus.dropped),
+        **sizes_of(corpus),
     }
 
 
-def shown_settings(settings: Any, tasks: Iterable[str]) -> dict[str, Any]:
-    """The settings of a run as a page shows them: the tasks that were run, and the name of the vectors' file only."""
-    vectors = None if settings.vectors is None else Path(settings.vectors).name
-    return {**settings.__dict__, "tasks": list(tasks), "vectors": vectors}
+def sizes_of(corpus: Corpus) -> dict[str, Any]:
+    """How many texts each split has, and how many were left out and why."""
+    return {"sizes": {name: len(split) for name, split in corpus.splits.items()}, "left_out": dict(corpus.dropped)}

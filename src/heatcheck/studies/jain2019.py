@@ -1,31 +1,38 @@
 """Jain & Wallace 2019, "Attention is not Explanation": nine tasks, three encoders, two attentions, several seeds.
 
-One job trains one model and runs the three algorithms on a sample of its test texts. Its folder holds the values of
-every example, so the page can be drawn again without running anything.
+Every model is a cell (studies/cells.py) with the checks that hold the three algorithms.
 """
 
-import zipfile
-import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from heatcheck import engine
-from heatcheck.auditing import audit
+from heatcheck.auditing import Plan
+from heatcheck.auditing.audited_examples import audited_examples
 from heatcheck.checks.permutation import BINS, bin_of
-from heatcheck.data import Corpus
-from heatcheck.engine import Job, Outcome, content_id, read_json, write_json
-from heatcheck.errors import BadInput, BrokenFolder
-from heatcheck.results import Audit, Key, Model, Row, StudyResult, find_key, key
-from heatcheck.studies.corpora import DATA, about, as_released, load, load_all, shown_settings
-from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_of
-from heatcheck.training import Fit, plan_recipe, train
+from heatcheck.engine import Facts
+from heatcheck.results import CheckResult, Key, Model, Row, find_key, key
+from heatcheck.studies.cells import Cell, Measured
+from heatcheck.studies.corpora import DATA, Source, about, as_released
+from heatcheck.studies.rows import Where, row_of
+from heatcheck.studies.study import (
+    ALL,
+    NO_VECTORS,
+    PATIENCE,
+    TEXTS,
+    VECTORS,
+    Found,
+    Gathered,
+    Place,
+    Study,
+    check_names,
+    given_of,
+    setting,
+)
 
-VERSION = 3  # raised by hand when a job's results change
 TASKS = ("sst", "imdb_small", "20news_sports", "ag_news", "ade", "babi_1", "babi_2", "babi_3", "snli")
 STATES = ("jw-paper", "jw-release")  # of the authors' code
 ENCODERS, ATTENTIONS = ("average", "cnn", "lstm"), ("tanh", "dot")
@@ -36,6 +43,7 @@ PAIRS = (
     ("attention", "gradient_uniform"),
     ("attention", "random"),
 )
+EXPLAINERS = ("attention", "gradient", "gradient_uniform", "leave_one_out", "relevance", "random")
 EPSILONS = (0.05, 0.01, 0.001)
 HEATMAPS = 6  # of the first seed, for the page
 AGREEMENT = ("floor", "difference", "tau_above_uniform", "top_k_overlap")  # of pairs; each a mean over texts
@@ -49,143 +57,130 @@ SEEDS, MORE_SEEDS = 3, {"sst": 5}
 class Settings:
     """What to run. Every field is part of the jobs' ids."""
 
-    tasks: tuple[str, ...] = TASKS
-    encoders: tuple[str, ...] = ENCODERS
-    attentions: tuple[str, ...] = ATTENTIONS
-    seeds: int | None = None  # None: 3, and 5 for sst
-    examples: int = 500
-    preset: str = "jw-release"
-    vectors: str | None = None
-    epochs: int | None = None  # None: the preset's
-    patience: int | None = None  # None: the preset's, which never stops early
-    texts: int | None = None  # of each split, for a quick run
-    search: bool = True  # also the published search for adversarial weights
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    encoders: tuple[str, ...] = setting(ENCODERS, "Encoders: average, cnn or lstm.")
+    attentions: tuple[str, ...] = setting(ATTENTIONS, "Attention types: tanh (additive) or dot.")
+    seeds: int | None = setting(None, "Models per kind.", none="3, and 5 for sst")
+    examples: int = setting(500, "Test examples per model.")
+    preset: str = setting("jw-release", "Training preset: jw-release chooses the epoch on dev, jw-paper on test.")
+    vectors: str | None = setting(None, VECTORS, none=NO_VECTORS, file=True)
+    epochs: int | None = setting(None, "Epochs per training run.", none="the preset's")
+    patience: int | None = setting(None, PATIENCE, none="the preset's, which never stops early", least=0)
+    texts: int | None = setting(None, TEXTS, none=ALL)
+    search: bool = setting(True, "Also run the published search for adversarial weights.")
 
 
 QUICK = Settings(seeds=1, examples=40, epochs=1, texts=200)
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train and audit what is missing under `folder`, then gather every number beside the published one."""
-    check_names("task of jain2019", settings.tasks, TASKS)
+def refuse(settings: Settings) -> None:
     check_names("encoder", settings.encoders, ENCODERS)
     check_names("attention", settings.attentions, ATTENTIONS)
     check_names("preset of jain2019", [settings.preset], STATES)
-    check_place(folder, device)
-    corpora, missing = load_all({task: as_released(task) for task in settings.tasks}, settings.texts, data_dir)
-    jobs = [
-        job
-        for task, corpus in corpora.items()
-        for job in plan_jobs(settings, task, corpus, {"data_dir": None if data_dir is None else str(data_dir)}, device)
+
+
+def corpora(settings: Settings) -> dict[str, Source]:
+    return {task: Source(as_released(task), settings.texts) for task in settings.tasks}
+
+
+def plan(settings: Settings, _: Place, __: Found) -> Iterator[Sequence[Cell]]:
+    """One cell per task, encoder, attention and seed; the sample of texts is the same for every seed."""
+    yield [
+        _cell(settings, task, encoder, attention, seed)
+        for task in settings.tasks
+        for encoder in settings.encoders
+        for attention in settings.attentions
+        for seed in range(settings.seeds or MORE_SEEDS.get(task, SEEDS))
     ]
-    failed = dict(missing)
-    done: list[Outcome] = []
-    for outcome in engine.map(run_job, jobs, folder / "cells", workers=workers, progress=progress):
-        if outcome.folder is None:
-            failed[outcome.job.name] = outcome.reason
-        else:
-            done.append(outcome)
-    if not done:
-        raise BadInput(f"no model could be trained. The first error: {next(iter(failed.values()))}")
-    cells = [read_cell(outcome) for outcome in sorted(done, key=lambda outcome: outcome.job.name)]
-    return gather(settings, cells, corpora, failed)
 
 
-def plan_jobs(settings: Settings, task: str, corpus: Corpus, where: Mapping[str, Any], device: str) -> Iterator[Job]:
-    """One job per model, named by all that decides its numbers."""
-    seeds = settings.seeds or MORE_SEEDS.get(task, SEEDS)
-    for encoder in settings.encoders:
-        for attention in settings.attentions:
-            for seed in range(seeds):
-                choices = _choices(settings, task, encoder, attention)
-                recipe = plan_recipe(corpus, seed=seed, **choices)
-                decides = [VERSION, recipe.id, settings.examples, settings.search, task]
-                yield Job(
-                    content_id({"jain2019": decides}),
-                    f"{task}, {encoder}, {attention}, seed {seed}",
-                    (),
-                    {
-                        "task": task,
-                        "texts": settings.texts,
-                        "encoder": encoder,
-                        "attention": attention,
-                        "seed": seed,
-                        "choices": choices,
-                        "examples": settings.examples,
-                        "search": settings.search,
-                        "device": device,
-                        **where,
-                    },
-                )
-
-
-def run_job(argument: Mapping[str, Any], folder: Path, _store: Path) -> None:
-    """Train one model (unless it exists) and audit it; the sample of texts is the same for every seed."""
-    corpus = load(as_released(argument["task"]), argument["texts"], argument["data_dir"])
-    fit = train(
-        corpus,
-        seed=argument["seed"],
-        device=argument["device"],
-        progress=False,
-        **argument["choices"],
-    )
-    explainers = ("attention", "gradient", "gradient_uniform", "leave_one_out", "relevance", "random")
-    found = audit(
-        fit.subject,
-        corpus,
-        checks=["agreement", "permutation", "counterfactual", "erasure"],
-        examples=argument["examples"],
-        settings={
-            "agreement.explainers": explainers,
-            "agreement.logits": "published",  # gradients and leave-one-out of the model's own probabilities
-            "agreement.draws": 1,
-            "permutation.draws": 1,
-            "counterfactual.draws": 1,
-            "erasure.draws": 1,
-            "counterfactual.search": "jain2019" if argument["search"] else "no",
+def _cell(settings: Settings, task: str, encoder: str, attention: str, seed: int) -> Cell:
+    vectors = None if task.startswith("babi") else settings.vectors  # stories have none, as in the paper
+    choices = {"preset": settings.preset, "encoder": encoder, "attention": attention, "vectors": vectors}
+    return Cell(
+        f"{task}, {encoder}, {attention}, seed {seed}",
+        task,
+        encoder,
+        attention,
+        choices | given_of(settings, "epochs", "patience"),
+        ("agreement", "permutation", "counterfactual", "erasure"),
+        {
+            "agreement.explainers": list(EXPLAINERS),
+            # Intervals are over seeds here.
+            **{f"{check}.draws": 1 for check in ("agreement", "permutation", "counterfactual", "erasure")},
+            "counterfactual.search": "jain2019" if settings.search else "no",
         },
+        seed=seed,
+        examples=settings.examples,
     )
-    examples = values_of(found)
-    named: dict[str, Any] = {name.replace("|", "+"): of for name, of in examples.items()}  # no pipes in file names
-    np.savez_compressed(folder / "examples.npz", **named)
-    write_json(folder / "cell.json", {"cell": _cell(argument, fit, found), "heatmaps": _heatmaps(found, examples)})
 
 
-def values_of(found: Audit) -> dict[str, np.ndarray]:
+def heatmaps_of(plan: Plan, results: Mapping[str, CheckResult]) -> Facts:
+    """Texts of at most 40 words: those whose weights can differ most, and least, without changing the answer."""
+    values = values_of([example.id for example in plan.case.examples], results)
+    jsd, change = values["jsd:published:0.05"], values["change:published:0.05"]
+    examples, _ = audited_examples(plan.case, results)
+    short = [row for row, one in enumerate(examples) if len(one.words) <= 40 and np.isfinite(jsd[row])]
+    ordered = sorted(short, key=lambda row: -jsd[row])
+    half = HEATMAPS // 2
+    chosen = ordered if len(ordered) <= HEATMAPS else ordered[:half] + ordered[-half:]
+    return {
+        "heatmaps": [
+            {
+                "words": list(examples[row].words),
+                "text_pair": examples[row].text_pair,
+                "predicted": examples[row].predicted,
+                "probability": examples[row].probability,
+                "attention": list(examples[row].scores["attention"]),
+                "counterfactual": list(examples[row].scores["counterfactual"]),
+                "jsd": float(jsd[row]),
+                "change": float(change[row]),
+            }
+            for row in chosen
+        ]
+    }
+
+
+def values_of(ids: Sequence[str], results: Mapping[str, CheckResult]) -> dict[str, np.ndarray]:
     """Every per-example value of every check over all audited examples; nan where a check excluded an example."""
-    place = {looked.id: row for row, looked in enumerate(found.examples)}
-    number: dict[str | None, int] = {label: at for at, label in enumerate(found.labels or ())}
-    values = {"predicted": np.array([number[looked.predicted] for looked in found.examples], dtype=float)}
-    for result in found.results.values():
+    place = {name: row for row, name in enumerate(ids)}
+    values = {}
+    for result in results.values():
         rows = [place[name] for name in result.examples]
         for name, of in result.per_example.items():
-            values[name] = np.full(len(found.examples), np.nan)
+            values[name] = np.full(len(ids), np.nan)
             values[name][rows] = of
     return values
 
 
-def quantities(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[tuple[Key, str, str], float]:
-    """Every number of one model, by quantity, predicted class and quarter of the largest weight."""
+def values_of_cell(one: Measured) -> dict[str, np.ndarray]:
+    """The same with the predicted labels, as kept."""
+    predicted = {"predicted": np.array([*one.predicted.values()], dtype=float)}
+    return predicted | values_of([*one.predicted], one.results)
+
+
+def quantities(
+    test: Facts, labels: Sequence[str], values: Mapping[str, np.ndarray], *, exact: bool
+) -> dict[tuple[Key, str, str], float]:
+    """Every number of one model, by quantity, predicted class and quarter of the largest weight.
+
+    Args:
+        test: its scores on test.
+        exact: whether the most different weights were found exactly.
+    """
     found: dict[tuple[Key, str, str], float] = {
-        (key("score"), "", ""): cell["score"],
-        (key("accuracy"), "", ""): cell["accuracy"],
+        # The paper's: F1 of two labels, else accuracy.
+        (key("score"), "", ""): test["accuracy"] if test["f1"] is None else test["f1"],
+        (key("accuracy"), "", ""): test["accuracy"],
     }
     classes = {"": np.ones(len(values["predicted"]), bool)}
-    classes |= {_class_name(cell, n): values["predicted"] == n for n in range(len(cell["labels"]))}
+    classes |= {_class_name(labels, n): values["predicted"] == n for n in range(len(labels))}
     # quantity of a row -> the values of each text that it is the mean of
     means = {key("tau", pair=pair): key("tau", pair=pair) for pair in PAIRS}
     means |= {of: of for of in map(find_key, values) if of is not None and of.name in AGREEMENT and of.by}
     means |= {of: of for of in (key("q"), key("flips"), key("most"))}
     means[key("null")] = key("null", logits="standardised", epsilon=0.05)
-    if cell["method"] == "exact":  # a theorem about two labels and a linear read-out
+    if exact:  # a theorem about two labels and a linear read-out
         means[key("floor")] = key("floor")
     for kind in ("jsd", "searched", "upper", "null"):
         means |= {key(kind, epsilon=e): key(kind, logits="published", epsilon=e) for e in EPSILONS}
@@ -222,123 +217,38 @@ def shares_of_effect(values: Mapping[str, np.ndarray], operator: str) -> Iterato
             yield key("K", operator=operator), (attention - random) / (best - random)
 
 
-def read_cell(outcome: Outcome) -> dict[str, Any]:
-    """The results of a job: its facts, and the values of its examples."""
-    assert outcome.folder is not None
-    facts = read_json(outcome.folder / "cell.json")
-    try:
-        with np.load(outcome.folder / "examples.npz", allow_pickle=False) as opened:
-            values = {name.replace("+", "|"): opened[name] for name in opened.files}
-    except (OSError, ValueError, zipfile.BadZipFile, zlib.error):
-        raise BrokenFolder(f"{outcome.folder} is damaged: delete it and run the same command again") from None
-    return {**facts, "values": with_valid_floors(facts["cell"], values)}
-
-
-def with_valid_floors(cell: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Drop the mechanical floors of encoders with context: earlier runs kept some, and they mean nothing there."""
-    kept = cell["encoder"] == "average"
-    return {name: of for name, of in values.items() if kept or not _mechanical_floor(find_key(name))}
-
-
-def _mechanical_floor(of: Key | None) -> bool:
-    return of is not None and of.name == "floor" and "pair" in of.by
-
-
-def gather(
-    settings: Settings, cells: Sequence[Mapping[str, Any]], corpora: Mapping[str, Corpus], failed: Mapping[str, str]
-) -> StudyResult:
+def gather(settings: Settings, found: Found) -> Gathered:
     """All cells as one result: numbers over seeds beside the published ones."""
-    published = {
-        (one.task, one.encoder, one.attention, one.key, one.of_class, one.bin): one
-        for one in read_published("jain2019")
-    }
-    by_model: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
-    for cell in cells:
-        facts = cell["cell"]
-        by_model[facts["task"], facts["encoder"], facts["attention"]].append(cell)
+    published = {(one.task, one.encoder, one.attention, one.key, one.of_class, one.bin): one for one in found.published}
+    by_model: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
+    for _, one in sorted(found.measured.items()):
+        by_model[one.cell.task, one.cell.encoder, one.cell.attention].append(one)
     rows: list[Row] = []
     models: list[Model] = []
     for (task, encoder, attention), seeds in by_model.items():
         name, not_comparable, _ = DATA[task]
         not_comparable = "a smoke run" if settings.texts else not_comparable
+        labels = tuple(seeds[0].about["labels"])
+        of_seeds = [values_of_cell(one) for one in seeds]
         numbers = defaultdict(list)
-        for seed in seeds:
-            for place, value in quantities(seed["cell"], seed["values"]).items():
+        for one, values in zip(seeds, of_seeds, strict=True):
+            exact = one.results["counterfactual"].facts["method"] == "exact"
+            for place, value in quantities(one.facts["test"], labels, values, exact=exact).items():
                 numbers[place].append(value)
-        for (quantity, of_class, quarter), of_seeds in numbers.items():
+        for (quantity, of_class, quarter), numbers_of_seeds in numbers.items():
             beside = _published_as(quantity)
             wanted = None if beside is None else (name, encoder, attention, beside, of_class, quarter)
             where = Where(task, encoder, attention, quantity, of_class, quarter)
-            rows.append(row_of(where, of_seeds, published.get(wanted) if wanted else None, not_comparable))
-        every = {of for seed in seeds for of in seed["values"]}
-        values = {
-            of: np.concatenate([seed["values"][of] for seed in seeds if of in seed["values"]]) for of in sorted(every)
-        }
-        labels = tuple(seeds[0]["cell"]["labels"])
-        models.append(Model(task, encoder, attention, labels, len(seeds), values, seeds[0]["heatmaps"]))
-    return StudyResult(
-        name="jain2019",
-        title="Attention is not Explanation, reproduced",
-        paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks={task: about(task, corpus, smoke=settings.texts is not None) for task, corpus in corpora.items()},
-        notes=(SMOKE, *NOTES) if settings.texts else NOTES,
-        failed=failed,
-        settings=shown_settings(settings, corpora),
-        published=tuple(read_published("jain2019")),
-    )
+            rows.append(row_of(where, numbers_of_seeds, published.get(wanted) if wanted else None, not_comparable))
+        every = {of for values in of_seeds for of in values}
+        together = {of: np.concatenate([values[of] for values in of_seeds if of in values]) for of in sorted(every)}
+        models.append(Model(task, encoder, attention, labels, len(seeds), together, seeds[0].facts["heatmaps"]))
+    return Gathered(rows, models, {task: about(found.sources[task], corpus) for task, corpus in found.corpora.items()})
 
 
-def _choices(settings: Settings, task: str, encoder: str, attention: str) -> dict[str, Any]:
-    """Options of training; stories have no pretrained vectors, as in the paper."""
-    vectors = None if task.startswith("babi") else settings.vectors
-    choices = {"preset": settings.preset, "encoder": encoder, "attention": attention, "vectors": vectors}
-    changes = {"epochs": settings.epochs, "patience": settings.patience}
-    return choices | {name: value for name, value in changes.items() if value is not None}
-
-
-def _cell(argument: Mapping[str, Any], fit: Fit, found: Audit) -> dict[str, Any]:
-    test = fit.test.facts()
-    return {
-        **{key: argument[key] for key in ("task", "encoder", "attention", "seed")},
-        "labels": list(found.labels or ()),
-        "score": test["accuracy"] if test["f1"] is None else test["f1"],  # the paper's: F1 of two labels, else accuracy
-        "accuracy": test["accuracy"],
-        "majority": test["majority"],
-        "audited": found.n,
-        "excluded": {name: dict(result.excluded) for name, result in found.results.items()},
-        "not_run": found.missing,
-        "model": fit.subject.id,
-        "method": found.results["counterfactual"].facts["method"],
-    }
-
-
-def _heatmaps(found: Audit, values: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
-    """Texts of at most 40 words: those whose weights can differ most, and least, without changing the answer."""
-    jsd, change = values["jsd:published:0.05"], values["change:published:0.05"]
-    short = [row for row, looked in enumerate(found.examples) if len(looked.words) <= 40 and np.isfinite(jsd[row])]
-    ordered = sorted(short, key=lambda row: -jsd[row])
-    half = HEATMAPS // 2
-    chosen = ordered if len(ordered) <= HEATMAPS else ordered[:half] + ordered[-half:]
-    return [
-        {
-            "words": list(found.examples[row].words),
-            "text_pair": found.examples[row].text_pair,
-            "predicted": found.examples[row].predicted,
-            "probability": found.examples[row].probability,
-            "attention": list(found.examples[row].scores["attention"]),
-            "counterfactual": list(found.examples[row].scores["counterfactual"]),
-            "jsd": float(jsd[row]),
-            "change": float(change[row]),
-        }
-        for row in chosen
-    ]
-
-
-def _class_name(cell: Mapping[str, Any], number: int) -> str:
+def _class_name(labels: Sequence[str], number: int) -> str:
     """The class as the published tables name it: by number for two labels, by name for more."""
-    return str(number) if len(cell["labels"]) == 2 else str(cell["labels"][number])
+    return str(number) if len(labels) == 2 else labels[number]
 
 
 def _published_as(quantity: Key) -> Key | None:
@@ -347,7 +257,6 @@ def _published_as(quantity: Key) -> Key | None:
     return jsd if quantity == searched else None if quantity == jsd else quantity
 
 
-PAPER = "Jain & Wallace 2019, Attention is not Explanation (NAACL)"
 SMOKE = "This is a smoke run: a few texts, one epoch, one seed. Ignore its numbers."
 NOTES = (
     "The authors' own two runs (the paper, and the code they released) differ by 0.06 in mean τ on average. The "
@@ -363,15 +272,24 @@ NOTES = (
     "exactly the same output. Compare it with the floor, which depends on the heatmap alone, and with the null, which "
     "shuffles the relevances. Compare it also with q, the share of shuffles that keep the prediction.",
     "Word vectors: the published models start from fastText or GloVe in 300 dimensions, ours from the file given by "
-    "--vectors.",
+    "--set vectors.",
 )
 
 jain2019 = Study(
-    "jain2019",
-    PAPER,
-    "agreement with gradients and leave-one-out; shuffled and adversarial weights",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    name="jain2019",
+    title="Attention is not Explanation, reproduced",
+    paper="Jain & Wallace 2019, Attention is not Explanation (NAACL)",
+    about="agreement with gradients and leave-one-out; shuffled and adversarial weights",
+    tasks=TASKS,
+    settings=Settings,
+    quick=QUICK,
+    version=4,
+    corpora=corpora,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    more=heatmaps_of,
+    notes=NOTES,
+    smoke=SMOKE,
+    table=Path(__file__).with_suffix(".csv"),
 )

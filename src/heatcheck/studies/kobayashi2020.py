@@ -2,13 +2,11 @@
 into Analysis": what the weighted vectors add, and how much of a token comes from other tokens."""
 
 from collections.abc import Iterator
-from functools import partial
+from pathlib import Path
 
 from heatcheck.results import CheckResult, Key, key
-from heatcheck.studies.of_transformers import QUICK, TASKS, Settings, run_study
-from heatcheck.studies.study import Study
+from heatcheck.studies.of_transformers import study_of
 
-PAPER = "Kobayashi et al. 2020, Attention is Not Only a Weight (arXiv 2004.10102); 2021 (arXiv 2109.07152)"
 NOTES = (
     "The published mixing ratios are for BERT-base on 992 Wikipedia segments with 12% of the tokens masked. Ours are "
     "for another, fine-tuned model on reviews, so they are not comparable as numbers. Their order can be compared. So "
@@ -24,22 +22,13 @@ def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
         yield key(m.name, variant=m.by["variant"], layer=m.by["layer"]), m.value
 
 
-run = partial(
-    run_study,
+kobayashi2020 = study_of(
     "kobayashi2020",
-    1,
     "mixing",
     numbers,
     title="Attention is not only a weight, reproduced",
-    paper=PAPER,
+    paper="Kobayashi et al. 2020, Attention is Not Only a Weight (arXiv 2004.10102); 2021 (arXiv 2109.07152)",
+    about="how much of a token comes from other tokens, by weights and by norms; special tokens by both",
     notes=NOTES,
-)
-kobayashi2020 = Study(
-    "kobayashi2020",
-    PAPER,
-    "how much of a token comes from other tokens, by weights and by norms; special tokens by both",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    table=Path(__file__).with_suffix(".csv"),
 )

@@ -6,16 +6,29 @@ wide, as Abnar & Zuidema's verb model.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from heatcheck.data import Corpus
-from heatcheck.engine import FolderExists, Outcome, content_id, whole_folder
-from heatcheck.errors import BadInput
-from heatcheck.results import CheckResult, Key, Model, Row, StudyResult, key
-from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
-from heatcheck.studies.corpora import load_all
-from heatcheck.studies.study import Where, check_names, read_published, row_of
+from heatcheck.engine import Facts, FolderExists, content_id, whole_folder
+from heatcheck.results import CheckResult, Key, Model, Row, key
+from heatcheck.studies.cells import Cell
+from heatcheck.studies.corpora import Source
+from heatcheck.studies.rows import Where, row_of
+from heatcheck.studies.study import (
+    ALL,
+    TEXTS,
+    Found,
+    Gathered,
+    Place,
+    Study,
+    given_of,
+    need_seeds,
+    setting,
+    shown_settings,
+)
 
 TASKS = ("sst", "rotten_tomatoes")
 SCRATCH = "from nothing"  # a name in rows that are kept, so it stays
@@ -30,113 +43,100 @@ Numbers = Callable[[CheckResult], Iterator[tuple[Key, float]]]
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = TASKS
-    model: str | None = None  # hf:NAME; None: a small one, from scratch
-    seeds: int = 3
-    examples: int = 200  # of the test texts, the same for every model of a task
-    epochs: int | None = None  # None: the preset's, or six from scratch
-    texts: int | None = None  # of each split, for a quick run
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    model: str | None = setting(
+        None, "Hugging Face model to fine-tune, as hf:NAME.", none="a small one, trained from scratch"
+    )
+    seeds: int = setting(3, "Models per task.")
+    examples: int = setting(200, "Test examples, the same for every model of a task.")
+    epochs: int | None = setting(None, "Epochs per training run.", none="the preset's, or 6 from scratch")
+    texts: int | None = setting(None, TEXTS, none=ALL)
 
 
 QUICK = Settings(tasks=("sst",), seeds=2, examples=12, epochs=1, texts=48)
 
 
-def run_study(
+def study_of(
     name: str,
-    version: int,
     check: str,
     numbers: Numbers,
-    settings: Settings,
-    folder: Path,
     *,
     title: str,
     paper: str,
-    notes: Sequence[str],
-    known: Sequence[str] = TASKS,
-    of_check: Mapping[str, Any] | None = None,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Fine-tune and measure what is missing under `folder`, and gather every number beside the published one.
+    about: str,
+    notes: tuple[str, ...],
+    table: Path,
+    tasks: tuple[str, ...] = TASKS,
+    of_check: Mapping[str, Any] = MappingProxyType({}),
+) -> Study:
+    """A study of transformers.
 
     Args:
-        version: raised by hand when a cell's results change.
-        numbers: the results of a check as named numbers; each is averaged over seeds.
+        numbers: the results of the check as named numbers; each is averaged over seeds.
         of_check: settings of the check.
     """
-    check_names(f"task of {name}", settings.tasks, known)
-    if settings.seeds < 1:
-        raise BadInput(f"{name} needs at least 1 seed, not {settings.seeds}.")
-    corpora, missing = load_all({task: task for task in settings.tasks}, settings.texts, data_dir)
-    starts = {task: _start(settings, corpus, folder) for task, corpus in corpora.items()}
-    cells = [
+    return Study(
+        name=name,
+        title=title,
+        paper=paper,
+        about=about,
+        tasks=tasks,
+        settings=Settings,
+        quick=QUICK,
+        version=1,
+        corpora=lambda settings: {task: Source(task, settings.texts) for task in settings.tasks},
+        refuse=lambda settings: need_seeds(name, settings, 1),
+        plan=partial(_plan, check, of_check),
+        gather=partial(_gather, check, numbers),
+        notes=notes,
+        smoke=SMOKE,
+        table=table,
+    )
+
+
+def _plan(check: str, of_check: Facts, settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Cell]]:
+    """One cell per task and seed."""
+    starts = {task: _start(settings, corpus, place.folder) for task, corpus in found.corpora.items()}
+    yield [
         Cell(
             f"{task}, seed {seed}",
             task,
             _name(settings),
             "",
-            {"preset": "finetune", **starts[task], **({"epochs": settings.epochs} if settings.epochs else {})},
+            {"preset": "finetune", **starts[task], **given_of(settings, "epochs")},
             (check,),
-            {f"{check}.{key}": value for key, value in (of_check or {}).items()},
+            {f"{check}.{key}": value for key, value in of_check.items()},
             seed=seed,
             examples=settings.examples,
         )
-        for task in corpora
+        for task in found.corpora
         for seed in range(settings.seeds)
     ]
-    measured, failed = measure_cells(
-        name,
-        version,
-        cells,
-        folder,
-        texts=settings.texts,
-        data_dir=data_dir,
-        device=device,
-        workers=workers,
-        progress=progress,
-    )
-    rows, models, tasks = _gather(name, check, numbers, settings, measured)
-    return StudyResult(
-        name=name,
-        title=title,
-        paper=paper,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks=tasks,
-        notes=(SMOKE, *notes) if settings.texts is not None else tuple(notes),
-        failed={**missing, **failed, **not_fitted(measured)},
-        settings={**settings.__dict__, "tasks": list(tasks), "model": _name(settings)},
-        published=tuple(read_published(name)),
-    )
 
 
-def _gather(
-    name: str, check: str, numbers: Numbers, settings: Settings, measured: Sequence[Measured]
-) -> tuple[list[Row], list[Model], dict[str, Any]]:
-    published = {one.key: one for one in read_published(name)}
+def _gather(check: str, numbers: Numbers, settings: Settings, found: Found) -> Gathered:
+    published = {one.key: one for one in found.published}
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Any] = {}
-    for task in dict.fromkeys(one.cell.task for one in measured):
-        seeds = [one for one in measured if one.cell.task == task and check in one.results]
+    for task in found.corpora:
+        seeds = [one for one in found.measured.values() if one.cell.task == task and check in one.results]
         if not seeds:
             continue
-        found: dict[Key, list[float]] = {key("accuracy"): [one.accuracy for one in seeds]}
+        values: dict[Key, list[float]] = {key("accuracy"): [one.accuracy for one in seeds]}
         for one in seeds:
             for quantity, value in numbers(one.results[check]):
-                found.setdefault(quantity, []).append(value)
+                values.setdefault(quantity, []).append(value)
         why = "another model and other data"
         # The usual words about how a corpus differs are about the recurrent models' preparation of it.
         differs = seeds[0].about["differs"] if settings.texts is not None else "all texts, as distributed"
         tasks[task] = {**seeds[0].about, "differs": differs, "not_comparable": why if published else ""}
         rows += [
-            row_of(Where(task, _name(settings), "", quantity), values, published.get(quantity), why)
-            for quantity, values in found.items()
+            row_of(Where(task, _name(settings), "", quantity), of_seeds, published.get(quantity), why)
+            for quantity, of_seeds in values.items()
         ]
         models.append(Model(task, _name(settings), "", tuple(seeds[0].about["labels"]), len(seeds), {}, ()))
-    return rows, models, tasks
+    return Gathered(rows, models, tasks, settings=shown_settings(settings, tasks, model=_name(settings)))
 
 
 def _name(settings: Settings) -> str:

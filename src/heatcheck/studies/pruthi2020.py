@@ -5,7 +5,7 @@ Beside it stand models of a control task, whose texts lack the marked words.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatcheck import stats
-from heatcheck.engine import Facts, Outcome
+from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
-from heatcheck.results import CheckResult, Key, Model, Row, StudyResult, key, value_text
-from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
-from heatcheck.studies.study import Study, Where, check_names, read_published, row_from, spread_of
+from heatcheck.results import CheckResult, Key, Model, Row, key, value_text
+from heatcheck.studies.cells import Cell, Measured
+from heatcheck.studies.corpora import Source
+from heatcheck.studies.rows import Where, row_from, spread_of
+from heatcheck.studies.study import ALL, TEXTS, Found, Gathered, Place, Study, check_names, need_seeds, setting
 
-VERSION = 1  # raised by hand when a cell's results change
 CONTROLS = {
     "sst_wiki": ("wiki_only", "the review dropped"),
     "pronoun": ("pronoun_neutral", "they, their, them and themself for the marked words"),
@@ -40,14 +41,14 @@ PROBES = ("neighbours", "norm_embedding", "norm_state", "contribution", "rest_st
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = TASKS
-    encoders: tuple[str, ...] = tuple(ENCODERS)
-    strengths: tuple[float, ...] = (0.1, 1.0)  # λ; honest models, λ = 0, are always there
-    seeds: int = 5
-    batch_size: int = 32  # 1 in the paper: a hundred thousand steps per model
-    preset: str = "pruthi"
-    epochs: int | None = None  # of every training; None: the preset's 15, and 5 for pronoun
-    texts: int | None = None  # of each split, for a quick run
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    encoders: tuple[str, ...] = setting(tuple(ENCODERS), "Encoders: none (embeddings only) or lstm.")
+    strengths: tuple[float, ...] = setting((0.1, 1.0), "Values of λ, the penalty; λ = 0 always runs.")
+    seeds: int = setting(5, "Models per kind.")
+    batch_size: int = setting(32, "Batch size; 1 in the paper, a hundred thousand steps per model.")
+    preset: str = setting("pruthi", "Training preset.")
+    epochs: int | None = setting(None, "Epochs per training run.", none="15, and 5 for pronoun")
+    texts: int | None = setting(None, TEXTS, none=ALL)
 
 
 QUICK = Settings(strengths=(1.0,), seeds=2, epochs=1, texts=60)
@@ -106,51 +107,32 @@ def cells_of(settings: Settings, kind: Kind) -> list[Cell]:
     ]
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train and measure what is missing under `folder`, then gather every number beside the published one."""
-    check_names("task of pruthi2020", settings.tasks, TASKS)
+def refuse(settings: Settings) -> None:
     check_names("encoder of pruthi2020", settings.encoders, ENCODERS)
     check_names("preset of pruthi2020", [settings.preset], ["pruthi"])
-    if settings.seeds < 2:
-        raise BadInput(f"pruthi2020 compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
+    need_seeds("pruthi2020", settings, 2)
     if not all(0 < strength < float("inf") for strength in settings.strengths):
-        raise BadInput(
-            f"--strengths of pruthi2020 must be numbers above 0, not {settings.strengths}. λ = 0 always runs."
-        )
-    kinds = kinds_of(settings)
-    measured, failed = measure_cells(
-        "pruthi2020",
-        VERSION,
-        [cell for kind in kinds for cell in cells_of(settings, kind)],
-        folder,
-        texts=settings.texts,
-        data_dir=data_dir,
-        device=device,
-        workers=workers,
-        progress=progress,
-    )
-    return gather(settings, kinds, measured, failed)
+        raise BadInput(f"strengths of pruthi2020 must be numbers above 0, not {settings.strengths}. λ = 0 always runs.")
 
 
-def gather(
-    settings: Settings, kinds: Sequence[Kind], measured: Sequence[Measured], failed: Mapping[str, str]
-) -> StudyResult:
+def corpora(settings: Settings) -> dict[str, Source]:
+    names = [name for task in settings.tasks for name in (task, CONTROLS[task][0])]
+    return {name: Source(name, settings.texts) for name in names}
+
+
+def plan(settings: Settings, _: Place, __: Found) -> Iterator[Sequence[Cell]]:
+    """All models at once."""
+    yield [cell for kind in kinds_of(settings) for cell in cells_of(settings, kind)]
+
+
+def gather(settings: Settings, found: Found) -> Gathered:
     """All models as one result."""
-    published = {(one.task, one.encoder, one.key): one for one in read_published("pruthi2020")}
-    found = {one.cell.name: one for one in measured}
+    published = {(one.task, one.encoder, one.key): one for one in found.published}
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Facts] = {}
-    for kind in kinds:
-        base, *controls = (found.get(cell.name) for cell in cells_of(settings, kind))
+    for kind in kinds_of(settings):
+        base, *controls = (found.measured.get(cell.name) for cell in cells_of(settings, kind))
         if base is None or "deception" not in base.results:
             continue
         result, about = base.results["deception"], base.about
@@ -171,18 +153,7 @@ def gather(
         ]
         labels, seeds = tuple(about["labels"]), int(result.find("accuracy", fit="honest").n)
         models.append(Model(kind.task, kind.encoder, ATTENTION, labels, seeds, {}, (), tuple(points_of(result))))
-    return StudyResult(
-        name="pruthi2020",
-        title="Learning to deceive with attention, reproduced",
-        paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks=tasks,
-        notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
-        failed={**failed, **not_fitted(measured)},
-        settings={**settings.__dict__, "tasks": list(tasks)},
-        published=tuple(read_published("pruthi2020")),
-    )
+    return Gathered(rows, models, tasks)
 
 
 def of_controls(controls: Sequence[Measured]) -> Iterator[tuple[Key, stats.Interval]]:
@@ -235,7 +206,6 @@ def points_of(result: CheckResult) -> Iterator[Facts]:
             yield {"model": value_text(trained_at(m.by)), "seed": m.by["seed"], "accuracy": m.value, "mass": mass.value}
 
 
-PAPER = "Pruthi et al. 2020, Learning to Deceive with Attention-Based Explanations (ACL)"
 SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
 NOTES = (
     "We did not read the paper's numbers in the paper itself. Caulfield et al. 2021 print them in their reproduction, "
@@ -256,11 +226,19 @@ NOTES = (
 )
 
 pruthi2020 = Study(
-    "pruthi2020",
-    PAPER,
-    "models trained to keep attention off words that they use, where that information went, and gauge twins",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    name="pruthi2020",
+    title="Learning to deceive with attention, reproduced",
+    paper="Pruthi et al. 2020, Learning to Deceive with Attention-Based Explanations (ACL)",
+    about="models trained to keep attention off words that they use, where that information went, and gauge twins",
+    tasks=TASKS,
+    settings=Settings,
+    quick=QUICK,
+    version=1,
+    corpora=corpora,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    notes=NOTES,
+    smoke=SMOKE,
+    table=Path(__file__).with_suffix(".csv"),
 )

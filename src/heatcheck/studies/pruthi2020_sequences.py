@@ -4,19 +4,21 @@ Each task runs with λ = 0, with penalties, with uniform weights, and with all w
 last one is no attention at all, because the encoder also reads backwards. The scores are of free generation.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatcheck.data import Corpus
 from heatcheck.data.seq2seq import GOLD_OF, KINDS
-from heatcheck.engine import Facts, Outcome
+from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe
-from heatcheck.results import Key, Model, Row, StudyResult, key
-from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_of
-from heatcheck.studies.writing import PUBLISHED_SIZE, Wanted, corpora_to_write, score_models
+from heatcheck.results import Key, Model, Row, key
+from heatcheck.studies.corpora import PUBLISHED_SIZE, Source, sizes_of, stands_in
+from heatcheck.studies.rows import Where, row_of
+from heatcheck.studies.seq2seq import score_work
+from heatcheck.studies.study import Found, Gathered, Place, Study, Work, check_names, given_of, need_seeds, setting
 from heatcheck.training import plan_recipe
 
 NAME = "pruthi2020_sequences"
@@ -29,17 +31,21 @@ IMPOSED = {"uniform": "uniform", "none": "first"}  # name in the paper's table -
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = TASKS
-    strengths: tuple[float, ...] = (0.1, 1.0)  # λ; honest models, λ = 0, are always there
-    seeds: int = 5
-    texts: int | None = 20_000  # to train on, of generated tasks; a twentieth, and at least 100, to choose and test on
-    symbols: int | None = None  # of generated tasks; None: a thousand
-    captions: int | None = None  # of each split of multi30k; None: all
-    hidden: int | None = None  # None: the preset's 512
-    epochs: int | None = None  # at most; None: the preset's 30
-    patience: int | None = None  # epochs without a better dev loss before training stops; None: the preset's 2
-    batch_size: int | None = None
-    preset: str = "pruthi-seq2seq"
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    strengths: tuple[float, ...] = setting((0.1, 1.0), "Values of λ, the penalty; λ = 0 always runs.")
+    seeds: int = setting(5, "Models per task and kind of training.")
+    texts: int | None = setting(
+        20_000, "Train sequences of a generated task; dev and test have a twentieth, at least 100.", none="100,000"
+    )
+    symbols: int | None = setting(None, "Symbols of a generated task.", none="a thousand")
+    captions: int | None = setting(None, "Captions per split of multi30k.", none="all")
+    hidden: int | None = setting(None, "Hidden size.", none="the preset's 512")
+    epochs: int | None = setting(None, "Most epochs per training run.", none="the preset's 30")
+    patience: int | None = setting(
+        None, "Epochs without a better dev loss before training stops.", none="the preset's 2", least=0
+    )
+    batch_size: int | None = setting(None, "Batch size.", none="the preset's")
+    preset: str = setting("pruthi-seq2seq", "Training preset.")
 
 
 QUICK = Settings(
@@ -74,8 +80,7 @@ def kinds_of(settings: Settings, tasks: Sequence[str]) -> list[Kind]:
 
 def recipe_of(settings: Settings, kind: Kind, corpus: Corpus) -> Recipe:
     """The training recipe of a model of the table."""
-    given = {name: getattr(settings, name) for name in ("hidden", "epochs", "patience", "batch_size")}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    changes = given_of(settings, "hidden", "epochs", "patience", "batch_size")
     if kind.at in IMPOSED:
         changes["impose"] = {"weights": IMPOSED[kind.at]}
     elif float(kind.at):
@@ -83,51 +88,45 @@ def recipe_of(settings: Settings, kind: Kind, corpus: Corpus) -> Recipe:
     return plan_recipe(corpus, preset=settings.preset, seed=kind.seed, **changes)
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train and score what is missing under `folder`, then gather every number beside the published one."""
-    check_names(f"task of {NAME}", settings.tasks, TASKS)
+def refuse(settings: Settings) -> None:
     check_names(f"preset of {NAME}", [settings.preset], ["pruthi-seq2seq"])
-    check_place(folder, device)
-    if settings.seeds < 2:
-        raise BadInput(f"{NAME} compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
+    need_seeds(NAME, settings, 2)
     if not all(0 < strength < float("inf") for strength in settings.strengths):
-        raise BadInput(f"--strengths of {NAME} must be numbers above 0, not {settings.strengths}. λ = 0 always runs.")
-    corpora, failed = corpora_to_write(
-        settings.tasks, texts=settings.texts, symbols=settings.symbols, cut=settings.captions, data_dir=data_dir
+        raise BadInput(f"strengths of {NAME} must be numbers above 0, not {settings.strengths}. λ = 0 always runs.")
+
+
+def corpora(settings: Settings) -> dict[str, Source]:
+    every = Source(
+        "", first=settings.captions, drawn=settings.texts, symbols=settings.symbols, substitute="bigram_flip"
     )
-    kinds = {kind.name: kind for kind in kinds_of(settings, [*corpora])}
-    wanted = {
-        name: Wanted(recipe_of(settings, kind, corpora[kind.task]), corpora[kind.task]) for name, kind in kinds.items()
-    }
-    found, lost = score_models(wanted, folder, data_dir=data_dir, device=device, workers=workers, progress=progress)
-    failed |= lost
-    if not found:
-        raise BadInput(f"no model could be scored. The first error: {next(iter(failed.values()))}")
-    return gather(settings, {kinds[name]: of for name, of in found.items()}, corpora, failed)
+    return {task: every._replace(task=task) for task in settings.tasks}
 
 
-def gather(
-    settings: Settings, scores: Mapping[Kind, Facts], corpora: Mapping[str, Corpus], failed: Mapping[str, str]
-) -> StudyResult:
+def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Work]]:
+    """Every model is trained and scored by one job."""
+    yield score_work(
+        {
+            kind.name: (recipe_of(settings, kind, found.corpora[kind.task]), found.corpora[kind.task])
+            for kind in kinds_of(settings, [*found.corpora])
+        },
+        place,
+    )
+
+
+def gather(settings: Settings, found: Found) -> Gathered:
     """All models as one result."""
-    published = {(one.task, one.key): one for one in read_published(NAME)}
+    published = {(one.task, one.key): one for one in found.published}
+    kinds = {kind.name: kind for kind in kinds_of(settings, [*found.corpora])}
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Facts] = {}
-    for task, corpus in corpora.items():
-        of_task = {kind: found for kind, found in scores.items() if kind.task == task}
+    for task, corpus in found.corpora.items():
+        of_task = {kinds[name]: scores for name, scores in found.kept.items() if kinds[name].task == task}
         if not of_task:
             continue
         apart = not_comparable(settings, task, corpus)
-        tasks[task] = _about(task, corpus, apart, by_hand=any(found["gold"] is not None for found in of_task.values()))
+        by_hand = any(scores["gold"] is not None for scores in of_task.values())
+        tasks[task] = _about(found.sources[task], corpus, apart, by_hand=by_hand)
         values = _values(of_task)
         rows += [
             row_of(
@@ -139,30 +138,22 @@ def gather(
             for (quantity, place), each in values.items()
         ]
         seeds = max(len(each) for each in values.values())
-        points = [
-            {
-                "model": kind.at,
-                "seed": kind.seed,
-                "accuracy": found["test"]["own"]["accuracy"]["value"],
-                "mass": found["test"]["own"]["links"]["mass"]["value"],
-            }
-            for kind, found in of_task.items()
-            if found["test"]["own"]["links"] is not None
-        ]
-        models.append(Model(task, ENCODER, ATTENTION, (), seeds, {}, (), points))
-    smoke = settings.hidden is not None or settings.epochs is not None
-    return StudyResult(
-        name=NAME,
-        title="Learning to deceive, sequence to sequence, reproduced",
-        paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks=tasks,
-        notes=(SMOKE, *NOTES) if smoke else NOTES,
-        failed=failed,
-        settings={**settings.__dict__, "tasks": list(tasks)},
-        published=tuple(read_published(NAME)),
-    )
+        models.append(Model(task, ENCODER, ATTENTION, (), seeds, {}, (), _points(of_task)))
+    return Gathered(rows, models, tasks)
+
+
+def _points(scores: Mapping[Kind, Facts]) -> list[Facts]:
+    """Each model as a mark of the figure, if its links are known."""
+    return [
+        {
+            "model": kind.at,
+            "seed": kind.seed,
+            "accuracy": scored["test"]["own"]["accuracy"]["value"],
+            "mass": scored["test"]["own"]["links"]["mass"]["value"],
+        }
+        for kind, scored in scores.items()
+        if scored["test"]["own"]["links"] is not None
+    ]
 
 
 def _values(scores: Mapping[Kind, Facts]) -> dict[tuple[Key, str], list[float]]:
@@ -213,25 +204,21 @@ def not_comparable(settings: Settings, task: str, corpus: Corpus) -> str:
     return "; ".join(reasons)
 
 
-def _about(task: str, corpus: Corpus, apart: str, *, by_hand: bool) -> dict[str, Any]:
+def _about(source: Source, corpus: Corpus, apart: str, *, by_hand: bool) -> dict[str, Any]:
+    gold = GOLD_OF.get(source.task)
     return {
-        "task": task,
-        "published": task,
+        "task": source.task,
+        "published": source.task,
         "labels": [],
-        "sizes": {name: len(split) for name, split in corpus.splits.items()},
-        "left_out": dict(corpus.dropped),
+        **sizes_of(corpus),
         "segments": corpus.segments,
-        "differs": apart,
+        "differs": "; ".join(filter(None, (stands_in(source), apart))),
         "not_comparable": apart,
-        "not_run": {}
-        if by_hand or task not in GOLD_OF
-        else {"links made by hand": f"the data of {GOLD_OF[task]} is missing"},
+        "not_run": {} if by_hand or gold is None else {"links made by hand": f"the data of {gold} is missing"},
     }
 
 
 OTHER_BLEU = "BLEU of another tool"
-PAPER = "Pruthi et al. 2020, Learning to Deceive with Attention-Based Explanations (ACL), sequence to sequence"
-SMOKE = "This is a small run: its model, task or training budget is a fraction of the published one."
 NOTES = (
     "The paper's numbers are from memory and were not re-read in the paper. The reproduction's numbers come from a "
     "report that our source does not name. For the other half of the paper that report is Caulfield et al. 2021. "
@@ -252,11 +239,20 @@ NOTES = (
 )
 
 pruthi2020_sequences = Study(
-    NAME,
-    PAPER,
-    "models that copy, reverse, flip and translate, trained to keep attention off the source of each word",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    name=NAME,
+    title="Learning to deceive, sequence to sequence, reproduced",
+    paper="Pruthi et al. 2020, Learning to Deceive with Attention-Based Explanations (ACL), sequence to sequence",
+    about="models that copy, reverse, flip and translate, trained to keep attention off the source of each word",
+    tasks=TASKS,
+    settings=Settings,
+    quick=QUICK,
+    version=1,
+    corpora=corpora,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    notes=NOTES,
+    smoke="This is a small run: its model, task or training budget is a fraction of the published one.",
+    smoke_if=("hidden", "epochs"),
+    table=Path(__file__).with_suffix(".csv"),
 )

@@ -1,32 +1,170 @@
-"""A study: one paper reproduced, every number beside the published one, and a plain statement about each."""
+"""What a study declares about its paper: tasks, settings, the work to do, and how results become rows of a table.
 
-import csv
-from collections.abc import Callable, Collection, Iterable, Sequence
-from importlib.resources import files
+A study runs nothing itself: `run_study` (studies/running.py) does that for all of them.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
-from heatcheck import stats
+from heatcheck.auditing import Plan
+from heatcheck.checks.check import MOST
+from heatcheck.data import Corpus
+from heatcheck.engine import Facts, value_like
+from heatcheck.engine.place import JobFunction
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.results import Comparison, Key, Published, Row, StudyResult, parse_key
-from heatcheck.training import pick_device
+from heatcheck.results import CheckResult, Model, Published, Row
+from heatcheck.studies.cells import Cell, Measured
+from heatcheck.studies.corpora import Source
+from heatcheck.studies.rows import read_table
 
-INSIDE = "inside the seed interval"
-OUTSIDE = "outside"
+# What settings that several studies have are, and what None means.
+VECTORS = "Pretrained word vectors: a GloVe or word2vec text file, or .npz."
+NO_VECTORS = "random vectors"
+PATIENCE = "Epochs without improvement before training stops; 0 never stops early."
+TEXTS, ALL = "Texts per split, for a smoke run.", "all"
 
 
-class Study(NamedTuple):
-    """A row of `heatcheck studies`."""
+class Work(NamedTuple):
+    """A job of a study's own, for what is no cell: it writes one folder, which is read back."""
+
+    name: str  # unique within the study, as people see it
+    id: str  # its folder under `results`, named by all that decides its content
+    function: JobFunction  # defined at the top of a module, so that workers find it
+    argument: Facts
+    read: Callable[[Path], Any]  # what it left in its folder; `Found.kept` has that by name
+
+
+Piece: TypeAlias = Cell | Work
+
+
+class Place(NamedTuple):
+    """Where a study runs: its folder, the folder of the corpora, and the device."""
+
+    folder: Path
+    data_dir: Path | str | None = None
+    device: str = "auto"
+
+
+@dataclass
+class Found:
+    """All that a study has so far: its corpora, its results by name, and what failed with the reason."""
+
+    corpora: Mapping[str, Corpus] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)  # where each corpus comes from
+    published: Sequence[Published] = ()
+    measured: dict[str, Measured] = field(default_factory=dict)  # cells
+    kept: dict[str, Any] = field(default_factory=dict)  # what a `Work` left
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+class Gathered(NamedTuple):
+    """The results of a study as its page needs them."""
+
+    rows: Sequence[Row]
+    models: Sequence[Model]
+    tasks: Mapping[str, Facts]
+    notes: Sequence[str] = ()  # below the study's own notes
+    failed: Mapping[str, str] = MappingProxyType({})  # beside what the runner knows of
+    settings: Facts | None = None  # as the page shows them; None: as given, with the tasks that have results
+
+
+def nothing_more(_: Plan, __: Mapping[str, CheckResult]) -> Facts:
+    """For studies whose cells keep the results of their checks alone; workers find it by name."""
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """One paper: a row of `heatcheck studies`.
+
+    `plan` is a generator. It yields pieces of work; when it goes on, `found` has their results. So a study may decide
+    what to run next from what it found.
+    """
 
     name: str
+    title: str  # of its page
     paper: str
-    about: str
+    about: str  # what it measures, in one line
     tasks: tuple[str, ...]
-    run: Callable[..., StudyResult]
     settings: type  # a frozen dataclass; its defaults are the study's
     quick: Any  # the settings of a smoke run
+    version: int  # raised by hand when the results of a cell change
+    plan: Callable[[Any, Place, Found], Iterator[Sequence[Piece]]]
+    gather: Callable[[Any, Found], Gathered]
+    corpora: Callable[[Any], Mapping[str, Source]] = lambda _: {}  # by the names that the study uses
+    refuse: Callable[[Any], None] = lambda _: None  # raises for settings that make no sense
+    more: Callable[[Plan, Mapping[str, CheckResult]], Facts] = nothing_more  # what a cell keeps beside its results
+    notes: tuple[str, ...] = ()  # what a reader must know before any number
+    smoke: str = ""  # the first note of a smoke run
+    smoke_if: tuple[str, ...] = ("texts",)  # a run is one if any of these settings is given
+    table: Path | None = None  # CSV of the published numbers
+
+    def published(self) -> tuple[Published, ...]:
+        """The published numbers."""
+        return () if self.table is None else tuple(read_table(self.table))
+
+
+def setting(default: Any, help: str, *, none: str = "", least: int = 1, file: bool = False) -> Any:  # noqa: A002
+    """A field of a study's settings.
+
+    Args:
+        help: what it is, in a phrase.
+        none: what None means.
+        least: the smallest whole number it may be.
+        file: whether it names a file.
+    """
+    return field(default=default, metadata={"help": help, "none": none, "least": least, "file": file})
+
+
+def change_settings(study: Study, settings: Any, changes: Mapping[str, str]) -> Any:
+    """The settings with these values, each read as the kind of its field.
+
+    Raises BadInput for a setting that the study does not have, and for a value of a wrong kind.
+    """
+    known = {one.name: one for one in fields(study.settings)}
+    given = {}
+    for key, text in changes.items():
+        if key not in known:
+            raise UnknownName(f"setting of {study.name}", key, known)
+        value = value_like(settings, key, key, text)
+        about = known[key].metadata
+        if isinstance(value, int) and not isinstance(value, bool) and not about["least"] <= value <= MOST:
+            raise BadInput(f"{key} must be a whole number from {about['least']} to {MOST:,}, not {value}.")
+        if value == () or value == "":
+            raise BadInput(f"{key} must not be empty: give a value, or leave it out.")
+        if about["file"] and value is not None:
+            if not Path(value).is_file():
+                raise BadInput(f"there is no file {value}: {key} must name a GloVe or word2vec text file, or .npz.")
+            value = str(Path(value).absolute())
+        given[key] = value
+    return replace(settings, **given)
+
+
+def settings_facts(study: Study) -> list[dict[str, Any]]:
+    """Every setting: its name, what it is, its default, what None means, and its value in a quick run."""
+    return [
+        {
+            "name": one.name,
+            "help": one.metadata["help"],
+            "default": one.default,
+            "none": one.metadata["none"],
+            "quick": getattr(study.quick, one.name),
+        }
+        for one in fields(study.settings)
+        if one.default is not MISSING
+    ]
+
+
+def shown_settings(settings: Any, tasks: Iterable[str], **changes: Any) -> dict[str, Any]:
+    """The settings of a run as a page shows them: the tasks that were run, and only the names of files."""
+    shown = {**settings.__dict__, "tasks": list(tasks)}
+    for one in fields(settings):
+        if one.metadata.get("file") and shown[one.name] is not None:
+            shown[one.name] = Path(shown[one.name]).name
+    return shown | changes
 
 
 def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
@@ -36,139 +174,14 @@ def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None
             raise UnknownName(kind, name, known)
 
 
-def check_place(folder: Path, device: str) -> None:
-    """Raise if the study cannot run here, before any model does."""
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file: name a folder for the study.")
-    pick_device(device)
+def need_seeds(study: str, settings: Any, least: int) -> None:
+    """Raise if there are too few seeds to compare."""
+    if settings.seeds is not None and settings.seeds < least:
+        why = "compares means over seeds: it " if least > 1 else ""
+        raise BadInput(f"{study} {why}needs at least {least} seed{'s' if least > 1 else ''}, not {settings.seeds}.")
 
 
-class Said(NamedTuple):
-    """A statement about a published number: a key, and words."""
-
-    comparison: Comparison
-    words: str
-
-
-def read_published(study: str) -> list[Published]:
-    """The published numbers of a study, from a table that comes with the package."""
-    text = files("heatcheck.studies").joinpath(f"{study}.csv").read_text(encoding="utf-8")
-    return [
-        Published(
-            row["task"],
-            row["encoder"],
-            row["attention"],
-            parse_key(row["quantity"]),
-            row["class"],
-            row["bin"],
-            float(row["paper"]) if row["paper"] else None,
-            float(row["rerun"]) if row["rerun"] else None,
-            row.get("source", ""),
-        )
-        for row in csv.DictReader(text.splitlines())
-    ]
-
-
-def compare(values: Sequence[float], published: float | None, not_comparable: str) -> str:
-    """Compare one published number with the values of our seeds.
-
-    A published number is one run, so it must lie in the interval of one further seed, not in that of our mean:
-    mean ± t s √(1 + 1/n).
-
-    >>> compare([0.40, 0.42, 0.38], 0.43, "")
-    'inside the seed interval'
-    >>> compare([0.40, 0.42, 0.38], 0.60, "")
-    'outside: ours is lower by 0.20'
-    >>> compare([0.40, 0.42, 0.38], 0.60, "a tenth of the data")
-    'not comparable (a tenth of the data): ours is lower by 0.20'
-    """
-    found = stats.t_interval(np.array(values, dtype=float))
-    return statement(found, spread_of(values), published, not_comparable).words
-
-
-def spread_of(values: Sequence[float]) -> float:
-    """The standard deviation over seeds; nan for one.
-
-    >>> round(spread_of([0.40, 0.42, 0.38]), 3)
-    0.02
-    """
-    return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
-
-
-def statement(
-    found: stats.Interval, spread: float, published: float | None, not_comparable: str, *, finely: bool = False
-) -> Said:
-    """As `compare`, given the mean over seeds and their spread.
-
-    The interval of the mean does not tell where one further seed falls: it may include the variance of the texts,
-    which all seeds share.
-
-    Args:
-        finely: show more than two decimals for small differences.
-    """
-    if published is None:
-        return Said("", "")
-    gap = found.value - published
-    size = f"{abs(gap):.2f}"
-    how = f"ours is {'higher' if gap > 0 else 'lower'} by {f'{abs(gap):.1g}' if finely and size == '0.00' else size}"
-    if not_comparable:
-        return Said("not comparable", f"not comparable ({not_comparable}): {how}")
-    if found.n < 2:
-        return Said("one seed", f"one seed only: {how}")
-    assert np.isfinite(spread), "a published number is compared with the spread of the seeds"
-    if abs(gap) <= stats.further_half_width(spread, found.n):
-        return Said("inside", INSIDE)
-    return Said("outside", f"{OUTSIDE}: {how}")
-
-
-class Where(NamedTuple):
-    """The place of a number: a kind of model, and a quantity."""
-
-    task: str
-    encoder: str
-    attention: str
-    key: Key
-    of_class: str = ""
-    bin: str = ""
-
-
-def row_of(where: Where, values: Sequence[float], published: Published | None, not_comparable: str) -> Row:
-    """The row of one number, given its value for each seed."""
-    found = stats.t_interval(np.array(values, dtype=float))
-    return row_from(where, found, spread_of(values), published, not_comparable)
-
-
-def row_from(
-    where: Where,
-    found: stats.Interval,
-    spread: float,
-    published: Published | None,
-    not_comparable: str,
-    *,
-    finely: bool = False,
-) -> Row:
-    """The row of one number, given its mean with its interval, and the standard deviation over seeds."""
-    paper, rerun = (None, None) if published is None else (published.paper, published.rerun)
-    about_paper, about_rerun = (
-        statement(found, spread, number, not_comparable, finely=finely) for number in (paper, rerun)
-    )
-    return Row(
-        where.task,
-        where.encoder,
-        where.attention,
-        where.key.name,
-        where.key.by,
-        where.of_class,
-        where.bin,
-        found.value,
-        found.low,
-        found.high,
-        found.n,
-        paper,
-        rerun,
-        about_paper.words,
-        about_rerun.words,
-        spread,
-        about_paper.comparison,
-        about_rerun.comparison,
-    )
+def given_of(settings: Any, *names: str) -> dict[str, Any]:
+    """Those of these settings that are not None, as changes to a preset."""
+    values = {name: getattr(settings, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}

@@ -12,84 +12,96 @@ from heatcheck.data import Corpus, Split
 from heatcheck.errors import BadInput
 from heatcheck.models import load_folder
 from heatcheck.report import write_study
-from heatcheck.studies import writing
-from heatcheck.studies.vashishth2019_writing import RETRAINED, WRITING, values_of
-from heatcheck.studies.writing import Wanted, corpus_to_write, score_models
+from heatcheck.studies import STUDIES, corpora, run_study, seq2seq
+from heatcheck.studies.corpora import Source, load
+from heatcheck.studies.seq2seq import score_work
+from heatcheck.studies.study import Place
+from heatcheck.studies.vashishth2019.seq2seq import RETRAINED, SEQUENCES, source_of, values_of
 from heatcheck.training import plan_recipe
 from heatcheck.training.seq2seq_evaluation import evaluate_seq2seq
+from tried_study import found_by
 
 study = importlib.import_module("heatcheck.studies.vashishth2019")  # the package's name of it is the Study
 SMALL = {"preset": "pruthi-seq2seq", "hidden": 8, "embedding": 8, "epochs": 1, "batch_size": 64}
 
 
 def wanted():
-    corpus = corpus_to_write("bigram_flip", texts=100, symbols=8)
+    corpus = load(Source("bigram_flip", drawn=100, symbols=8), None)
     changes = {"learned": {}, "uniform": {"impose": {"weights": "uniform"}}}
-    return {name: Wanted(plan_recipe(corpus, seed=0, **SMALL, **change), corpus) for name, change in changes.items()}
+    return {name: (plan_recipe(corpus, seed=0, **SMALL, **change), corpus) for name, change in changes.items()}
+
+
+def score_models(recipes, folder):
+    found = found_by(lambda place, _: [score_work(recipes, place)], folder, device="cpu")
+    return found.kept, found.failed
 
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
-    return folder, *score_models(wanted(), folder, device="cpu")
+    return folder, *score_models(wanted(), folder)
 
 
 def test_scores_are_those_of_the_fitted_model_under_each_kind_of_weights(scored):
     folder, scores, failed = scored
     assert not failed
-    for name, one in wanted().items():
-        subject = load_folder(folder / "fits" / one.recipe.id)
+    for name, (recipe, corpus) in wanted().items():
+        subject = load_folder(folder / "fits" / recipe.id)
         others = SWAPS if name == "learned" else ()
         assert set(scores[name]["test"]) == {"own", *others}, "what was trained under other weights has no own"
         for kind in ("own", *others):
-            impose = one.recipe.impose if kind == "own" else {"weights": kind}
-            found = json.loads(json.dumps(evaluate_seq2seq(subject, one.corpus["test"], impose=impose).facts()))
+            impose = recipe.impose if kind == "own" else {"weights": kind}
+            found = json.loads(json.dumps(evaluate_seq2seq(subject, corpus["test"], impose=impose).facts()))
             assert scores[name]["test"][kind] == found
-        dev = evaluate_seq2seq(subject, one.corpus["dev"], impose=one.recipe.impose)
+        dev = evaluate_seq2seq(subject, corpus["dev"], impose=recipe.impose)
         assert scores[name]["dev"] == json.loads(json.dumps(dev.facts()))
         assert scores[name]["gold"] is None
 
 
+def test_models_that_train_longest_go_first(tmp_path):
+    works = score_work(wanted(), Place(tmp_path, None, "cpu"))
+    assert [work.name for work in works] == ["uniform", "learned"]
+
+
 def test_small_results_are_enough(scored, tmp_path, monkeypatch):
     shutil.copytree(scored[0] / "results", tmp_path / "results")
-    monkeypatch.setattr(writing, "score_job", lambda *_: pytest.fail("it was scored before"))
-    assert score_models(wanted(), tmp_path, device="cpu")[0] == scored[1]
+    monkeypatch.setattr(seq2seq, "score_job", lambda *_: pytest.fail("it was scored before"))
+    assert score_models(wanted(), tmp_path)[0] == scored[1]
 
 
 def test_what_was_scored_stays_when_another_fit_fails(tmp_path, monkeypatch):
-    one = wanted()["learned"]
-    lame = one._replace(recipe=replace(one.recipe, seed=1))
-    fit = writing.fit_job
+    recipe, corpus = wanted()["learned"]
+    fit = seq2seq.fit_job
 
     def no_memory(argument, folder, store):
         if argument["recipe"]["seed"] == 1:
             raise BadInput("no memory left")
         fit(argument, folder, store)
 
-    monkeypatch.setattr(writing, "fit_job", no_memory)
-    scores, failed = score_models({"first": lame, "second": one}, tmp_path, device="cpu")
+    monkeypatch.setattr(seq2seq, "fit_job", no_memory)
+    scores, failed = score_models({"first": (replace(recipe, seed=1), corpus), "second": (recipe, corpus)}, tmp_path)
     assert failed == {"first": "no memory left"}
     assert list(scores) == ["second"]
 
 
 def test_alignments_by_hand_are_used_where_they_are_here(tmp_path, monkeypatch):
-    one = wanted()["learned"]
-    known = Split("test", tuple(one.corpus["test"].examples[:5]))
+    recipe, corpus = wanted()["learned"]
+    known = Split("test", tuple(corpus["test"].examples[:5]))
     by_hand = Corpus("by_hand", (), {"test": known}, tokens="spaces")
-    monkeypatch.setattr(writing, "GOLD_OF", {"bigram_flip": "by_hand"})
-    monkeypatch.setattr(writing, "load_task", lambda *_, **__: by_hand)
-    scores, _ = score_models({"it": one}, tmp_path, device="cpu")
-    subject = load_folder(tmp_path / "fits" / one.recipe.id)
+    monkeypatch.setattr(seq2seq, "GOLD_OF", {"bigram_flip": "by_hand"})
+    monkeypatch.setattr(seq2seq, "load_task", lambda *_, **__: by_hand)
+    scores, _ = score_models({"it": (recipe, corpus)}, tmp_path)
+    subject = load_folder(tmp_path / "fits" / recipe.id)
     told = evaluate_seq2seq(subject, known, told=True)
     assert scores["it"]["gold"] == json.loads(json.dumps(told.facts()))
     assert told != evaluate_seq2seq(subject, known), "every step is told there"
 
 
 def test_a_model_with_a_parent_is_refused(tmp_path):
-    one = wanted()["learned"]
-    child = replace(one.recipe, impose={"weights": "parent", "parent": "ab"})
+    recipe, corpus = wanted()["learned"]
+    child = replace(recipe, impose={"weights": "parent", "parent": "ab"})
     with pytest.raises(BadInput, match="learns from another model"):
-        score_models({"child": one._replace(recipe=child)}, tmp_path, device="cpu")
+        score_models({"child": (child, corpus)}, tmp_path)
 
 
 # Across tasks ----------------------------------------------------------------------------------------------------
@@ -144,7 +156,7 @@ def test_a_seed_that_learned_nothing_leaves_no_share_to_be_lost():
 
 def test_texts_to_write_stand_in_the_one_table_below_the_others(tmp_path):
     settings = replace(study.QUICK, tasks=("bigram_flip",))
-    found = study.run(settings, tmp_path, device="cpu")
+    found = run_study(STUDIES["vashishth2019"], settings, tmp_path, device="cpu")
     assert not found.failed
     rows = {row.quantity: row for row in found.rows}
     assert {f"trained:{kind}" for kind in ("learned", *RETRAINED)} <= set(rows)
@@ -156,14 +168,16 @@ def test_texts_to_write_stand_in_the_one_table_below_the_others(tmp_path):
 
 
 def test_a_quick_run_takes_a_few_texts_of_a_task_that_is_not_generated(monkeypatch):
-    whole = corpus_to_write("bigram_flip", texts=100, symbols=8)
-    monkeypatch.setattr(writing, "load_task", lambda *_, **__: replace(whole, name="multi30k"))
-    few = corpus_to_write("multi30k", texts=20_000, cut=7)
+    whole = load(Source("bigram_flip", drawn=100, symbols=8), None)
+    monkeypatch.setattr(corpora, "load_task", lambda *_, **__: replace(whole, name="multi30k"))
+    few = load(source_of("multi30k", 7), None)
     assert {name: len(split) for name, split in few.splits.items()} == {"train": 7, "dev": 7, "test": 7}
-    assert corpus_to_write("multi30k", texts=20_000) == replace(whole, name="multi30k")
+    assert few["train"].examples == whole["train"].examples[:7]
+    assert load(source_of("multi30k", None), None) == replace(whole, name="multi30k")
 
 
 def test_a_task_that_is_not_here_is_named(tmp_path):
-    with pytest.raises(BadInput, match=r"no model could be measured\. The first error: .*multi30k"):
-        study.run(replace(study.QUICK, tasks=("multi30k",)), tmp_path, data_dir=tmp_path)
-    assert set(WRITING) < set(study.TASKS)
+    settings = study.Settings(tasks=("multi30k",))
+    with pytest.raises(BadInput, match=r"the data of every task is missing\. The first error: .*multi30k"):
+        run_study(STUDIES["vashishth2019"], settings, tmp_path, data_dir=tmp_path)
+    assert set(SEQUENCES) < set(study.TASKS)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from heatcheck.engine import seed_of
 from heatcheck.errors import BadInput
-from heatcheck.training.recurrence import gru, lstm
+from heatcheck.studies.snell2021.recurrence import gru, lstm
 
 LEARNING_RATE = 1e-3
 GATES = {"lstm": 4, "gru": 3}

@@ -3,7 +3,7 @@
 One base model per task, then every retrained model that its checks want (studies/cells.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,29 @@ import numpy as np
 from heatcheck import stats
 from heatcheck.auditing import Plan
 from heatcheck.checks.retrained_answers import adversary_recipe, fits_of
-from heatcheck.engine import Facts, Outcome
+from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
-from heatcheck.results import CheckResult, StudyResult
-from heatcheck.studies import wiegreffe2019_numbers as numbers
-from heatcheck.studies.cells import Cell, measure_cell, measure_cells
-from heatcheck.studies.corpora import as_released, shown_settings
-from heatcheck.studies.study import Study, check_names
+from heatcheck.results import CheckResult
+from heatcheck.studies.cells import Cell
+from heatcheck.studies.corpora import Source, as_released
+from heatcheck.studies.study import (
+    ALL,
+    NO_VECTORS,
+    PATIENCE,
+    TEXTS,
+    VECTORS,
+    Found,
+    Gathered,
+    Place,
+    Study,
+    check_names,
+    given_of,
+    need_seeds,
+    setting,
+    shown_settings,
+)
+from heatcheck.studies.wiegreffe2019 import numbers
 
-VERSION = 2  # raised by hand when a task's results change
 STATES = ("wp", "jw-release")  # the kept epoch is the best on test, as in the paper, or on dev
 CHECKED = ("necessity", "seed_variance", "adversarial_model", "guide", "gauge")
 STORIES = "babi_1"  # more than two labels and a question: necessity only
@@ -38,18 +52,24 @@ GUIDE_STRENGTH = numbers.HALVED * 1e-3  # of Table 3
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = TASKS
-    seeds: int | None = None  # None: 5, and 8 for sst
-    strengths: tuple[float, ...] | None = None  # λ; None: seven, and twice the published one of the task
-    adversary_epochs: int = 80  # at most; training stops after 10 without a better loss
-    restarts: int = 1  # adversaries per λ
-    starts: tuple[str, ...] | None = None  # None: fresh, and for sst also parent
-    examples: int = 500  # of the test texts, for checks that use a sample
-    preset: str = "wp"
-    vectors: str | None = None
-    epochs: int | None = None  # of every other training; None: the preset's
-    patience: int | None = None  # None: the preset's, which never stops early
-    texts: int | None = None  # of each split, for a quick run
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    seeds: int | None = setting(None, "Seeds per task.", none="5, and 8 for sst")
+    strengths: tuple[float, ...] | None = setting(
+        None, "Values of λ for the adversaries.", none="seven, and twice the published one of the task"
+    )
+    adversary_epochs: int = setting(80, "Most epochs per adversary; training stops after 10 without a better loss.")
+    restarts: int = setting(1, "Adversaries per λ.")
+    starts: tuple[str, ...] | None = setting(
+        None,
+        "Starts of the adversaries: fresh (from scratch) or parent (from the base model).",
+        none="fresh, and for sst also parent",
+    )
+    examples: int = setting(500, "Test examples, for checks that use a sample.")
+    preset: str = setting("wp", "Training preset: wp chooses the epoch on test, as in the paper, jw-release on dev.")
+    vectors: str | None = setting(None, VECTORS, none=NO_VECTORS, file=True)
+    epochs: int | None = setting(None, "Epochs per training run, except for adversaries.", none="the preset's")
+    patience: int | None = setting(None, PATIENCE, none="the preset's, which never stops early", least=0)
+    texts: int | None = setting(None, TEXTS, none=ALL)
 
 
 QUICK = Settings(
@@ -71,13 +91,12 @@ def cells_of(settings: Settings, task: str) -> list[Cell]:
 def _cell(settings: Settings, task: str, name: str, changes: Facts, seen: str) -> Cell:
     vectors = None if task == STORIES else settings.vectors  # stories have no pretrained vectors, as published
     choices = {"preset": settings.preset, "encoder": "lstm", "attention": "tanh", "vectors": vectors, **changes}
-    budget = {"epochs": settings.epochs, "patience": settings.patience}
-    choices |= {key: value for key, value in budget.items() if value is not None}
+    choices |= given_of(settings, "epochs", "patience")
     checks = ("necessity",) if task == STORIES else CHECKED
     chosen = check_settings(settings, task)
     return Cell(
         name,
-        as_released(task),
+        task,
         "lstm",
         "tanh",
         choices,
@@ -89,32 +108,30 @@ def _cell(settings: Settings, task: str, name: str, changes: Facts, seen: str) -
     )
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train and measure what is missing under `folder`, then gather every number beside the published one."""
-    _check(settings)
-    measured, failed = measure_cells(
-        "wiegreffe2019",
-        VERSION,
-        [cell for task in settings.tasks for cell in cells_of(settings, task)],
-        folder,
-        texts=settings.texts,
-        data_dir=data_dir,
-        device=device,
-        workers=workers,
-        progress=progress,
-        measure=measure_job,
-    )
-    here = [task for task in settings.tasks if any(one.cell.task == as_released(task) for one in measured)]
-    shown = shown_settings(settings, here)
-    return numbers.gather(measured, failed, shown, smoke=settings.texts is not None)
+def refuse(settings: Settings) -> None:
+    check_names("preset of wiegreffe2019", [settings.preset], STATES)
+    check_names("start of wiegreffe2019", settings.starts or (), ("fresh", "parent"))
+    need_seeds("wiegreffe2019", settings, 2)
+    for number in settings.strengths or ():
+        if not 0 <= number < float("inf"):
+            raise BadInput(f"strengths of wiegreffe2019 must be numbers of at least 0, not {number}.")
+
+
+def corpora(settings: Settings) -> dict[str, Source]:
+    return {task: Source(as_released(task), settings.texts) for task in settings.tasks}
+
+
+def plan(settings: Settings, _: Place, __: Found) -> Iterator[Sequence[Cell]]:
+    """One base model per task; its checks plan the others."""
+    yield [cell for task in settings.tasks for cell in cells_of(settings, task)]
+
+
+def gather(settings: Settings, found: Found) -> Gathered:
+    """All tasks as one result."""
+    measured = {one.cell.task for one in found.measured.values()}
+    here = [task for task in settings.tasks if task in measured]
+    gathered = numbers.gather([*found.measured.values()], found.published)
+    return gathered._replace(settings=shown_settings(settings, here))
 
 
 def check_settings(settings: Settings, task: str) -> dict[str, Any]:
@@ -136,11 +153,6 @@ def check_settings(settings: Settings, task: str) -> dict[str, Any]:
     }
 
 
-def measure_job(argument: Facts, folder: Path, store: Path) -> None:
-    """As for any cell, and keep the F1 of the adversaries, which the paper reports."""
-    measure_cell(argument, folder, store, more=f1_of_adversaries)
-
-
 def f1_of_adversaries(plan: Plan, results: Mapping[str, CheckResult]) -> Facts:
     """F1 of the second of two labels for each adversary on the frontier; None where it is undefined."""
     found: list[dict[str, Any]] = []
@@ -155,22 +167,21 @@ def f1_of_adversaries(plan: Plan, results: Mapping[str, CheckResult]) -> Facts:
     return {"f1": found}
 
 
-def _check(settings: Settings) -> None:
-    check_names("task of wiegreffe2019", settings.tasks, TASKS)
-    check_names("preset of wiegreffe2019", [settings.preset], STATES)
-    if settings.seeds is not None and settings.seeds < 2:
-        raise BadInput(f"wiegreffe2019 compares seeds: it needs at least 2 seeds, not {settings.seeds}.")
-    for number in settings.strengths or ():
-        if not 0 <= number < float("inf"):
-            raise BadInput(f"--strengths of wiegreffe2019 must be numbers of at least 0, not {number}.")
-
-
 wiegreffe2019 = Study(
-    "wiegreffe2019",
-    numbers.PAPER,
-    "other seeds, uniform attention, adversarial models, and attention as a guide for another model",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    name="wiegreffe2019",
+    title="Attention is not not Explanation, reproduced",
+    paper="Wiegreffe & Pinter 2019, Attention is not not Explanation (EMNLP)",
+    about="other seeds, uniform attention, adversarial models, and attention as a guide for another model",
+    tasks=TASKS,
+    settings=Settings,
+    quick=QUICK,
+    version=2,
+    corpora=corpora,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    more=f1_of_adversaries,
+    notes=numbers.NOTES,
+    smoke=numbers.SMOKE,
+    table=Path(__file__).with_name("published.csv"),
 )

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from heatcheck.errors import BadInput
-from heatcheck.training import copying
-from heatcheck.training.copying import (
+from heatcheck.studies.snell2021 import copying
+from heatcheck.studies.snell2021.copying import (
     COPY_TASKS,
     CopyTask,
     Run,
@@ -19,8 +19,8 @@ from heatcheck.training.copying import (
     watch_training,
     watched,
 )
-from heatcheck.training.recurrence import gru, lstm
-from heatcheck.training.stacked import Member, Seen, Shape, Stack, StackTrainer, first_weights
+from heatcheck.studies.snell2021.recurrence import gru, lstm
+from heatcheck.studies.snell2021.stacked import Member, Seen, Shape, Stack, StackTrainer, first_weights
 
 CPU = torch.device("cpu")
 SMALL = Shape(hidden=8)

@@ -4,7 +4,7 @@ hierarchical classifiers with a recurrent, a convolutional and no encoder.
 Every model is a cell of its own (studies/cells.py) with one check, `flips`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,26 @@ from typing import Any
 import numpy as np
 
 from heatcheck.auditing import Plan
-from heatcheck.engine import Facts, Outcome
-from heatcheck.results import CheckResult, StudyResult
-from heatcheck.studies import serrano2019_numbers as numbers
-from heatcheck.studies.cells import Cell, measure_cell, measure_cells
-from heatcheck.studies.corpora import shown_settings
-from heatcheck.studies.study import Study, check_names
+from heatcheck.engine import Facts
+from heatcheck.results import CheckResult
+from heatcheck.studies.cells import Cell
+from heatcheck.studies.corpora import Source
+from heatcheck.studies.serrano2019 import numbers
+from heatcheck.studies.study import (
+    ALL,
+    NO_VECTORS,
+    PATIENCE,
+    TEXTS,
+    VECTORS,
+    Found,
+    Gathered,
+    Place,
+    Study,
+    check_names,
+    given_of,
+    setting,
+)
 
-VERSION = 1  # raised by hand when a cell's results change
 TASKS = tuple(numbers.TASKS)
 ENCODERS = ("gru", "conv", "none")
 SHAPES = ("flan", "han")  # flat: all words of the text; hierarchical: words of each sentence, then sentences
@@ -30,16 +42,16 @@ FLAT_ONLY = ("sst",)  # one sentence per text: a HAN has nothing to remove
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = TASKS
-    encoders: tuple[str, ...] = ENCODERS
-    shapes: tuple[str, ...] = SHAPES
-    seeds: int = 5
-    examples: int = 500  # of the test texts, the same for every model of a task
-    preset: str = "serrano"
-    vectors: str | None = None
-    epochs: int | None = None  # None: the preset's, 15, and 60 without an encoder
-    patience: int | None = None  # None: the preset's, 5
-    texts: int | None = None  # of each split, for a quick run
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    encoders: tuple[str, ...] = setting(ENCODERS, "Encoders: gru, conv or none.")
+    shapes: tuple[str, ...] = setting(SHAPES, "Model shapes: flan (flat) or han (hierarchical).")
+    seeds: int = setting(5, "Models per kind.")
+    examples: int = setting(500, "Test examples, the same for every model of a task.")
+    preset: str = setting("serrano", "Training preset.")
+    vectors: str | None = setting(None, VECTORS, none=NO_VECTORS, file=True)
+    epochs: int | None = setting(None, "Epochs per training run.", none="15, and 60 without an encoder")
+    patience: int | None = setting(None, PATIENCE, none="the preset's 5", least=0)
+    texts: int | None = setting(None, TEXTS, none=ALL)
 
 
 QUICK = Settings(seeds=1, examples=30, epochs=1, texts=60)
@@ -65,8 +77,7 @@ def _cell(settings: Settings, task: str, shape: str, encoder: str, seed: int) ->
         "vectors": settings.vectors,
     }
     choices |= {"hierarchical": True} if shape == "han" else {}
-    budget = {"epochs": settings.epochs, "patience": settings.patience}
-    choices |= {key: value for key, value in budget.items() if value is not None}
+    choices |= given_of(settings, "epochs", "patience")
     return Cell(
         f"{task}, {shape} {encoder}, seed {seed}",
         task,
@@ -81,39 +92,24 @@ def _cell(settings: Settings, task: str, shape: str, encoder: str, seed: int) ->
     )
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train and measure what is missing under `folder`, then gather every number over the seeds."""
-    check_names("task of serrano2019", settings.tasks, TASKS)
+def refuse(settings: Settings) -> None:
     check_names("encoder of serrano2019", settings.encoders, ENCODERS)
     check_names("shape of serrano2019", settings.shapes, SHAPES)
     check_names("preset of serrano2019", [settings.preset], ["serrano"])
-    measured, failed = measure_cells(
-        "serrano2019",
-        VERSION,
-        cells_of(settings),
-        folder,
-        texts=settings.texts,
-        data_dir=data_dir,
-        device=device,
-        workers=workers,
-        progress=progress,
-        measure=measure_job,
-    )
-    here = [task for task in settings.tasks if task not in failed]
-    return numbers.gather(measured, failed, shown_settings(settings, here), smoke=settings.texts is not None)
 
 
-def measure_job(argument: Facts, folder: Path, store: Path) -> None:
-    """As for any cell, and keep the accuracy of the majority-class baseline."""
-    measure_cell(argument, folder, store, more=commonest)
+def corpora(settings: Settings) -> dict[str, Source]:
+    return {task: Source(task, settings.texts) for task in settings.tasks}
+
+
+def plan(settings: Settings, _: Place, __: Found) -> Iterator[Sequence[Cell]]:
+    """All models at once."""
+    yield cells_of(settings)
+
+
+def gather(settings: Settings, found: Found) -> Gathered:
+    """All models as one result."""
+    return numbers.gather([*found.measured.values()], found.sources, smoke=settings.texts is not None)
 
 
 def commonest(plan: Plan, _: Mapping[str, CheckResult]) -> Facts:
@@ -122,11 +118,20 @@ def commonest(plan: Plan, _: Mapping[str, CheckResult]) -> Facts:
 
 
 serrano2019 = Study(
-    "serrano2019",
-    numbers.PAPER,
-    "weights removed until the decision flips: by attention, by gradients with and without their sign, at random",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    name="serrano2019",
+    title="Is Attention Interpretable?, reproduced",
+    paper="Serrano & Smith 2019, Is Attention Interpretable? (ACL)",
+    about="weights removed until the decision flips: by attention, by gradients with and without their sign, at random",
+    tasks=TASKS,
+    settings=Settings,
+    quick=QUICK,
+    version=1,
+    corpora=corpora,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    more=commonest,
+    notes=numbers.NOTES,
+    smoke=numbers.SMOKE,
+    table=Path(__file__).with_name("published.csv"),
 )

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatcheck.engine import Facts
-from heatcheck.results import Key, Measurement, Model, Published, Row, StudyResult, key
+from heatcheck.results import Key, Measurement, Model, Published, Row, key
 from heatcheck.stats import Interval, further_half_width
-from heatcheck.studies.cells import Measured, not_fitted
-from heatcheck.studies.study import Where, read_published, row_from
+from heatcheck.studies.cells import Measured
+from heatcheck.studies.rows import Where, row_from
+from heatcheck.studies.study import Gathered
 
 MEASURED = ("jsd", "tvd", "tvd_tempered", "agreement", "accuracy")  # of each point of the frontier
 TRAINED = ("strength", "start", "trains", "restart")  # what tells adversaries apart
@@ -68,30 +69,19 @@ def _taken() -> dict[Key, Taken]:
 TAKEN = _taken()  # quantity of a row -> where it comes from
 
 
-def gather(cells: Sequence[Measured], failed: Mapping[str, str], settings: Facts, *, smoke: bool) -> StudyResult:
+def gather(cells: Sequence[Measured], published: Sequence[Published]) -> Gathered:
     """All tasks as one result."""
-    published = {(one.task, one.key): one for one in read_published("wiegreffe2019")}
+    beside = {(one.task, one.key): one for one in published}
     rows: list[Row] = []
     models: list[Model] = []
-    notes = [SMOKE, *NOTES] if smoke else [*NOTES]
+    notes: list[str] = []
     for measured in cells:
         points = points_of(measured)
-        rows += _rows(measured, points, published)
+        rows += _rows(measured, points, beside)
         models.append(_model(measured, points))
         if points and best_of(points) is None:
             notes.append(_none_far(measured.cell.name, points))
-    return StudyResult(
-        name="wiegreffe2019",
-        title="Attention is not not Explanation, reproduced",
-        paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks={measured.cell.name: measured.about for measured in cells},
-        notes=tuple(notes),
-        failed={**failed, **not_fitted(cells)},
-        settings=settings,
-        published=tuple(read_published("wiegreffe2019")),
-    )
+    return Gathered(rows, models, {measured.cell.name: measured.about for measured in cells}, notes)
 
 
 def points_of(measured: Measured) -> list[dict[str, Any]]:
@@ -209,7 +199,6 @@ def _none_far(name: str, points: Sequence[Facts]) -> str:
     )
 
 
-PAPER = "Wiegreffe & Pinter 2019, Attention is not not Explanation (EMNLP)"
 SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
 NOTES = (
     "Every published number here is from memory and was not checked against the paper. Ignore a difference in the last "
@@ -227,5 +216,5 @@ NOTES = (
     "A retrained guide can be misled by weights that spell out the label. The log-odds guide cannot, because its words "
     "keep the meaning that they have in the training texts. The table has both.",
     "Word vectors: the published models start from fastText or GloVe in 300 dimensions, ours from the file given by "
-    "--vectors.",
+    "--set vectors.",
 )

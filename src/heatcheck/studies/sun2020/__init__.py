@@ -6,7 +6,7 @@ generated, so that the polar words are known, or SST, where label counts decide.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,14 +15,26 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from heatcheck import engine, stats
+from heatcheck import stats
 from heatcheck.data import Corpus
-from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, seed_of, stream, write_json
-from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError
-from heatcheck.results import Key, Model, Row, StudyResult, key, parse_key
-from heatcheck.studies.corpora import load
-from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_of
-from heatcheck.studies.sun2020_model import Descent, Texts, WordScores, texts_of, train, untrained
+from heatcheck.engine import Facts, content_id, read_json, seed_of, stream, write_json
+from heatcheck.errors import BadInput, BrokenFolder
+from heatcheck.results import Key, Model, Row, key, parse_key
+from heatcheck.studies.corpora import Source, load, sizes_of, stands_in
+from heatcheck.studies.rows import Where, row_of
+from heatcheck.studies.study import (
+    ALL,
+    TEXTS,
+    Found,
+    Gathered,
+    Place,
+    Study,
+    Work,
+    need_seeds,
+    setting,
+    shown_settings,
+)
+from heatcheck.studies.sun2020.model import Descent, Texts, WordScores, texts_of, train, untrained
 
 VERSION = 1  # raised by hand when a model's results change
 TASKS = ("synthetic", "sst")
@@ -48,11 +60,11 @@ FOUND = "found.json"
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = TASKS
-    strengths: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0)  # λ, which the scores are divided by
-    seeds: int = 5
-    epochs: int | None = None  # None: as published, 500 on generated texts and 40 on sst
-    texts: int | None = None  # of each split, for a quick run
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    strengths: tuple[float, ...] = setting((0.1, 1.0, 10.0, 100.0, 1000.0), "Values of λ, which divides the scores.")
+    seeds: int = setting(5, "Models per task and λ.")
+    epochs: int | None = setting(None, "Epochs per training run.", none="500 on generated texts, 40 on sst")
+    texts: int | None = setting(None, TEXTS, none=ALL)
 
 
 QUICK = Settings(strengths=(1.0, 10.0), seeds=2, epochs=2, texts=200)
@@ -65,73 +77,61 @@ class Ready(NamedTuple):
     group: Int[np.ndarray, " word"]
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train what is missing under `folder`, one small folder per model, and gather every number beside the published.
-
-    Models train on the CPU whatever the device: each takes seconds there.
-    """
-    check_names("task of sun2020", settings.tasks, TASKS)
-    check_place(folder, device)
-    if settings.seeds < 2:
-        raise BadInput(f"sun2020 compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
+def refuse(settings: Settings) -> None:
+    need_seeds("sun2020", settings, 2)
     if not settings.strengths or not all(0 < scale < float("inf") for scale in settings.strengths):
-        raise BadInput(
-            f"--strengths of sun2020 must be numbers above 0, not {settings.strengths}: λ divides the scores."
-        )
-    failed: dict[str, str] = {}
-    jobs: dict[tuple[str, float, int], Job] = {}
-    about: dict[str, Facts] = {}
+        raise BadInput(f"strengths of sun2020 must be numbers above 0, not {settings.strengths}: λ divides the scores.")
+
+
+def corpora(settings: Settings) -> dict[str, Source]:
+    # Reviews have no polar words by the published rule: whose opinion it is decides there.
+    read = [task for task in settings.tasks if task != "synthetic"]
+    return {task: Source(task, settings.texts, substitute="planted_keyword") for task in read}
+
+
+def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Work]]:
+    """One model per task, λ and seed. They train on the CPU whatever the device: each takes seconds there."""
+    works: list[Work] = []
     for task in settings.tasks:
-        try:
-            about[task] = about_task(task, settings.texts, data_dir)
-        except HeatcheckError as error:
-            failed[task] = str(error)
-            continue
-        for seed in range(settings.seeds):
-            for scale in dict.fromkeys(settings.strengths):
-                jobs[task, scale, seed] = plan_job(settings, task, scale, seed, str(about[task]["reference"]), data_dir)
-    if not jobs:
-        raise BadInput(f"the data of every task is missing. The first error: {next(iter(failed.values()))}")
-    of_job = {job.id: key for key, job in jobs.items()}
-    found: dict[tuple[str, float, int], Facts] = {}
-    for outcome in engine.map(train_job, [*jobs.values()], folder / "results", workers=workers, progress=progress):
-        task, scale, seed = key = of_job[outcome.job.id]
-        if outcome.folder is None:
-            failed[f"{task}, {name_of(scale)}, seed {seed}"] = outcome.reason
-        else:
-            found[key] = read_found(outcome.folder)
-    if not found:
-        raise BadInput(f"no model could be trained. The first error: {next(iter(failed.values()))}")
-    return gather(settings, found, about, failed)
+        if task == "synthetic" or task in found.corpora:
+            try:
+                reference = str(about_task(task, settings.texts, found)["reference"])
+            except BadInput as error:
+                found.failed[task] = str(error)
+                continue
+            for seed in range(settings.seeds):
+                for scale in dict.fromkeys(settings.strengths):
+                    works.append(plan_work(settings, (task, scale, seed), reference, found.sources.get(task), place))
+    yield works
 
 
-def plan_job(
-    settings: Settings, task: str, scale: float, seed: int, reference: str, data_dir: Path | str | None
-) -> Job:
+def plan_work(
+    settings: Settings, model: tuple[str, float, int], reference: str, source: Source | None, place: Place
+) -> Work:
     """One model, named by all that decides its numbers."""
+    task, scale, seed = model
     epochs = settings.epochs or HOW[task].epochs
     decides = {"version": VERSION, "task": reference, "scale": scale, "seed": seed, "epochs": epochs}
     argument = {"task": task, "scale": scale, "seed": seed, "epochs": epochs, "texts": settings.texts}
-    return Job(
+    data_dir = None if place.data_dir is None else str(place.data_dir)
+    return Work(
+        work_name(task, scale, seed),
         f"{task}-{scale:g}-seed-{seed}-{content_id({'sun2020': decides})}",
-        f"{task}, {name_of(scale)}, seed {seed}",
-        (),
-        {**argument, "data_dir": None if data_dir is None else str(data_dir)},
+        train_job,
+        {**argument, "source": None if source is None else list(source), "data_dir": data_dir},
+        read_found,
     )
+
+
+def work_name(task: str, scale: float, seed: int) -> str:
+    return f"{task}, {name_of(scale)}, seed {seed}"
 
 
 def train_job(argument: Facts, folder: Path, _: Path) -> None:
     """Train one model and keep its numbers and the scores of every word."""
     task, seed = argument["task"], argument["seed"]
-    ready = make_ready(task, seed, argument["texts"], argument["data_dir"])
+    source = None if argument["source"] is None else Source(*argument["source"])
+    ready = make_ready(source, seed, argument["texts"], argument["data_dir"])
     # By seed and not by λ: models of one seed differ in nothing but λ.
     model = untrained(
         len(ready.group), WIDTH, argument["scale"], stream(seed, "sun2020", "start"), polar=POLAR_START[task]
@@ -198,12 +198,14 @@ def means_of(model: WordScores, group: Int[np.ndarray, " word"]) -> dict[str, fl
     }
 
 
+def make_ready(source: Source | None, seed: int, texts: int | None, data_dir: str | None) -> Ready:
+    """The texts that the models of a seed see: generated ones, or those of a corpus, the same for every seed."""
+    return _synthetic(seed, texts) if source is None else from_corpus(load(source, data_dir))
+
+
 @lru_cache(maxsize=2)
-def make_ready(task: str, seed: int, texts: int | None, data_dir: str | None) -> Ready:
-    """The texts that the models of a seed see; those of SST are the same for every seed."""
-    if task == "synthetic":
-        return synthetic(seed, {split: min(texts or size, size) for split, size in SIZES.items()})
-    return from_corpus(load(task, texts, data_dir))
+def _synthetic(seed: int, texts: int | None) -> Ready:
+    return synthetic(seed, {split: min(texts or size, size) for split, size in SIZES.items()})
 
 
 def synthetic(seed: int, sizes: Mapping[str, int]) -> Ready:
@@ -268,7 +270,7 @@ def group_of(with_positive: int, with_negative: int) -> int:
     return NEUTRAL if abs(lean) < 0.1 and abs(difference) < 5 else OTHER
 
 
-def about_task(task: str, texts: int | None, data_dir: Path | str | None) -> dict[str, object]:
+def about_task(task: str, texts: int | None, found: Found) -> dict[str, object]:
     """What a page says about a task; `reference` names its texts."""
     smoke = texts is not None
     facts: dict[str, object] = {"published": task, "labels": list(LABELS), "left_out": {}, "segments": 1}
@@ -277,15 +279,14 @@ def about_task(task: str, texts: int | None, data_dir: Path | str | None) -> dic
         sizes = {split: min(texts or size, size) for split, size in SIZES.items()}
         differs = f"generated anew for each seed: {NEUTRAL_WORDS:,} neutral words, {POLAR_WORDS} of each label"
         return {**facts, "sizes": sizes, "differs": differs, "reference": f"synthetic {sizes}"}
-    corpus = load(task, texts, data_dir)
+    corpus = found.corpora[task]
     group = from_corpus(corpus).group
     counted = ", ".join(f"{int((group == code).sum()):,} {name}" for name, code in GROUPS.items())
+    read = stands_in(found.sources[task]) or "the same texts, cut into words a little differently"
     return {
         **facts,
-        "sizes": {name: len(split) for name, split in corpus.splits.items()},
-        "left_out": dict(corpus.dropped),
-        "differs": f"the same texts, cut into words a little differently: {counted}; "
-        "the authors count 412 positive, 265 negative, 1,384 neutral",
+        **sizes_of(corpus),
+        "differs": f"{read}: {counted}; the authors count 412 positive, 265 negative, 1,384 neutral",
         "reference": corpus.reference,
     }
 
@@ -298,40 +299,37 @@ def read_found(folder: Path) -> Facts:
     return facts
 
 
-def gather(
-    settings: Settings,
-    found: Mapping[tuple[str, float, int], Facts],
-    about: Mapping[str, Facts],
-    failed: Mapping[str, str],
-) -> StudyResult:
+def gather(settings: Settings, found: Found) -> Gathered:
     """All models as one result: means over seeds, and the loss of each λ compared with the authors', seed by seed."""
-    published = {(one.task, one.encoder, one.key): one for one in read_published("sun2020")}
+    published = {(one.task, one.encoder, one.key): one for one in found.published}
     rows: list[Row] = []
     models: list[Model] = []
-    for task, scale in dict.fromkeys((task, scale) for task, scale, _ in found):
-        seeds = {seed: facts for (of, at, seed), facts in found.items() if (of, at) == (task, scale)}
-        moderate = {seed: found[task, MODERATE, seed] for seed in seeds if (task, MODERATE, seed) in found}
-        reason = str(about[task]["not_comparable"])
-        for (quantity, epoch), values in numbers_of(seeds, moderate):
-            beside = published.get((task, name_of(scale), quantity)) if epoch is None else None
-            at: dict[str, int | float] = {"scale": scale} | ({} if epoch is None else {"epoch": epoch})
-            quantity = key(quantity.name, **quantity.by, **at)
-            place = "" if epoch is None else f"epoch {epoch}"
-            rows.append(row_of(Where(task, name_of(scale), "", quantity, bin=place), values, beside, reason))
-        models.append(Model(task, name_of(scale), "", LABELS, len(seeds), {}, ()))
-    tasks = {task: {key: value for key, value in facts.items() if key != "reference"} for task, facts in about.items()}
-    return StudyResult(
-        name="sun2020",
-        title="Understanding attention for text classification, reproduced",
-        paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks=tasks,
-        notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
-        failed=dict(failed),
-        settings={**settings.__dict__, "tasks": list(tasks), "epochs": _epochs(settings, tasks)},
-        published=tuple(read_published("sun2020")),
-    )
+    tasks: dict[str, Facts] = {}
+    for task in settings.tasks:
+        if task in found.failed:
+            continue
+        about = about_task(task, settings.texts, found)
+        tasks[task] = {key: value for key, value in about.items() if key != "reference"}
+        of_scale = {scale: _by_seed(settings, found, task, scale) for scale in dict.fromkeys(settings.strengths)}
+        moderate = _by_seed(settings, found, task, MODERATE)
+        for scale, seeds in of_scale.items():
+            if not seeds:
+                continue
+            for (quantity, epoch), values in numbers_of(seeds, {} if scale == MODERATE else moderate):
+                beside = published.get((task, name_of(scale), quantity)) if epoch is None else None
+                at: dict[str, int | float] = {"scale": scale} | ({} if epoch is None else {"epoch": epoch})
+                quantity = key(quantity.name, **quantity.by, **at)
+                place = "" if epoch is None else f"epoch {epoch}"
+                where = Where(task, name_of(scale), "", quantity, bin=place)
+                rows.append(row_of(where, values, beside, str(about["not_comparable"])))
+            models.append(Model(task, name_of(scale), "", LABELS, len(seeds), {}, ()))
+    return Gathered(rows, models, tasks, settings=shown_settings(settings, tasks, epochs=_epochs(settings, tasks)))
+
+
+def _by_seed(settings: Settings, found: Found, task: str, scale: float) -> dict[int, Facts]:
+    """The numbers of the models of one λ, by seed."""
+    names = {seed: work_name(task, scale, seed) for seed in range(settings.seeds)}
+    return {seed: found.kept[name] for seed, name in names.items() if name in found.kept}
 
 
 def numbers_of(
@@ -341,7 +339,7 @@ def numbers_of(
     first: Iterable[str] = next(iter(seeds.values()))["numbers"]
     for quantity in first:
         yield (parse_key(quantity), None), [facts["numbers"][quantity] for facts in seeds.values()]
-    both = [seed for seed in seeds if seed in moderate and moderate[seed] is not seeds[seed]]
+    both = [seed for seed in seeds if seed in moderate]
     if both:
         lost = [moderate[seed]["numbers"]["auc:polar"] - seeds[seed]["numbers"]["auc:polar"] for seed in both]
         yield (key("auc_lost"), None), lost
@@ -370,7 +368,6 @@ def name_of(scale: float) -> str:
     return f"λ = {scale:g}"
 
 
-PAPER = "Sun & Lu 2020, Understanding Attention for Text Classification (ACL)"
 SMOKE = "This is a smoke run: a few texts, two epochs, two seeds. Ignore its numbers."
 NOTES = (
     "The paper's numbers come from the authors' notebooks. On generated texts, the loss is .020 to .026 after 500 "
@@ -386,11 +383,19 @@ NOTES = (
 )
 
 sun2020 = Study(
-    "sun2020",
-    PAPER,
-    "attention scores of polar and neutral words at five scales λ, on texts with known polar words and on SST",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    name="sun2020",
+    title="Understanding attention for text classification, reproduced",
+    paper="Sun & Lu 2020, Understanding Attention for Text Classification (ACL)",
+    about="attention scores of polar and neutral words at five scales λ, on texts with known polar words and on SST",
+    tasks=TASKS,
+    settings=Settings,
+    quick=QUICK,
+    version=VERSION,
+    corpora=corpora,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    notes=NOTES,
+    smoke=SMOKE,
+    table=Path(__file__).with_name("published.csv"),
 )

@@ -6,7 +6,7 @@ sequence train side by side for ten times as long as in the paper. The time unti
 right-censoring. The question: would a failed run have learned later?
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,12 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from heatcheck import engine, stats
-from heatcheck.engine import Facts, Job, Outcome, content_id, read_json, stream, write_json
+from heatcheck import stats
+from heatcheck.engine import Facts, content_id, read_json, stream, write_json
 from heatcheck.errors import BadInput, BrokenFolder
-from heatcheck.results import Key, Model, Row, StudyResult, key
-from heatcheck.studies.study import Said, Study, check_names, check_place, read_published
-from heatcheck.training import pick_device
-from heatcheck.training.copying import (
+from heatcheck.results import Key, Model, Published, Row, key
+from heatcheck.studies.rows import Said
+from heatcheck.studies.snell2021.copying import (
     COPY_TASKS,
     EVALUATED,
     EVERY,
@@ -33,7 +32,9 @@ from heatcheck.training.copying import (
     by_elimination,
     watch_training,
 )
-from heatcheck.training.stacked import Member, Shape
+from heatcheck.studies.snell2021.stacked import Member, Shape
+from heatcheck.studies.study import Found, Gathered, Place, Study, Work, setting
+from heatcheck.training import pick_device
 
 VERSION = 1  # raised by hand when what a job keeps changes
 PUBLISHED_STEPS = 200
@@ -48,89 +49,87 @@ CURVES = "curves.json"
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = (*COPY_TASKS, LOTTERY)
-    seeds: int = 20
-    baseline_seeds: int = 5  # of runs with uniform weights, and of runs without context
-    steps: int = 2000
-    hidden: int = 256
-    symbols: int | None = None  # fewer than in the paper, with shorter sequences in proportion; for a quick run
-    heads: int = 20  # good and bad ones to be found for the lottery
-    tried: int = 400  # heads at most
-    together: int = 25  # heads tried at once, each with three seeds of data
-    draws: int = 50  # of eight heads, of each kind
+    tasks: tuple[str, ...] = setting((*COPY_TASKS, LOTTERY), "Tasks.")
+    seeds: int = setting(20, "Runs with learned weights per task.")
+    baseline_seeds: int = setting(5, "Runs with uniform weights, and runs without context, per task.")
+    steps: int = setting(2000, "Training steps; 200 in the paper.")
+    hidden: int = setting(256, "Hidden size.")
+    symbols: int | None = setting(
+        None, "Symbols, for a smoke run; sequences are shorter in proportion.", none="40 or 60"
+    )
+    heads: int = setting(20, "Good heads and bad heads to find for the lottery.")
+    tried: int = setting(400, "Most heads to try alone.")
+    together: int = setting(25, "Heads tried at once, each with three seeds of data.")
+    draws: int = setting(50, "Draws of eight heads, of each kind.")
 
 
 QUICK = Settings(seeds=3, baseline_seeds=2, steps=20, hidden=8, symbols=6, heads=8, tried=8, together=4, draws=2)
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,  # noqa: ARG001 - as every study; its sequences are drawn
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train what is missing under `folder`, then gather every number beside the published one."""
-    check_names("task of snell2021", settings.tasks, (*COPY_TASKS, LOTTERY))
-    check_place(folder, device)
+def refuse(settings: Settings) -> None:
     if settings.seeds < 2 or settings.steps < 1:
         raise BadInput(f"snell2021 needs at least 2 seeds and 1 step, not {settings.seeds} and {settings.steps}.")
 
-    def make(jobs: Sequence[Job]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-        outcomes = list(engine.map(watch_job, jobs, folder / "results", workers=workers, progress=progress))
-        found = {one.job.name: read_curves(one.folder) for one in outcomes if one.folder is not None}
-        return found, {one.job.name: one.reason for one in outcomes if one.folder is None}
 
-    found, failed = make(
-        [job for task in settings.tasks if task != LOTTERY for job in copy_jobs(settings, task, device)]
-    )
-    lottery: dict[str, Any] = {}
-    if LOTTERY in settings.tasks:
-        heads: dict[str, list[int]] = {"good": [], "bad": [], "neither": []}
-        for first in range(0, settings.tried, settings.together):
-            tried, lost = make([head_job(settings, first, device)])
-            failed |= lost
-            for facts in tried.values():
-                for head, kind in judged(facts).items():
-                    heads[kind].append(head)
-            if lost or min(len(heads["good"]), len(heads["bad"])) >= settings.heads:
-                break
-        jobs, why = draw_jobs(settings, heads, device)
-        drawn, lost = make(jobs)
-        lottery = {"heads": heads, **drawn}
-        failed |= lost | why
-    if not found and not lottery:
-        raise BadInput(f"no run could be trained. The first error: {next(iter(failed.values()))}")
-    return gather(settings, found, lottery, failed)
+def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Work]]:
+    """The copy tasks; then heads, some at a time, until enough are good and enough are bad; then draws of those."""
+    copied = [task for task in settings.tasks if task != LOTTERY]
+    yield [work for task in copied for work in copy_work(settings, task, place.device)]
+    if LOTTERY not in settings.tasks:
+        return
+    for tried in head_work(settings, place.device):
+        yield [tried]
+        heads = heads_of(settings, found)
+        if tried.name in found.failed or min(len(heads["good"]), len(heads["bad"])) >= settings.heads:
+            break
+    yield draw_work(settings, heads_of(settings, found), place.device)[0]
 
 
-def copy_jobs(settings: Settings, task: str, device: str) -> Iterator[Job]:
+def copy_work(settings: Settings, task: str, device: str) -> Iterator[Work]:
     """All seeds of one kind side by side: learned weights, uniform weights, and no context at all."""
     copied = sized(COPY_TASKS[task], settings)
     for kind in KINDS:
         seeds = settings.seeds if kind == "learned" else settings.baseline_seeds
         runs = [Run(copied, Member(copied.symbols, seed, kind), seed) for seed in range(seeds)]
-        yield _job(f"{task}, {kind}", runs, Shape(settings.hidden), settings.steps, device)
+        yield _work(f"{task}, {kind}", runs, Shape(settings.hidden), settings.steps, device)
 
 
-def head_job(settings: Settings, first: int, device: str) -> Job:
-    """Some heads, each alone on the same body, each with three seeds of data."""
+def head_work(settings: Settings, device: str) -> Iterator[Work]:
+    """Some heads at a time, each alone on the same body, each with three seeds of data."""
     copied = sized(COPY_TASKS["copy_permutation"], settings)
-    heads = range(first, min(first + settings.together, settings.tried))
-    runs = [Run(copied, Member(copied.symbols, 0, heads=(head,)), data) for head in heads for data in range(3)]
-    shape = Shape(settings.hidden, cell="gru", shared=False)
-    return _job(f"heads {heads[0]} to {heads[-1]}", runs, shape, min(PUBLISHED_STEPS, settings.steps), device)
+    shape, steps = Shape(settings.hidden, cell="gru", shared=False), min(PUBLISHED_STEPS, settings.steps)
+    for heads in blocks_of(settings):
+        runs = [Run(copied, Member(copied.symbols, 0, heads=(head,)), data) for head in heads for data in range(3)]
+        yield _work(head_name(heads), runs, shape, steps, device)
 
 
-def draw_jobs(settings: Settings, heads: Mapping[str, Sequence[int]], device: str) -> tuple[list[Job], dict[str, str]]:
-    """Jobs of eight heads on the same body: all bad, one good among them, or random; and why one is missing."""
+def blocks_of(settings: Settings) -> list[range]:
+    """The heads that are tried side by side."""
+    firsts = range(0, settings.tried, settings.together)
+    return [range(first, min(first + settings.together, settings.tried)) for first in firsts]
+
+
+def head_name(heads: range) -> str:
+    return f"heads {heads[0]} to {heads[-1]}"
+
+
+def heads_of(settings: Settings, found: Found) -> dict[str, list[int]]:
+    """The heads tried alone, by what became of them."""
+    heads: dict[str, list[int]] = {"good": [], "bad": [], "neither": []}
+    for block in blocks_of(settings):
+        if head_name(block) in found.kept:
+            for head, kind in judged(found.kept[head_name(block)]).items():
+                heads[kind].append(head)
+    return heads
+
+
+def draw_work(settings: Settings, heads: Mapping[str, Sequence[int]], device: str) -> tuple[list[Work], dict[str, str]]:
+    """Eight heads on the same body: all bad, one good among them, or random; and why one of these is missing."""
     copied = sized(COPY_TASKS["copy_permutation"], settings)
     good, bad = heads["good"][: settings.heads], heads["bad"][: settings.heads]
     shape = Shape(settings.hidden, cell="gru", heads=8, shared=False)
     fresh = range(settings.tried, settings.tried + 30)  # never tried alone, so not selected
-    jobs, why = [], {}
+    works, why = [], {}
     for kind, words in DRAWS.items():
         if kind != "random" and (len(bad) < 8 or (kind == "one good" and not good)):
             why[words] = (
@@ -145,8 +144,8 @@ def draw_jobs(settings: Settings, heads: Mapping[str, Sequence[int]], device: st
             if kind == "one good":
                 drawn[0] = int(generator.choice(np.array(good)))
             runs.append(Run(copied, Member(copied.symbols, 0, heads=tuple(drawn)), 0))
-        jobs.append(_job(words, runs, shape, min(PUBLISHED_STEPS, settings.steps), device))
-    return jobs, why
+        works.append(_work(words, runs, shape, min(PUBLISHED_STEPS, settings.steps), device))
+    return works, why
 
 
 def sized(task: CopyTask, settings: Settings) -> CopyTask:
@@ -156,11 +155,12 @@ def sized(task: CopyTask, settings: Settings) -> CopyTask:
     return CopyTask(settings.symbols * task.symbols // 40, settings.symbols * task.length // 40, task.repeated)
 
 
-def _job(name: str, runs: Sequence[Run], shape: Shape, steps: int, device: str) -> Job:
+def _work(name: str, runs: Sequence[Run], shape: Shape, steps: int, device: str) -> Work:
     decides: dict[str, Any] = {"shape": asdict(shape), "steps": steps, "version": VERSION}
     decides["runs"] = [[list(one.task), list(one.member), one.data] for one in runs]
     readable = name.replace(", ", "-").replace(" ", "-")
-    return Job(f"{readable}-{content_id({'snell2021': decides})}", name, (), {**decides, "device": device})
+    made = f"{readable}-{content_id({'snell2021': decides})}"
+    return Work(name, made, watch_job, {**decides, "device": device}, read_curves)
 
 
 def watch_job(argument: Facts, folder: Path, _: Path) -> None:
@@ -205,46 +205,36 @@ def judged(facts: Facts) -> dict[int, str]:
     }
 
 
-def gather(
-    settings: Settings, found: Mapping[str, Facts], lottery: Mapping[str, Any], failed: Mapping[str, str]
-) -> StudyResult:
+def gather(settings: Settings, found: Found) -> Gathered:
     """All runs as one result."""
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Facts] = {}
+    failed: dict[str, str] = {}
     for task in COPY_TASKS:
-        curves = {kind: found[f"{task}, {kind}"]["curves"] for kind in KINDS if f"{task}, {kind}" in found}
+        curves = {kind: found.kept[f"{task}, {kind}"]["curves"] for kind in KINDS if f"{task}, {kind}" in found.kept}
         if "learned" in curves:
-            rows += copy_rows(task, sized(COPY_TASKS[task], settings), curves)
+            rows += copy_rows(task, sized(COPY_TASKS[task], settings), curves, found.published)
             examples = {f"{name}:{kind}": getattr(of, name) for kind, of in curves.items() for name in WATCHED[:1]}
             examples |= {"steps": curves["learned"].steps, "until": steps_until(curves["learned"], settings.steps)}
             examples["aligned:learned"] = aligned(curves["learned"])
             examples |= not_yet(examples["until"], int(examples["steps"][-1]))
             models.append(Model(task, "LSTM", "dot", (), len(curves["learned"].accuracy), examples, ()))
             tasks[task] = _about(task, sum(len(of.accuracy) for of in curves.values()), settings)
-    if lottery:
-        rows += lottery_rows(lottery)
-        until = {
-            f"accuracy:{kind}": lottery[words]["curves"].accuracy for kind, words in DRAWS.items() if words in lottery
-        }
-        steps = {f"steps:{kind}": lottery[words]["curves"].steps for kind, words in DRAWS.items() if words in lottery}
-        many = max((len(curves) for curves in until.values()), default=0)
+    if LOTTERY in settings.tasks:
+        heads = heads_of(settings, found)
+        failed = draw_work(settings, heads, "cpu")[1]
+        drawn = {kind: found.kept[words]["curves"] for kind, words in DRAWS.items() if words in found.kept}
+        rows += lottery_rows(heads, drawn)
+        until = {f"accuracy:{kind}": curves.accuracy for kind, curves in drawn.items()}
+        steps = {f"steps:{kind}": curves.steps for kind, curves in drawn.items()}
+        many = max((len(accuracy) for accuracy in until.values()), default=0)
         models.append(Model(LOTTERY, "GRU", "dot", (), many, until | steps, ()))
-        alone = 3 * sum(map(len, lottery["heads"].values()))
+        alone = 3 * sum(map(len, heads.values()))
         tasks[LOTTERY] = _about(LOTTERY, alone + sum(map(len, until.values())), settings)
     ours = {key: value for key, value in asdict(settings).items() if value is not None}
-    return StudyResult(
-        name="snell2021",
-        title="How attention learns to copy, reproduced",
-        paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(models),
-        tasks=tasks,
-        notes=(SMOKE, *NOTES) if settings.symbols is not None else NOTES,
-        failed=dict(failed),
-        settings={**ours, "batch_size": EXAMPLES, "evaluated_on": EVALUATED, "evaluated_every": EVERY},
-        published=tuple(read_published("snell2021")),
-    )
+    fixed = {"batch_size": EXAMPLES, "evaluated_on": EVALUATED, "evaluated_every": EVERY}
+    return Gathered(rows, models, tasks, failed=failed, settings={**ours, **fixed})
 
 
 def aligned(curves: Curves) -> Float[np.ndarray, "model item"]:
@@ -252,12 +242,14 @@ def aligned(curves: Curves) -> Float[np.ndarray, "model item"]:
     return np.asarray(np.stack([curves.same, curves.earlier, curves.later]).max(axis=0))
 
 
-def copy_rows(task: str, copied: CopyTask, curves: Mapping[str, Curves]) -> Iterator[Row]:
+def copy_rows(
+    task: str, copied: CopyTask, curves: Mapping[str, Curves], published: Sequence[Published]
+) -> Iterator[Row]:
     """The rows of one kind of sequence."""
-    published = {one.key: one.paper for one in read_published("snell2021") if one.task == task}
+    papers = {one.key: one.paper for one in published if one.task == task}
 
     def row(quantity: Key, found: stats.Interval) -> Row:
-        paper = published.get(quantity) if copied == COPY_TASKS[task] else None
+        paper = papers.get(quantity) if copied == COPY_TASKS[task] else None
         said = Said("", "") if paper is None else _said(found, paper)
         of = (task, "LSTM", "dot", quantity.name, quantity.by, "", "")
         return Row(*of, *found, paper, None, said.words, "", comparison=said.comparison)
@@ -282,14 +274,13 @@ def copy_rows(task: str, copied: CopyTask, curves: Mapping[str, Curves]) -> Iter
     yield row(key("elimination"), stats.Interval(floor, floor, floor, 1))
 
 
-def lottery_rows(lottery: Mapping[str, Any]) -> Iterator[Row]:
+def lottery_rows(heads: Mapping[str, Sequence[int]], drawn: Mapping[str, Curves]) -> Iterator[Row]:
     """How many heads are good or bad alone, and how often eight of them learn."""
-    tried = sum(map(len, lottery["heads"].values()))
-    shares = {key("alone", heads=kind): (len(heads), tried) for kind, heads in lottery["heads"].items() if tried}
-    for kind, words in DRAWS.items():
-        if words in lottery:
-            copied = np.isfinite(steps_until(lottery[words]["curves"], PUBLISHED_STEPS))
-            shares[key("eight", heads=kind)] = (int(copied.sum()), len(copied))
+    tried = sum(map(len, heads.values()))
+    shares = {key("alone", heads=kind): (len(of_kind), tried) for kind, of_kind in heads.items() if tried}
+    for kind, curves in drawn.items():
+        copied = np.isfinite(steps_until(curves, PUBLISHED_STEPS))
+        shares[key("eight", heads=kind)] = (int(copied.sum()), len(copied))
     for quantity, (count, of) in shares.items():
         where = (LOTTERY, "GRU", "dot", quantity.name, quantity.by, "", "")
         yield Row(*where, *stats.share_interval(count, of), None, None, "", "")
@@ -328,7 +319,6 @@ def _about(task: str, models: int, settings: Settings) -> Facts:
     return {"differs": DIFFERS[task], "models": models, "published": task, "not_comparable": smoke}
 
 
-PAPER = "Snell, Zhong, Klein & Steinhardt 2021, Approximating How Single Head Attention Learns (arXiv 2103.07601)"
 DIFFERS = {
     "copy_permutation": "permutations of 40 symbols: under uniform weights all sequences look the same",
     "copy_distinct": "40 distinct symbols out of 60, in random order",
@@ -356,11 +346,19 @@ NOTES = (
 )
 
 snell2021 = Study(
-    "snell2021",
-    PAPER,
-    "how long models take to learn copying: permutations, distinct and repeated symbols; the lottery of heads",
-    (*COPY_TASKS, LOTTERY),
-    run,
-    Settings,
-    QUICK,
+    name="snell2021",
+    title="How attention learns to copy, reproduced",
+    paper="Snell, Zhong, Klein & Steinhardt 2021, Approximating How Single Head Attention Learns (arXiv 2103.07601)",
+    about="how long models take to learn copying: permutations, distinct and repeated symbols; the lottery of heads",
+    tasks=(*COPY_TASKS, LOTTERY),
+    settings=Settings,
+    quick=QUICK,
+    version=VERSION,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    notes=NOTES,
+    smoke=SMOKE,
+    smoke_if=("symbols",),
+    table=Path(__file__).with_name("published.csv"),
 )

@@ -4,8 +4,7 @@ The models are those of pruthi2020_sequences without a penalty. heatcheck impose
 freely. The same seeds also train with uniform weights and with all weight on the first source position.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +12,15 @@ import numpy as np
 from heatcheck.checks.other_weights import SWAPS
 from heatcheck.data import Corpus
 from heatcheck.data.seq2seq import KINDS
-from heatcheck.engine import Facts, Outcome
+from heatcheck.engine import Facts
+from heatcheck.models import Recipe
 from heatcheck.results import Key, Model, Row, key
-from heatcheck.studies.study import Where, row_of
-from heatcheck.studies.writing import Wanted, corpora_to_write, score_models
+from heatcheck.studies.corpora import Source, sizes_of, stands_in
+from heatcheck.studies.rows import Where, row_of
+from heatcheck.studies.study import Found
 from heatcheck.training import plan_recipe
 
-WRITING = ("bigram_flip", "sequence_copy", "sequence_reverse", "multi30k")
+SEQUENCES = ("bigram_flip", "sequence_copy", "sequence_reverse", "multi30k")
 PRESET = "pruthi-seq2seq"
 TEXTS = 20_000  # to learn a generated task from
 RETRAINED = ("uniform", "first")  # the others are imposed at test time only
@@ -27,49 +28,44 @@ ENCODER, ATTENTION = "gru", "additive"
 UNPUBLISHED = "the paper translates other texts, and its numbers could not be re-read"
 
 
-class WritingPart(NamedTuple):
+class Part(NamedTuple):
     """What a study page shows of the sequence-to-sequence tasks."""
 
     rows: list[Row]
     models: list[Model]
     tasks: dict[str, Facts]
-    failed: dict[str, str]
 
 
-def run_writing(
-    tasks: Sequence[str],
-    folder: Path,
-    *,
-    seeds: int,
-    texts: int | None,
-    changes: Facts,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> WritingPart:
-    """Train and score what is missing under `folder`; `changes` are to the preset."""
-    corpora, failed = corpora_to_write(tasks, texts=texts or TEXTS, cut=texts, data_dir=data_dir)
-    wanted = {
-        _name(task, weights, seed): _wanted(corpus, weights, seed, changes)
+def source_of(task: str, texts: int | None) -> Source:
+    """All of a task, or the first texts of each split."""
+    return Source(task, first=texts, drawn=texts or TEXTS, substitute="bigram_flip")
+
+
+def recipes_of(corpora: Mapping[str, Corpus], *, seeds: int, changes: Facts) -> dict[str, tuple[Recipe, Corpus]]:
+    """Every model by name: learned weights, and others imposed in training; `changes` are to the preset."""
+    return {
+        _name(task, weights, seed): (_recipe(corpus, weights, seed, changes), corpus)
         for task, corpus in corpora.items()
         for weights in ("learned", *RETRAINED)
         for seed in range(seeds)
     }
-    scores, lost = score_models(wanted, folder, data_dir=data_dir, device=device, workers=workers, progress=progress)
-    part = WritingPart([], [], {}, failed | lost)
-    for task, corpus in corpora.items():
+
+
+def gather_scores(found: Found, seeds: int) -> Part:
+    """The rows of the sequence-to-sequence tasks."""
+    part = Part([], [], {})
+    for task, corpus in found.corpora.items():
         # Paired by seed: a seed counts if it was trained with every kind of weights.
-        whole = [s for s in range(seeds) if all(_name(task, w, s) in scores for w in ("learned", *RETRAINED))]
-        if not whole:
+        whole = [s for s in range(seeds) if all(_name(task, w, s) in found.kept for w in ("learned", *RETRAINED))]
+        if not whole or task not in SEQUENCES:
             continue
-        of_task = {w: [scores[_name(task, w, seed)] for seed in whole] for w in ("learned", *RETRAINED)}
+        of_task = {w: [found.kept[_name(task, w, seed)] for seed in whole] for w in ("learned", *RETRAINED)}
         where = (task, ENCODER, ATTENTION)
         part.rows.extend(
             row_of(Where(*where, quantity), values, None, "") for quantity, values in values_of(task, of_task).items()
         )
         part.models.append(Model(*where, (), len(whole), {}, ()))
-        part.tasks[task] = _about(task, corpus)
+        part.tasks[task] = _about(found.sources[task], corpus)
     return part
 
 
@@ -122,23 +118,23 @@ def _name(task: str, weights: str, seed: int) -> str:
     return f"{task}, {weights} weights, seed {seed}"
 
 
-def _wanted(corpus: Corpus, weights: str, seed: int, changes: Facts) -> Wanted:
+def _recipe(corpus: Corpus, weights: str, seed: int, changes: Facts) -> Recipe:
     given: dict[str, Any] = dict(changes)
     if weights != "learned":
         given["impose"] = {"weights": weights}
-    return Wanted(plan_recipe(corpus, preset=PRESET, seed=seed, **given), corpus)
+    return plan_recipe(corpus, preset=PRESET, seed=seed, **given)
 
 
-def _about(task: str, corpus: Corpus) -> dict[str, Any]:
+def _about(source: Source, corpus: Corpus) -> dict[str, Any]:
+    how = f"trained with learned, {' and '.join(RETRAINED)} weights; the others imposed at test time"
     return {
-        "task": task,
-        "published": task,
+        "task": source.task,
+        "published": source.task,
         "labels": [],
-        "sizes": {name: len(split) for name, split in corpus.splits.items()},
-        "left_out": dict(corpus.dropped),
+        **sizes_of(corpus),
         "segments": 2,
         "written": True,
-        "differs": f"trained with learned, {' and '.join(RETRAINED)} weights; the others imposed at test time",
+        "differs": "; ".join(filter(None, (stands_in(source), how))),
         "not_comparable": UNPUBLISHED,
         "not_run": {},
     }

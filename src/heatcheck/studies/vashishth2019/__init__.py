@@ -2,10 +2,10 @@
 
 One model per task and seed, with other weights imposed at test time; and the same seeds trained with such weights from
 the start. Tasks have one sequence or a pair. Pairs have two decoders, because the answer may reach the decoder by
-another way than through the weights. vashishth2019_writing has the sequence-to-sequence tasks.
+another way than through the weights. `seq2seq` has the sequence-to-sequence tasks.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,18 +15,34 @@ from jaxtyping import Float
 
 from heatcheck import stats
 from heatcheck.checks.other_weights import SWAPS
-from heatcheck.engine import Facts, Outcome
-from heatcheck.errors import BadInput
-from heatcheck.results import CheckResult, Key, Model, Row, StudyResult, key
-from heatcheck.studies.cells import Cell, Measured, measure_cells, not_fitted
-from heatcheck.studies.corpora import as_released, shown_settings
-from heatcheck.studies.study import Study, Where, check_names, check_place, read_published, row_from, spread_of
-from heatcheck.studies.vashishth2019_writing import PRESET, WRITING, WritingPart, run_writing
+from heatcheck.engine import Facts
+from heatcheck.results import CheckResult, Key, Model, Row, key
+from heatcheck.studies.cells import Cell, Measured
+from heatcheck.studies.corpora import Source, as_released
+from heatcheck.studies.rows import Where, row_from, spread_of
+from heatcheck.studies.seq2seq import score_work
+from heatcheck.studies.study import (
+    ALL,
+    NO_VECTORS,
+    PATIENCE,
+    TEXTS,
+    VECTORS,
+    Found,
+    Gathered,
+    Piece,
+    Place,
+    Study,
+    check_names,
+    given_of,
+    need_seeds,
+    setting,
+    shown_settings,
+)
+from heatcheck.studies.vashishth2019.seq2seq import PRESET, SEQUENCES, gather_scores, recipes_of, source_of
 
-VERSION = 1  # raised by hand when a cell's results change
 STATES = ("jw-release", "jw-paper")  # the kept epoch is the best on dev, or on test
 SINGLE, PAIRS = ("sst", "imdb_small", "20news_sports", "ag_news"), ("snli", "babi_1", "babi_2", "planted_lookup")
-TASKS = SINGLE + PAIRS + WRITING
+TASKS = SINGLE + PAIRS + SEQUENCES
 DECODERS = {
     "merge": "the decoder sees the second text and the weighted first text",
     "linear": "only the weights depend on the second text",
@@ -39,14 +55,14 @@ OF_TASK: Mapping[str, Facts] = {"planted_lookup": {"embedding": 50}}  # as the s
 class Settings:
     """What to run. Every field is part of the names of the result folders."""
 
-    tasks: tuple[str, ...] = TASKS
-    seeds: int = 5
-    preset: str = "jw-release"
-    vectors: str | None = None
-    epochs: int | None = None  # of every training; None: the preset's
-    patience: int | None = None  # None: the preset's, which never stops early
-    hidden: int | None = None  # of a direction; None: the preset's
-    texts: int | None = None  # of each split, for a quick run
+    tasks: tuple[str, ...] = setting(TASKS, "Tasks.")
+    seeds: int = setting(5, "Models per kind.")
+    preset: str = setting("jw-release", "Training preset: jw-release chooses the epoch on dev, jw-paper on test.")
+    vectors: str | None = setting(None, VECTORS, none=NO_VECTORS, file=True)
+    epochs: int | None = setting(None, "Epochs per training run.", none="the preset's")
+    patience: int | None = setting(None, PATIENCE, none="the preset's, which never stops early", least=0)
+    hidden: int | None = setting(None, "Hidden size per direction.", none="the preset's")
+    texts: int | None = setting(None, TEXTS, none=ALL)
 
 
 QUICK = Settings(tasks=("sst", "planted_lookup", "bigram_flip"), seeds=2, epochs=1, hidden=8, texts=40)
@@ -74,13 +90,12 @@ def cells_of(settings: Settings, kind: Kind) -> list[Cell]:
     """One cell per seed; the first also trains models with other weights."""
     vectors = None if kind.task in WITHOUT_VECTORS else settings.vectors
     choices: dict[str, Any] = {"preset": settings.preset, "encoder": "lstm", "attention": "tanh", "vectors": vectors}
-    budget = {"epochs": settings.epochs, "patience": settings.patience, "hidden": settings.hidden}
     choices |= OF_TASK.get(kind.task, {})
     choices |= {"decoder": kind.decoder} if kind.decoder else {}
-    choices |= {key: value for key, value in budget.items() if value is not None}
+    choices |= given_of(settings, "epochs", "patience", "hidden")
     base = Cell(
         kind.name,
-        as_released(kind.task),
+        kind.task,
         "lstm",
         "tanh",
         choices,
@@ -95,95 +110,50 @@ def cells_of(settings: Settings, kind: Kind) -> list[Cell]:
     ]
 
 
-def run(
-    settings: Settings,
-    folder: Path,
-    *,
-    data_dir: Path | str | None = None,
-    device: str = "auto",
-    workers: int = 0,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-) -> StudyResult:
-    """Train and measure what is missing under `folder`, then gather every number beside the published one."""
-    check_names("task of vashishth2019", settings.tasks, TASKS)
+def refuse(settings: Settings) -> None:
     check_names("preset of vashishth2019", [settings.preset], STATES)
-    if settings.seeds < 2:
-        raise BadInput(f"vashishth2019 compares means over seeds: it needs at least 2 seeds, not {settings.seeds}.")
-    check_place(folder, device)
-    where: dict[str, Any] = {"data_dir": data_dir, "device": device, "workers": workers, "progress": progress}
-    kinds = kinds_of(settings.tasks)
-    measured: list[Measured] = []
-    failed: dict[str, str] = {}
-    if kinds:
-        cells = [cell for kind in kinds for cell in cells_of(settings, kind)]
-        measured, failed = measure_cells("vashishth2019", VERSION, cells, folder, texts=settings.texts, **where)
-    budget = {name: getattr(settings, name) for name in ("epochs", "patience", "hidden")}
-    writing = run_writing(
-        [task for task in settings.tasks if task in WRITING],
-        folder,
-        seeds=settings.seeds,
-        texts=settings.texts,
-        changes={name: value for name, value in budget.items() if value is not None},
-        **where,
-    )
-    if not measured and not writing.models:
-        raise BadInput(
-            f"no model could be measured. The first error: {next(iter({**failed, **writing.failed}.values()))}"
-        )
-    return gather(settings, kinds, measured, failed, writing)
+    need_seeds("vashishth2019", settings, 2)
 
 
-def gather(
-    settings: Settings,
-    kinds: Sequence[Kind],
-    measured: Sequence[Measured],
-    failed: Mapping[str, str],
-    writing: WritingPart,
-) -> StudyResult:
+def corpora(settings: Settings) -> dict[str, Source]:
+    labelled = [task for task in settings.tasks if task not in SEQUENCES]
+    found = {task: Source(as_released(task), settings.texts) for task in labelled}
+    return found | {task: source_of(task, settings.texts) for task in settings.tasks if task in SEQUENCES}
+
+
+def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Piece]]:
+    """Cells for single sequences and pairs; sequence-to-sequence models are trained and scored by jobs of their own."""
+    yield [cell for kind in kinds_of(settings.tasks) for cell in cells_of(settings, kind)]
+    written = {task: corpus for task, corpus in found.corpora.items() if task in SEQUENCES}
+    changes = given_of(settings, "epochs", "patience", "hidden")
+    yield score_work(recipes_of(written, seeds=settings.seeds, changes=changes), place)
+
+
+def gather(settings: Settings, found: Found) -> Gathered:
     """All models as one result."""
-    published = read_published("vashishth2019")
-    found = {one.cell.name: one for one in measured}
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Facts] = {}
-    for kind in kinds:
-        of_kind = [found[cell.name] for cell in cells_of(settings, kind) if cell.name in found]
+    for kind in kinds_of(settings.tasks):
+        of_kind = [found.measured[cell.name] for cell in cells_of(settings, kind) if cell.name in found.measured]
         if of_kind:
             about = of_kind[0].about
             # The reproduction's decoder sees both texts of a pair.
-            beside = {one.key: one for one in published if one.task == about["published"]}
+            beside = {one.key: one for one in found.published if one.task == about["published"]}
             beside = {} if kind.decoder == "linear" else beside
             reasons = (ONE_WAY, about["not_comparable"]) if beside else (UNPUBLISHED,)
             other = ", ".join(reason for reason in reasons if reason)
             tasks[kind.name] = {**about, "not_comparable": other}
             rows += [
-                row_from(
-                    Where(kind.name, "lstm", "tanh", quantity),
-                    value,
-                    spread,
-                    beside.get(quantity),
-                    other,
-                )
-                for quantity, value, spread in (*put_in(of_kind), *trained(found.get(kind.name)))
+                row_from(Where(kind.name, "lstm", "tanh", quantity), value, spread, beside.get(quantity), other)
+                for quantity, value, spread in (*put_in(of_kind), *trained(found.measured.get(kind.name)))
             ]
             models.append(Model(kind.name, "lstm", "tanh", tuple(about["labels"]), len(of_kind), {}, ()))
-    here = [
-        task
-        for task in settings.tasks
-        if task in writing.tasks or any(one.cell.task == as_released(task) for one in measured)
-    ]
-    return StudyResult(
-        name="vashishth2019",
-        title="Attention interpretability across tasks, reproduced",
-        paper=PAPER,
-        rows=(*rows, *writing.rows),
-        models=(*models, *writing.models),
-        tasks={**tasks, **writing.tasks},
-        notes=(SMOKE, *NOTES) if settings.texts is not None else NOTES,
-        failed={**failed, **not_fitted(measured), **writing.failed},
-        settings=shown_settings(settings, here) | ({"preset_of_writing": PRESET} if writing.tasks else {}),
-        published=tuple(read_published("vashishth2019")),
-    )
+    written = gather_scores(found, settings.seeds)
+    measured = {one.cell.task for one in found.measured.values()}
+    here = [task for task in settings.tasks if task in written.tasks or task in measured]
+    shown = shown_settings(settings, here, **({"preset_of_writing": PRESET} if written.tasks else {}))
+    return Gathered([*rows, *written.rows], [*models, *written.models], {**tasks, **written.tasks}, settings=shown)
 
 
 def put_in(of_kind: Sequence[Measured]) -> Iterator[tuple[Key, stats.Interval, float]]:
@@ -236,7 +206,6 @@ def _by_seed(results: Sequence[CheckResult], name: str) -> Float[np.ndarray, "se
     return np.stack([np.asarray(result.per_example[name]) for result in results])
 
 
-PAPER = "Vashishth et al. 2019, Attention Interpretability Across NLP Tasks (arXiv 1909.11218)"
 ONE_WAY = "an LSTM in one direction"
 UNPUBLISHED = "no number was published for it"
 SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
@@ -266,11 +235,19 @@ NOTES = (
 )
 
 vashishth2019 = Study(
-    "vashishth2019",
-    PAPER,
-    "other weights, imposed at test time and in training: single sequences, pairs, sequence to sequence",
-    TASKS,
-    run,
-    Settings,
-    QUICK,
+    name="vashishth2019",
+    title="Attention interpretability across tasks, reproduced",
+    paper="Vashishth et al. 2019, Attention Interpretability Across NLP Tasks (arXiv 1909.11218)",
+    about="other weights, imposed at test time and in training: single sequences, pairs, sequence to sequence",
+    tasks=TASKS,
+    settings=Settings,
+    quick=QUICK,
+    version=1,
+    corpora=corpora,
+    refuse=refuse,
+    plan=plan,
+    gather=gather,
+    notes=NOTES,
+    smoke=SMOKE,
+    table=Path(__file__).with_name("published.csv"),
 )

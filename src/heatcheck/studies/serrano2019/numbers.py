@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from heatcheck.engine import Facts
-from heatcheck.results import CheckResult, Key, Measurement, Model, Row, StudyResult, key
+from heatcheck.results import CheckResult, Key, Measurement, Model, Row, key
 from heatcheck.studies.cells import Measured
-from heatcheck.studies.study import Where, read_published, row_of
+from heatcheck.studies.corpora import Source, stands_in
+from heatcheck.studies.rows import Where, row_of
+from heatcheck.studies.study import Gathered
 
 # task -> the data set of the paper that it stands for, and what differs
 TASKS: dict[str, tuple[str, str]] = {
@@ -42,27 +44,18 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def gather(measured: Sequence[Measured], failed: Mapping[str, str], settings: Facts, *, smoke: bool) -> StudyResult:
+def gather(measured: Sequence[Measured], sources: Mapping[str, Source], *, smoke: bool) -> Gathered:
     """All models as one result."""
     kinds: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
     for one in measured:
         kinds[one.cell.task, one.cell.encoder, one.cell.attention].append(one)
-    rows = [row for where, seeds in kinds.items() for row in _rows(where, seeds)]
     about: dict[str, Facts] = {}
     for one in measured:
-        about.setdefault(one.cell.task, _about(one, smoke=smoke))
-    notes = [*([SMOKE] if smoke else []), *NOTES]
-    return StudyResult(
-        name="serrano2019",
-        title="Is Attention Interpretable?, reproduced",
-        paper=PAPER,
-        rows=tuple(rows),
-        models=tuple(_model(where, seeds) for where, seeds in kinds.items()),
-        tasks=about,
-        notes=tuple(notes),
-        failed=dict(failed),
-        settings=settings,
-        published=tuple(read_published("serrano2019")),
+        about.setdefault(one.cell.task, _about(one, sources.get(one.cell.task), smoke=smoke))
+    return Gathered(
+        [row for where, seeds in kinds.items() for row in _rows(where, seeds)],
+        [_model(where, seeds) for where, seeds in kinds.items()],
+        about,
     )
 
 
@@ -106,14 +99,14 @@ def _predicted(one: Measured, found: CheckResult) -> np.ndarray:
     return np.array([float(one.predicted[name]) for name in found.examples])
 
 
-def _about(one: Measured, *, smoke: bool) -> Facts:
+def _about(one: Measured, source: Source | None, *, smoke: bool) -> Facts:
     published, differs = TASKS[one.cell.task]
     reason = "a smoke run" if smoke else "other or less data" if published != "none" else "not in the paper"
     shown = one.cell.task if published == "none" else published
+    differs = (source and stands_in(source)) or differs
     return {**one.about, "published": shown, "differs": differs, "not_comparable": reason}
 
 
-PAPER = "Serrano & Smith 2019, Is Attention Interpretable? (ACL)"
 SMOKE = "This is a smoke run: a few texts, one epoch, one seed. Ignore its numbers."
 NOTES = (
     "These tables have no published number. The ones we know are from memory and for data sets that are missing here "
