@@ -9,12 +9,14 @@ from heatcheck.engine.folder import FolderExists, read_json, whole_file, whole_f
 from heatcheck.engine.given import expect, expect_if_given, expect_names
 from heatcheck.engine.identity import Facts, content_id, nulled, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
+from heatcheck.engine.plugins import Plugged, package_of
 
 __all__ = [
     "Facts",
     "FolderExists",
     "Job",
     "Outcome",
+    "Plugged",
     "check_time",
     "content_id",
     "expect",
@@ -22,6 +24,7 @@ __all__ = [
     "expect_names",
     "map",
     "nulled",
+    "package_of",
     "plain",
     "read_json",
     "seed_of",

@@ -1,5 +1,6 @@
 """Published papers reproduced, one per file: tasks × models × checks, with the published numbers beside ours."""
 
+from heatcheck.engine import Plugged
 from heatcheck.studies.abnar2020 import abnar2020
 from heatcheck.studies.brunner2020 import brunner2020
 from heatcheck.studies.chefer2021 import chefer2021
@@ -30,3 +31,4 @@ STUDIES: dict[str, Study] = {
     "vashishth2019": vashishth2019,
     "wiegreffe2019": wiegreffe2019,
 }
+STUDIES = Plugged("heatcheck.studies", Study, STUDIES)
