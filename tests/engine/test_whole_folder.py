@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from jobs_for_tests import eventually, program
@@ -102,18 +103,30 @@ def test_a_rival_may_finish_while_we_wait(tmp_path: Path, monkeypatch: pytest.Mo
     assert names(tmp_path) == ["fit"]
 
 
-def test_a_lock_that_is_removed_while_others_wait_still_lets_one_in_at_a_time(tmp_path: Path) -> None:
+class SlowToReturn(FileLock):
+    """A lock whose release takes its time: what comes after it comes too late."""
+
+    def release(self, force: bool = False) -> None:
+        super().release(force)
+        time.sleep(0.02)
+
+
+def test_a_lock_that_is_removed_while_others_wait_still_lets_one_in_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_module, "FileLock", SlowToReturn)
+    monkeypatch.setattr(folder_module, "POLL_S", 0.001)
     inside, most = [0], [0]
 
-    def enter(times: int = 40) -> None:
+    def enter(times: int = 3) -> None:
         for _ in range(times):
             with alone(tmp_path / "lock"):
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
-                time.sleep(0.001)
+                time.sleep(0.03)
                 inside[0] -= 1
 
-    threads = [threading.Thread(target=enter) for _ in range(4)]
+    threads = [threading.Thread(target=enter) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
