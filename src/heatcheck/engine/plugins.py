@@ -66,11 +66,11 @@ class Plugged(dict[str, T]):
         if not self._fits(found):
             if not any(table._group == self._group and table._fits(found) for table in _TABLES):
                 _tell(self._group, point, f"it is {_described(found)}, not {self._wanted()}")
-        elif getattr(found, "name", point.name) != point.name:
-            _tell(self._group, point, f"its own name is {found.name!r}, so the entry point must have that name")
         elif dict.__contains__(self, point.name):
             owner = self._packages.get(point.name)
             _tell(self._group, point, f"{f'the package {owner}' if owner else 'heatcheck'} has that name already")
+        elif getattr(found, "name", point.name) != point.name:
+            _tell(self._group, point, f"its own name is {found.name!r}, so the entry point must have that name")
         else:
             dict.__setitem__(self, point.name, found)
             self._packages[point.name] = _package(point)
@@ -101,7 +101,7 @@ _told: set[str] = set()
 def _after_loading(name: str) -> Callable[..., Any]:
     plain = getattr(dict, name)
 
-    def read(self: Plugged[Any], *given: Any) -> Any:
+    def read(self: Any, *given: Any) -> Any:  # not of its own type: whoever checks that reads it
         self.load()
         return plain(self, *given)
 
