@@ -15,6 +15,8 @@ from heatcheck import engine
 from heatcheck.engine import Job, Outcome, read_json, worker
 from heatcheck.errors import BadInput
 
+pytestmark = pytest.mark.slow  # processes of its own
+
 both = pytest.mark.parametrize("workers", [0, 2])
 
 
