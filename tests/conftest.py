@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import jaxtyping
@@ -35,6 +36,27 @@ def pytest_collection() -> Iterator[None]:
 def pytest_unconfigure() -> None:
     """Or packages complain at the end of what was never given back."""
     gc.unfreeze()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that runs tests for another tells it which functions were called."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["functions"] = (sorted(typed_calls.DEFINED), sorted(typed_calls.CALLED))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    defined, called = getattr(node, "workeroutput", {}).get("functions", ((), ()))
+    typed_calls.DEFINED.update(defined)
+    typed_calls.CALLED.update(called)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Coverage that costs nothing: of functions. `make coverage` counts lines, in almost twice the time."""
+    defined, called = len(typed_calls.DEFINED), len(typed_calls.CALLED)
+    if defined:
+        told = f"{called / defined:.1%} of heatcheck's functions were called ({called:,} of {defined:,})"
+        terminalreporter.write_line(f"coverage: {told}")
 
 
 @pytest.fixture(scope="session", autouse=True)

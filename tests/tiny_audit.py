@@ -1,7 +1,6 @@
 """One tiny real audit for all tests of what is shown: made by whichever process needs it first, then only read."""
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,17 +55,14 @@ def share(folder: Path) -> None:
 @cache
 def tiny_audit() -> "Audit":
     """Everybody's, and not to be changed: `audits.full` gives one to change."""
-    from heatcheck.engine.whole_files import lock_folder
+    from heatcheck.engine.whole_files import alone
     from heatcheck.results import AUDIT, keep_audit, read_audit
 
     (folder,) = _shared
     folder.mkdir(exist_ok=True)
-    lock = lock_folder(folder)
-    try:
+    with alone(folder / ".lock"):
         if not (folder / AUDIT).exists():
             keep_audit(_made(folder), folder)
-    finally:
-        os.close(lock)
     return read_audit(folder)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import is_dataclass
@@ -15,7 +16,12 @@ from beartype import BeartypeConf, beartype
 # the same kinds of arguments. So in each process a function's first calls are all checked, then some of them.
 FIRST = 20
 ONE_IN = 100
-EVERY_CALL = [False]  # True while a test is about the checking itself
+# True while a test is about the checking itself, and throughout `make test-types`.
+EVERY_CALL = [os.environ.get("HEATCHECK_TYPES") == "every"]
+
+# heatcheck's functions by where they are, and those among them that were called in this process.
+DEFINED: set[str] = set()
+CALLED: set[str] = set()
 
 # A TypeError, as jaxtyping's own complaints are: code that answers bad input with a sentence catches those.
 _typed = beartype(conf=BeartypeConf(violation_type=TypeError))
@@ -43,6 +49,8 @@ def checked(made: Any = None, *, typechecker: Callable[..., Any]) -> Any:
 
 def _sparing(plain: Any, checking: Callable[[Any], Any]) -> Any:
     unchecked, checks, strict = 0, 0, None
+    where = f"{plain.__code__.co_filename}:{plain.__code__.co_firstlineno}"
+    DEFINED.add(where)
 
     @functools.wraps(plain)
     def call(*given: Any, **named: Any) -> Any:
@@ -54,6 +62,7 @@ def _sparing(plain: Any, checking: Callable[[Any], Any]) -> Any:
         if checks >= FIRST:  # the next one is the hundredth call, and then every hundredth
             unchecked = ONE_IN - 1 if checks > FIRST else ONE_IN - 1 - FIRST
         if strict is None:  # made at the first call: a process calls half of all functions
+            CALLED.add(where)
             strict = _strict(plain, checking)
         return strict(*given, **named)
 

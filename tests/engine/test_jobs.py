@@ -15,6 +15,8 @@ from heatcheck import engine
 from heatcheck.engine import Job, Outcome, read_json, worker
 from heatcheck.errors import BadInput
 
+pytestmark = pytest.mark.slow  # processes of its own
+
 both = pytest.mark.parametrize("workers", [0, 2])
 
 
@@ -278,7 +280,9 @@ def test_ctrl_c_ends_the_workers_and_keeps_their_checkpoints(tmp_path: Path) -> 
     assert said.count("Traceback") == 1
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert not any(alive(pid) for pid in workers)
-    assert sorted(entry.name for entry in (tmp_path / "store").iterdir()) == [".endless.part", ".sleeps.part"]
+    assert sorted(entry.name for entry in (tmp_path / "store").iterdir()) == [
+        f".{job}.{kind}" for job in ("endless", "sleeps") for kind in ("lock", "part")
+    ]
 
 
 def test_a_worker_leaves_ctrl_c_to_its_parent(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from heatcheck.engine.place import Report
 from heatcheck.engine.ray_driver import Died
 from heatcheck.errors import BadInput, MissingPackage
 
+pytestmark = pytest.mark.slow  # processes of its own
+
 SLOW_S = 90.0  # for what takes Ray a few seconds, on a machine with much else to do
 
 

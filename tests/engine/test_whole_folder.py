@@ -5,16 +5,21 @@ import fcntl
 import json
 import os
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from jobs_for_tests import eventually, program
 
 from heatcheck.engine import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 from heatcheck.engine import whole_files as folder_module
+from heatcheck.engine.whole_files import alone
 from heatcheck.errors import BadInput, BrokenFolder
 
 
@@ -84,34 +89,50 @@ def test_a_target_that_appears_meanwhile_wins(tmp_path: Path) -> None:
     assert names(tmp_path / "fit") == ["theirs.txt"]
 
 
-def test_a_rival_may_finish_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The moments are too short to be met by racing processes every time, so here they are staged.
-    make, lock = os.mkdir, folder_module.lock_folder
+def test_a_rival_may_finish_while_we_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The moment is too short to be met by racing processes every time, so here it is staged.
+    @contextmanager
+    def done_before_it_is_ours(path: Path) -> Iterator[None]:
+        with alone(path):
+            (tmp_path / "fit").mkdir()
+            yield
 
-    def renamed_while_we_make_it(path: Path, mode: int = 0o777) -> None:
-        monkeypatch.setattr(os, "mkdir", make)
-        make(tmp_path / "fit", mode)
-        raise FileExistsError(errno.EEXIST, "File exists", str(path))
+    monkeypatch.setattr(folder_module, "alone", done_before_it_is_ours)
+    with pytest.raises(FolderExists), whole_folder(tmp_path / "fit"):
+        raise AssertionError("entered")
+    assert names(tmp_path) == ["fit"]
 
-    def renamed_before_we_lock_it(scratch: Path) -> int:
-        scratch.rename(tmp_path / "fit")
-        return lock(scratch)
 
-    def done_before_we_made_it(scratch: Path) -> int:
-        (tmp_path / "fit").mkdir()
-        return lock(scratch)
+class SlowToReturn(FileLock):
+    """A lock whose release takes its time: what comes after it comes too late."""
 
-    for module, name, moment in [
-        (os, "mkdir", renamed_while_we_make_it),
-        (folder_module, "lock_folder", renamed_before_we_lock_it),
-        (folder_module, "lock_folder", done_before_we_made_it),
-    ]:
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, moment)
-            with pytest.raises(FolderExists), whole_folder(tmp_path / "fit"):
-                raise AssertionError("entered")
-        assert names(tmp_path) == ["fit"]
-        (tmp_path / "fit").rmdir()
+    def release(self, force: bool = False) -> None:
+        super().release(force)
+        time.sleep(0.02)
+
+
+def test_a_lock_that_is_removed_while_others_wait_still_lets_one_in_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_module, "FileLock", SlowToReturn)
+    monkeypatch.setattr(folder_module, "POLL_S", 0.001)
+    inside, most = [0], [0]
+
+    def enter(times: int = 3) -> None:
+        for _ in range(times):
+            with alone(tmp_path / "lock"):
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                time.sleep(0.03)
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=enter) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert names(tmp_path) == []
 
 
 def test_a_relative_target_stays_where_it_was_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +154,7 @@ def test_a_place_that_cannot_be_written_is_named_in_a_sentence(tmp_path: Path, p
 
 def test_works_on_disks_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: int) -> None:
-        raise OSError(errno.EBADF, "as NFS says for a directory")
+        raise OSError(errno.ENOLCK, "as some network disks say")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with whole_folder(tmp_path / "fit"):

@@ -21,6 +21,7 @@ from heatcheck.checks.permutation import permutation
 from heatcheck.checks.perturbation import perturbation
 from heatcheck.checks.plausibility import plausibility
 from heatcheck.checks.seed_variance import seed_variance
+from heatcheck.engine import Plugged
 
 __all__ = ["CHECKS", "Case", "Check"]
 
@@ -45,3 +46,4 @@ CHECKS: dict[str, Check] = {
     "plausibility": plausibility,
     "seed_variance": seed_variance,
 }
+CHECKS = Plugged("heatcheck.checks", Check, CHECKS)

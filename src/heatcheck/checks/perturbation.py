@@ -38,7 +38,7 @@ RANDOM, BOTH, SIGNED = "random", "both", " (signed)"
 DIRECTIONS = ("MoRF", "LeRF")
 BY_SIZE, WITH_SIGN = "by size", "with sign"  # two leagues, because rankings with a sign know more
 # influence_left_out is leave-one-out for the right label instead of the predicted one: as slow, and nearly the same.
-RANKED = tuple(name for name in EXPLAINERS if name not in (RANDOM, "influence_left_out"))
+NOT_RANKED = (RANDOM, "influence_left_out")
 BEYOND = "beyond the number of texts that perturbation.texts allows"
 
 Values = dict[str, Float[np.ndarray, " example"]]
@@ -48,7 +48,7 @@ Values = dict[str, Float[np.ndarray, " example"]]
 class PerturbationSettings:
     """The methods to rank, how many words to remove, and how."""
 
-    explainers: tuple[str, ...] = ()  # none named: all of RANKED that can run here
+    explainers: tuple[str, ...] = ()  # none named: all that can run here, but NOT_RANKED
     shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the words; one word always stays
     operators: tuple[str, ...] = ("masking",)  # adding deletion would double the cost
     texts: int = 100  # at most
@@ -70,6 +70,11 @@ class PerturbationSettings:
             raise BadInput(f"perturbation.shares names a value twice: {self.shares}.")
 
 
+def _ranked(settings: PerturbationSettings) -> Sequence[str]:
+    """The named explainers, else all; asked late, because installed packages may add some."""
+    return settings.explainers or tuple(name for name in EXPLAINERS if name not in NOT_RANKED)
+
+
 def size_of(share: float, words: int) -> int:
     """The number of words in a share: the nearest one, at least 1, and one word always stays.
 
@@ -81,7 +86,7 @@ def size_of(share: float, words: int) -> int:
 
 def measure(case: Case, settings: PerturbationSettings) -> CheckResult:
     """Measure curves, AOPC and the area between them by every ranking and operator, and rank the methods."""
-    names = [name for name in settings.explainers or RANKED if name != RANDOM]
+    names = [name for name in _ranked(settings) if name != RANDOM]
     ranked, not_run = case.available(names, settings.logits)
     if not ranked:
         why = "; ".join(f"{name}: {reason}" for name, reason in not_run.items())
@@ -228,7 +233,7 @@ def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, na
 
 def _cost(case: Case, settings: PerturbationSettings) -> int:
     """An upper bound on the forward passes, except for ties: texts that rankings share are read once."""
-    explainers = settings.explainers or RANKED
+    explainers = _ranked(settings)
     rankings = 2 * len(explainers) + settings.random_orders
     lengths = [len(example.words) for example in case.examples[: settings.texts]]
     sizes = sum(len({size_of(share, words) for share in settings.shares}) for words in lengths if words > 1)
@@ -244,7 +249,7 @@ perturbation = Check(
     settings=PerturbationSettings,
     measure=measure,
     cost=_cost,
-    explains=lambda settings: settings.explainers or RANKED,
+    explains=_ranked,
     default=False,  # hundreds of forward passes per text
     default_on=has_layers,
 )

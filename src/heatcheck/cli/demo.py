@@ -8,6 +8,7 @@ from heatcheck.cli.audit import run, write
 from heatcheck.cli.options import AsJson, Verbose
 from heatcheck.cli.show import CANNOT
 
+REAL, GENERATED = "rotten_tomatoes", "reviews"
 CONTROL_TASK = "planted_keyword"
 LINES = ("necessary", "points at what matters", "hard to manipulate", "works out of context", "across models")
 
@@ -26,10 +27,12 @@ def demo(verbose: Verbose = False, json: AsJson = False) -> None:
 
     heatcheck then audits three models whose right answers are known.
 
-    The demo takes a few minutes on a laptop. It needs the packages of heatcheck[data].
+    The demo takes a few minutes on a laptop. The real reviews are in heatcheck[data]. If that is not installed, the
+    demo uses generated reviews.
     """
     from heatcheck.auditing import plan_audit
     from heatcheck.cli import show
+    from heatcheck.data import TASKS, data_folder
     from heatcheck.models import load
     from heatcheck.results import audit_facts
     from heatcheck.training import train
@@ -37,13 +40,18 @@ def demo(verbose: Verbose = False, json: AsJson = False) -> None:
     def look(subject: Any, task: str, examples: int) -> Any:
         return run(plan_audit(subject, task, examples=examples), shown=not json)[0]
 
+    missing = TASKS[REAL].missing(data_folder())
+    task = GENERATED if missing else REAL
     if not json:
-        typer.echo("Training a BiLSTM with attention on one-sentence film reviews (under a minute) …\n")
-    fit = train("rotten_tomatoes", progress=not json)
+        if missing:
+            typer.echo(f"The real film reviews are not installed, so the demo uses generated ones. For them: {missing}")
+        kind = "generated" if missing else "one-sentence"
+        typer.echo(f"Training a BiLSTM with attention on {kind} film reviews (under a minute) …\n")
+    fit = train(task, progress=not json)
     if not json:
         show.fit_in_words(fit)
         typer.echo("\nAuditing it on 500 test sentences (under a minute) …")
-    found = look(fit.subject, "rotten_tomatoes", 500)
+    found = look(fit.subject, task, 500)
     folder = write(found, None)
     if not json:
         show.card(found, verbose=verbose)

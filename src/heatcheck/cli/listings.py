@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from heatcheck.cli.options import AsJson
+from heatcheck.cli.packages import source, source_facts
 
 if TYPE_CHECKING:
     from heatcheck.checks import Check
@@ -46,6 +47,7 @@ def checks(json: AsJson = False) -> None:
                 "fits_again": retrains(check),
                 "decides": lines_decided_by(check.name),
                 "settings": settings(check),
+                **source_facts(CHECKS, check.name),
             }
             for check in CHECKS.values()
         ]
@@ -64,6 +66,7 @@ def checks(json: AsJson = False) -> None:
             _when(check),
             RETRAINS[retrains(check)],
             f"settings: {given}" if given else "",
+            source(CHECKS, check.name),
         )
         rows.append([check.name, "\n".join(filter(None, told)) + "\n"])
     show.table(["check", "name, question and settings (change one with --set CHECK.KEY=VALUE)"], rows)
@@ -98,13 +101,20 @@ def explainers(json: AsJson = False) -> None:
 
     if json:
         show.as_json(
-            [{"name": e.name, "about": e.about, "signed": e.signed, "paper": e.paper} for e in EXPLAINERS.values()]
+            [
+                {
+                    **{key: getattr(explainer, key) for key in ("name", "about", "signed", "paper")},
+                    **source_facts(EXPLAINERS, explainer.name),
+                }
+                for explainer in EXPLAINERS.values()
+            ]
         )
         return
 
     def told(explainer: Explainer) -> str:
         paper = f"paper: {explainer.paper}" if explainer.paper else ""
-        return "\n".join(filter(None, (explainer.about, _direction(explainer), paper))) + "\n"
+        lines = (explainer.about, _direction(explainer), paper, source(EXPLAINERS, explainer.name))
+        return "\n".join(filter(None, lines)) + "\n"
 
     rows = [[one.name, told(one)] for one in EXPLAINERS.values()]
     rows.append(["file:PATH", "your own scores: JSONL with id and scores, or ERASER's results format"])

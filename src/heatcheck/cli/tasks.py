@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from heatcheck.cli.options import AsJson, DataDir
+from heatcheck.cli.packages import source, source_facts
 
 
 def tasks(json: AsJson = False, data_dir: DataDir = None) -> None:
@@ -26,20 +27,22 @@ def tasks(json: AsJson = False, data_dir: DataDir = None) -> None:
                     "licence": task.licence,
                     "ready": missing is None,
                     "to_do": missing,
+                    **source_facts(TASKS, task.name),
                 }
                 for task, missing in found
             ]
         )
         return
-    rows = [
-        [
-            task.name,
-            f"{task.about}\n"
-            f"{sizes(task.sizes)}; labels: {', '.join(task.labels) or 'none (the model generates text)'}\n"
-            f"licence: {task.licence}\n{'ready' if missing is None else f'not available: {missing}'}\n",
-        ]
-        for task, missing in found
-    ]
+    rows = []
+    for task, missing in found:
+        told = (
+            task.about,
+            f"{sizes(task.sizes)}; labels: {', '.join(task.labels) or 'none (the model generates text)'}",
+            f"licence: {task.licence}",
+            source(TASKS, task.name),
+            "ready" if missing is None else f"not available: {missing}",
+        )
+        rows.append([task.name, "\n".join(filter(None, told)) + "\n"])
     show.table(["task", "content, size, licence, availability"], rows)
 
 

@@ -49,7 +49,7 @@ from heatcheck.data.task import Task
 from heatcheck.data.tokens import TOKENIZERS, tokenize
 from heatcheck.data.vectors import Vectors, read_vectors
 from heatcheck.data.vocabulary import Vocabulary, build_vocabulary, texts_of
-from heatcheck.engine import expect_if_given
+from heatcheck.engine import Plugged, expect_if_given
 from heatcheck.errors import BadInput, UnknownName
 
 __all__ = [
@@ -132,6 +132,7 @@ TASKS: dict[str, Task] = {
     "sst_wiki": sst_wiki,
     "wiki_only": wiki_only,
 }
+TASKS = Plugged("heatcheck.tasks", Task, TASKS)
 
 
 def data_folder(given: Path | str | None = None) -> Path:

@@ -9,6 +9,7 @@ from heatcheck.engine.given import expect, expect_if_given, expect_names
 from heatcheck.engine.identity import Facts, content_id, nulled, plain, seed_of, stream
 from heatcheck.engine.jobs import Job, Outcome, map  # noqa: A004 - read as engine.map
 from heatcheck.engine.like import value_like
+from heatcheck.engine.plugins import Plugged, package_of
 from heatcheck.engine.whole_files import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "FolderExists",
     "Job",
     "Outcome",
+    "Plugged",
     "check_time",
     "content_id",
     "expect",
@@ -23,6 +25,7 @@ __all__ = [
     "expect_names",
     "map",
     "nulled",
+    "package_of",
     "plain",
     "read_json",
     "seed_of",

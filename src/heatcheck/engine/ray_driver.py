@@ -45,7 +45,7 @@ class Driver(NamedTuple):
 def start_driver(address: str | None, workers: int) -> Driver:
     """A new driver. Its first word is how many jobs may run at once, or a sentence that says why none can."""
     # Not in TMPDIR, which may be long: Ray keeps sockets there, and their paths must be short.
-    folder = Path(tempfile.mkdtemp(prefix="heatcheck-ray-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="heatcheck-ray-", dir="/tmp" if os.name == "posix" else None))
     context = multiprocessing.get_context("spawn")
     pipe, its_end = context.Pipe()
     arguments = (its_end, os.getpid(), folder, Path.cwd(), address, workers)
@@ -60,8 +60,8 @@ def stop_driver(driver: Driver) -> None:
     driver.pipe.close()  # which the driver notices
     wait([driver.process.sentinel], _GRACE_S)
     # Agents of Ray live on for a minute if their driver was killed. It is joined afterwards, for until then nobody
-    # else can have its number.
-    if driver.process.pid is not None:
+    # else can have its number. Without POSIX there are no groups of processes, and the agents end by themselves.
+    if driver.process.pid is not None and hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(driver.process.pid, signal.SIGKILL)
     driver.process.kill()
@@ -76,7 +76,8 @@ def must_share(store: Path) -> str:
 
 def _drive(pipe: Connection, parent: int, folder: Path, directory: Path, address: str | None, workers: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setsid()  # ctrl-C is for our parent: it would end the parts of Ray in no good order
+    if hasattr(os, "setsid"):  # ctrl-C is for our parent: it would end the parts of Ray in no good order
+        os.setsid()
     _write_to(folder / "driver.log")
     try:
         with suppress(EOFError, OSError):  # nobody is at the other end of the pipe any more

@@ -1,18 +1,21 @@
 """Folders and files that are written completely or not at all."""
 
 import errno
-import fcntl
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from heatcheck.engine.identity import plain
 from heatcheck.errors import BadInput, BrokenFolder
+
+POLL_S = 0.01  # between two looks at a lock that another process holds
+_NO_LOCKS = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 class FolderExists(BadInput):
@@ -46,23 +49,26 @@ def whole_folder(target: Path, *, resume: bool = True, replace: bool = False) ->
     """
     target = target.absolute()  # the block may change the working directory
     scratch = target.parent / f".{target.name}.part"
-    with _in_a_sentence(target):
-        lock = _claim(target, scratch, replace=replace)
-    try:
-        _sweep(scratch, everything=not resume)
-        yield scratch
+    with ExitStack() as held:
+        with _in_a_sentence(target):
+            _refuse_if_there(target, replace=replace)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(alone(target.parent / f".{target.name}.lock"))
+            _refuse_if_there(target, replace=replace)  # another process may have made it while we waited
+            scratch.mkdir(exist_ok=True)
         try:
-            _put_in_place(scratch, target, replace=replace)
-        except OSError:
-            # Only where locks do not work, or somebody else's program made the target.
-            if _occupied(target):
-                raise FolderExists(target) from None
+            _sweep(scratch, everything=not resume)
+            yield scratch
+            try:
+                _put_in_place(scratch, target, replace=replace)
+            except OSError:
+                # Only where locks do not work, or somebody else's program made the target.
+                if _occupied(target):
+                    raise FolderExists(target) from None
+                raise
+        except Exception:
+            shutil.rmtree(scratch, ignore_errors=True)
             raise
-    except Exception:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
-    finally:
-        os.close(lock)
 
 
 def write_whole(path: Path, data: bytes | str) -> None:
@@ -124,38 +130,35 @@ def read_json(path: Path) -> Any:
         raise BrokenFolder(f"{path} is not valid JSON ({error}). Delete {path.parent} and create it again.") from error
 
 
-def lock_folder(folder: Path) -> int:
-    """Wait until no other process holds this folder, then hold it until the returned descriptor is closed."""
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Wait until no other process is in a block with this lock file, and be in it alone. A process that dies leaves it.
+
+    The lock file stands beside what it is for: some systems rename no folder that has an open file in it.
+    """
+    lock = FileLock(path)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.acquire(poll_interval=POLL_S)
     except OSError as error:
-        # NFS and some network disks cannot lock a directory. Going on without is better than not at all: what
-        # is lost is only the waiting, for the rename at the end still lets just one of two writers through.
-        if error.errno not in {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}:
-            os.close(lock)
+        # Some network disks cannot lock. Going on without is better than not at all: what is lost is only the
+        # waiting, for the rename at the end still lets just one of two writers through.
+        if error.errno not in _NO_LOCKS:
             raise
-    return lock
-
-
-def _claim(target: Path, scratch: Path, *, replace: bool) -> int:
-    """Make and lock the scratch folder."""
-    while True:
-        if _occupied(target) and not replace:
-            raise FolderExists(target)
-        with suppress(FileExistsError):  # not exist_ok: it looks a second time, when a rival may have renamed it
-            scratch.mkdir(parents=True)
+    try:
+        yield
+    finally:
         try:
-            lock = lock_folder(scratch)
-        except FileNotFoundError:
-            continue
-        # While we waited the folder may have been renamed to the target, or removed after a failure: then
-        # our lock is on something that no longer has this name.
-        if _is_still(scratch, lock):
-            if replace or not _occupied(target):
-                return lock
-            shutil.rmtree(scratch)  # made anew, a moment after the target appeared
-        os.close(lock)
+            path.unlink(missing_ok=True)  # while it is ours: those that wait notice, and make a new one
+            lock.release()
+        except OSError:  # Windows removes no open file, and another process may have opened it
+            lock.release()
+            with suppress(OSError):
+                path.unlink()
+
+
+def _refuse_if_there(target: Path, *, replace: bool) -> None:
+    if _occupied(target) and not replace:
+        raise FolderExists(target)
 
 
 def _put_in_place(scratch: Path, target: Path, *, replace: bool) -> None:
@@ -171,13 +174,6 @@ def _put_in_place(scratch: Path, target: Path, *, replace: bool) -> None:
         old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _is_still(folder: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(folder.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _occupied(path: Path) -> bool:

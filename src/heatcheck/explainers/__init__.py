@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from heatcheck.data import Example
-from heatcheck.engine import expect, expect_if_given, expect_names
+from heatcheck.engine import Plugged, expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers.alti import alti
 from heatcheck.explainers.attention import attention
@@ -99,6 +99,7 @@ EXPLAINERS: dict[str, Explainer] = {
         shapley_sampling,
     )
 }
+EXPLAINERS = Plugged("heatcheck.explainers", Explainer, EXPLAINERS)
 
 
 # What people call some of them elsewhere.

@@ -1,5 +1,6 @@
 """Published papers reproduced, one per file: tasks × models × checks, with the published numbers beside ours."""
 
+from heatcheck.engine import Plugged
 from heatcheck.results import Published
 from heatcheck.studies.abnar2020 import abnar2020
 from heatcheck.studies.brunner2020 import brunner2020
@@ -33,6 +34,7 @@ STUDIES: dict[str, Study] = {
     "vashishth2019": vashishth2019,
     "wiegreffe2019": wiegreffe2019,
 }
+STUDIES = Plugged("heatcheck.studies", Study, STUDIES)
 
 
 def read_published(study: str) -> list[Published]:

@@ -11,10 +11,11 @@ from types import MappingProxyType
 
 from heatcheck.auditing.lines import across, hard, necessary, out_of_context, plausible, points
 from heatcheck.auditing.lines.rule import CardSettings, LineRule
+from heatcheck.engine import Plugged
 from heatcheck.results import TOO_FEW, Card, CheckResult, Line
 
 # In the order of the card; those that stand apart come last.
-LINES = {
+LINES: dict[str, LineRule] = {
     rule.name: rule
     for rule in (
         necessary.RULE,
@@ -25,6 +26,7 @@ LINES = {
         plausible.RULE,
     )
 }
+LINES = Plugged("heatcheck.lines", LineRule, LINES)
 
 
 def make_card(
@@ -43,7 +45,8 @@ def make_card(
         cannot_refit: why the model cannot be retrained, where it cannot.
         available: examples that the data has.
     """
-    lines = (_why_not_run(rule, rule.judge(results, settings), refused, cannot_refit) for rule in LINES.values())
+    rules = sorted(LINES.values(), key=lambda rule: rule.group == "apart")  # one that a package adds may not be
+    lines = (_why_not_run(rule, rule.judge(results, settings), refused, cannot_refit) for rule in rules)
     return Card(tuple(_how_many(line, available) for line in lines), logit_scale)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from heatcheck.data import Batch, Example, Seen, Vocabulary
 from heatcheck.data.vocabulary import PAD
+from heatcheck.engine import Plugged
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.classifiers.attention import ATTENTIONS
 from heatcheck.models.classifiers.bilstm import BiLSTM
@@ -31,6 +32,7 @@ ENCODERS: dict[str, type[Encoder]] = {
     "lstm": BiLSTM,
     "none": Unencoded,
 }
+ENCODERS = Plugged("heatcheck.encoders", Encoder, ENCODERS, classes=True)
 DECODERS = ("linear", "merge")
 # The logit of a label that an example may not have. Its probability is exactly 0 in any precision, and unlike −∞ it
 # leaves log-probabilities, gradients, differences of logits and 0·log 0 finite.
