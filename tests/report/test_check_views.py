@@ -15,7 +15,7 @@ from heatcheck.checks import CHECKS
 from heatcheck.errors import BadInput
 from heatcheck.report import notebook, write_markdown, write_report
 from heatcheck.report.audit_figures import draw, draw_comparison
-from heatcheck.report.checks import CHECK_VIEWS, CheckView, add_views, view_of
+from heatcheck.report.checks import CHECK_VIEWS, CheckView, view_of
 from heatcheck.report.compared_values import Compared
 from heatcheck.report.comparison import compare
 from heatcheck.report.measurement_words import direction, of_quantity
@@ -97,7 +97,7 @@ NEW = Quantity("newness", "how new it is", high="It is new.", low="It is old.", 
 def test_a_view_that_is_added_later_is_used(with_a_new_check):
     drawn = CHECK_VIEWS["erasure"]
     view = CheckView("Something new", 15, tables=drawn.tables, figures=drawn.figures, quantities=(NEW,))
-    add_views({"a_new_one": view})
+    CHECK_VIEWS.add("a_new_one", view)
     assert view_of("a_new_one") is view
     assert in_order(with_a_new_check.results)[:2] == ["agreement", "a_new_one"]
     found = next(one for one in sections(with_a_new_check, draw(with_a_new_check)) if one.check == "a_new_one")
@@ -124,7 +124,7 @@ def test_a_view_says_what_a_comparison_shows(with_a_new_check):
         compared=(Compared("newness", "how new it is"),),
         comparison_figures=CHECK_VIEWS["erasure"].comparison_figures,
     )
-    add_views({"a_new_one": newer})
+    CHECK_VIEWS.add("a_new_one", newer)
     *_, paired = compare(models).paired
     assert (paired.check, paired.what, paired.difference.value) == ("a_new_one", "how new it is", 2.0)
     assert len(draw_comparison(models)) == 1
@@ -132,11 +132,11 @@ def test_a_view_says_what_a_comparison_shows(with_a_new_check):
 
 @pytest.mark.usefixtures("_registers_are_restored")
 def test_no_second_view_of_a_check_and_none_whose_quantities_are_refused():
-    with pytest.raises(BadInput, match="has a view already"):
-        add_views({"erasure": CheckView("Another")})
+    with pytest.raises(BadInput, match="has the name 'erasure' already"):
+        CHECK_VIEWS.add("erasure", CheckView("Another"))
     wrong = NEW._replace(high="")
     with pytest.raises(BadInput, match="does not say what a high value means"):
-        add_views({"a_new_one": CheckView("Something new", quantities=(NEW._replace(name="other"), wrong))})
+        CHECK_VIEWS.add("a_new_one", CheckView("Something new", quantities=(NEW._replace(name="other"), wrong)))
     assert "a_new_one" not in CHECK_VIEWS
     assert ("a_new_one", "other") not in QUANTITIES
     assert view_of("erasure").title == "Removing the highlighted words"

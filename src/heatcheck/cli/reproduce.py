@@ -9,6 +9,7 @@ from typer.core import TyperCommand
 
 from heatcheck.cli.options import AsJson, DataDir, Device
 from heatcheck.cli.options import Settings as Set
+from heatcheck.cli.packages import source, source_facts
 from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage, UnknownName
 
@@ -171,13 +172,15 @@ def studies(
     from heatcheck.cli import show
     from heatcheck.studies import STUDIES
 
-    keys = ("name", "paper", "about", "tasks")
+    keys, known = ("name", "paper", "about", "tasks"), list(STUDIES.values())
     if study is not None:
         one_study(find_study(study), json=json)
     elif json:
-        show.as_json([{key: getattr(one, key) for key in keys} for one in STUDIES.values()])
+        facts = [{**{key: getattr(one, key) for key in keys}, **source_facts(STUDIES, one.name)} for one in known]
+        show.as_json(facts)
     else:
-        rows = [[one.name, f"{one.paper}\n{one.about}\ntasks: {', '.join(one.tasks)}\n"] for one in STUDIES.values()]
+        told = [(one.paper, one.about, f"tasks: {', '.join(one.tasks)}", source(STUDIES, one.name)) for one in known]
+        rows = [[one.name, "\n".join(filter(None, words)) + "\n"] for one, words in zip(known, told, strict=True)]
         show.table(["study", "paper, question and tasks"], rows)
 
 

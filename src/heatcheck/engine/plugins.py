@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
-from heatcheck.errors import in_short
+from heatcheck.errors import BadInput, HeatcheckError, in_short
 
 T = TypeVar("T")
 
@@ -25,18 +25,34 @@ class Plugged(dict[str, T]):
         kind: what an addition must be an instance of. Several tables may share a group: each takes its own kind.
         built_in: what heatcheck has.
         classes: an addition is a subclass of `kind` instead.
+        added: called with the name of each entry and the entry itself; what it refuses is not added.
 
     >>> Plugged("heatcheck.nothing", int, {"one": 1})
     {'one': 1}
     """
 
-    def __init__(self, group: str, kind: type, built_in: Mapping[str, T], *, classes: bool = False) -> None:
+    def __init__(
+        self,
+        group: str,
+        kind: type,
+        built_in: Mapping[str, T],
+        *,
+        classes: bool = False,
+        added: Callable[[str, T], None] = lambda *_: None,
+    ) -> None:
         super().__init__(built_in)
-        self._group, self._kind, self._classes = group, kind, classes
+        self._group, self._kind, self._classes, self._added = group, kind, classes, added
         self._packages: dict[str, str] = {}
         self._loading = threading.RLock()
         self._begun = self._done = False
         _TABLES.append(self)
+
+    def add(self, name: str, own: T) -> None:
+        """Add an entry of heatcheck's own, before anything is read."""
+        if dict.__contains__(self, name):
+            raise BadInput(f"{self._group} has the name {name!r} already: choose another one.")
+        self._added(name, own)
+        dict.__setitem__(self, name, own)
 
     def load(self) -> None:
         """Add what installed packages offer, once."""
@@ -72,6 +88,11 @@ class Plugged(dict[str, T]):
         elif getattr(found, "name", point.name) != point.name:
             _tell(self._group, point, f"its own name is {found.name!r}, so the entry point must have that name")
         else:
+            try:
+                self._added(point.name, found)
+            except HeatcheckError as error:
+                _tell(self._group, point, str(error).rstrip("."))
+                return
             dict.__setitem__(self, point.name, found)
             self._packages[point.name] = _package(point)
 

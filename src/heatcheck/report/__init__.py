@@ -4,19 +4,21 @@ Everything is drawn from an `Audit` or a `StudyResult`; nothing is measured here
 """
 
 from heatcheck.report.audit_figures import write_figures
-from heatcheck.report.checks import CHECK_VIEWS, CheckView, add_views
+from heatcheck.report.checks import CHECK_VIEWS, CheckView
 from heatcheck.report.comparison_page import write_comparison
 from heatcheck.report.data_files import write_numbers, write_tables
 from heatcheck.report.markdown import write_markdown
 from heatcheck.report.page import write_report
+from heatcheck.report.studies import STUDY_VIEWS, StudyView
 from heatcheck.report.study_csv import write_study_table
 from heatcheck.report.study_figures import write_study_figures
 from heatcheck.report.study_page import write_study
 
 __all__ = [
     "CHECK_VIEWS",
+    "STUDY_VIEWS",
     "CheckView",
-    "add_views",
+    "StudyView",
     "write_comparison",
     "write_figures",
     "write_markdown",

@@ -29,7 +29,8 @@ _REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
 
 
 def quantity_of(name: str, check: str = "") -> Quantity | None:
-    """The quantity of this name, as this check means it; views register theirs before anyone can ask here."""
+    """The quantity of this name, as this check means it."""
+    view_of(check)  # with the views of installed packages, which register what they measure
     return find_quantity(name, check)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from heatcheck.errors import BadInput
+from heatcheck.engine import Plugged
 from heatcheck.report.compared_values import Compared
 from heatcheck.report.figures.figure import Figure
 from heatcheck.report.shared_words import HELD
@@ -50,16 +50,10 @@ class CheckView:
         return self.held or HELD[holds]
 
 
-CHECK_VIEWS: dict[str, CheckView] = {}  # by the key of the check; report/checks fills it
-
-
-def add_views(views: Mapping[str, CheckView]) -> None:
-    """Add the views of these checks and register what they measure; refuse a second view of a check."""
-    for check, view in views.items():
-        if check in CHECK_VIEWS:
-            raise BadInput(f"the check {check!r} has a view already: choose another name.")
-        register(*view.quantities)
-        CHECK_VIEWS[check] = view
+# By the key of the check. report/checks fills it, and installed packages add to it; what a view measures is registered.
+CHECK_VIEWS: Plugged[CheckView] = Plugged(
+    "heatcheck.views", CheckView, {}, added=lambda _, view: register(*view.quantities)
+)
 
 
 def view_of(check: str) -> CheckView:

@@ -169,7 +169,7 @@ def stands_in(source: Source) -> str:
 
 def about(source: Source, corpus: Corpus) -> dict[str, Any]:
     """What a page says about a task."""
-    published, not_comparable, differs = DATA[source.name]
+    published, not_comparable, differs = DATA.get(source.name, (source.name, "", ""))
     if source.quick:
         not_comparable, differs = "a smoke run", stands_in(source) or "a few of the texts"
     return {

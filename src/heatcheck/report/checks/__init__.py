@@ -3,8 +3,9 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from heatcheck.report.view import CHECK_VIEWS, CheckView, add_views, view_of
+from heatcheck.report.view import CHECK_VIEWS, CheckView, view_of
 
-__all__ = ["CHECK_VIEWS", "CheckView", "add_views", "view_of"]
+__all__ = ["CHECK_VIEWS", "CheckView", "view_of"]
 
-add_views({found.name: import_module(f"{__name__}.{found.name}").VIEW for found in iter_modules(__path__)})
+for _found in iter_modules(__path__):
+    CHECK_VIEWS.add(_found.name, import_module(f"{__name__}.{_found.name}").VIEW)

@@ -1,32 +1,28 @@
 """One view per study, found by its name: what page, terminal and figures say about this study alone."""
 
-from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
-from heatcheck.errors import BadInput
+from heatcheck.engine import Plugged
 from heatcheck.report.study_view import StudyView
 from heatcheck.report.study_wording import MODEL_NAMES
 from heatcheck.results import register
 
-__all__ = ["STUDY_VIEWS", "StudyView", "add_study_views", "view_of_study"]
-
-STUDY_VIEWS: dict[str, StudyView] = {}
+__all__ = ["STUDY_VIEWS", "StudyView", "view_of_study"]
 
 
-def add_study_views(views: Mapping[str, StudyView]) -> None:
-    """Add the views of these studies, what they measure and their names of models; refuse a second view of a study."""
-    for study, view in views.items():
-        if study in STUDY_VIEWS:
-            raise BadInput(f"the study {study!r} has a view already: choose another name.")
-        register(*view.quantities)
-        MODEL_NAMES.update(view.models)
-        STUDY_VIEWS[study] = view
+def _added(_: str, view: StudyView) -> None:
+    """What it measures, and its names of models, are known wherever a study is shown."""
+    register(*view.quantities)
+    MODEL_NAMES.update(view.models)
+
+
+# Installed packages add to it.
+STUDY_VIEWS: Plugged[StudyView] = Plugged("heatcheck.views", StudyView, {}, added=_added)
+for _found in iter_modules(__path__):
+    STUDY_VIEWS.add(_found.name, import_module(f"{__name__}.{_found.name}").VIEW)
 
 
 def view_of_study(name: str) -> StudyView:
     """The view of a study; the default one for a study that has none."""
     return STUDY_VIEWS.get(name, StudyView())
-
-
-add_study_views({found.name: import_module(f"{__name__}.{found.name}").VIEW for found in iter_modules(__path__)})
