@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -140,6 +141,14 @@ def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
         "lookup: planted_lookup: average, uniform weights, seed 1",
     ]
     assert all("no memory left (delete results/lookup-" in reason for reason in lost.values())
+
+
+def test_an_explainer_that_a_model_lacks_is_no_model_that_failed(found):
+    (looked, _, refitted) = found[0]
+    missing = {"relevance": "it needs linear logits"}
+    for one, failed in ((looked, {}), (refitted, {"lookup: relevance"})):
+        results = {name: replace(result, not_run=missing) for name, result in one.results.items()}
+        assert set(not_fitted([one._replace(results=results)])) == set(failed)
 
 
 def test_a_folder_is_named_by_what_decides_its_numbers():
