@@ -62,6 +62,8 @@ def do(argument: dict[str, Any], folder: Path, store: Path) -> None:
             time.sleep(0.1)
         case "linger":
             threading.Thread(target=time.sleep, args=(60,)).start()
+        case "die later":  # as one whose compiled code broke something that the next job needs
+            threading.Timer(argument["seconds"], os.kill, (os.getpid(), signal.SIGKILL)).start()
         case "threads":
             (folder / "threads.txt").write_text(os.environ["OMP_NUM_THREADS"])
         case "look around":

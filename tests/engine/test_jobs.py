@@ -214,6 +214,34 @@ def test_a_worker_that_dies_fails_only_its_own_job(tmp_path: Path) -> None:
     }
 
 
+def test_a_process_makes_one_folder_after_the_other(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    jobs = [job(f"job-{number}", pids=str(pids)) for number in range(6)]
+    jobs += [job("fails", "fail", pids=str(pids)), job("last", needs=["job-0"], pids=str(pids))]
+    outcomes = run(jobs, tmp_path / "store", workers=2)
+    assert [state for name, state in states(outcomes).items() if name != "fails"] == ["done"] * 7
+    assert 1 <= len(list(pids.iterdir())) <= 2  # one, if it is done before the other has started
+    assert not any(alive(int(path.name)) for path in pids.iterdir())
+
+
+def test_nobody_dies_of_what_an_earlier_job_left(tmp_path: Path) -> None:
+    jobs = [job("guilty", "die later", seconds=0.5), job("innocent", "sleep", needs=["guilty"], seconds=1.0)]
+    assert states(run(jobs, tmp_path, workers=1)) == {"guilty": "done", "innocent": "done"}
+    outcomes = run([job("a"), job("dies", "die", needs=["a"])], tmp_path, workers=1)
+    assert outcomes["dies"].reason == "its process died with signal 9", "in a process of its own too"
+
+
+def test_an_idle_process_may_die(tmp_path: Path) -> None:
+    jobs = [
+        job("guilty", "die later", seconds=0.1),
+        job("meanwhile", "sleep", seconds=1.0),
+        job("innocent", needs=["meanwhile"]),
+        job("other", needs=["meanwhile"]),
+    ]
+    assert set(states(run(jobs, tmp_path, workers=2)).values()) == {"done"}
+
+
 def test_a_job_goes_on_from_what_its_dead_worker_left(tmp_path: Path) -> None:
     assert states(run([job("a", "die once")], tmp_path, workers=1)) == {"a": "failed"}
     assert (tmp_path / ".a.part" / "checkpoint.txt").read_text() == "first"

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from heatcheck.data import Corpus, Example, Split, build_vocabulary, texts_of
 from heatcheck.errors import BadInput, MissingPackage
-from heatcheck.training import fit_bag_of_words, fit_recipe, plan_recipe, train
+from heatcheck.training import fit_bag_of_words, fit_recipe, made_once, plan_recipe, train
 
 TINY = {"encoder": "average", "hidden": 4, "embedding": 4, "epochs": 1, "progress": False}
 
@@ -102,6 +102,7 @@ def test_options_pairs_and_several_labels():
 
 
 def test_without_scikit_learn_the_reason_is_kept(corpus, tmp_path, monkeypatch):
+    made_once.forget()
     for module in ("sklearn.linear_model", "sklearn.feature_extraction.text"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingPackage, match="scikit-learn"):

@@ -23,6 +23,7 @@ from heatcheck.training import (
     fit_logistic_regression,
     fit_recipe,
     imposed,
+    made_once,
     plan_recipe,
     predict,
     train,
@@ -388,6 +389,7 @@ def test_a_damaged_table(folder, tmp_path, content):
 
 
 def test_without_scikit_learn(corpus, tmp_path, monkeypatch):
+    made_once.forget()
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
     fit_recipe(plan_recipe(corpus, **SMALL), corpus, tmp_path / "plain")
     summary = json.loads((tmp_path / "plain" / "training.json").read_text())

@@ -58,7 +58,8 @@ def map(  # noqa: A001 - read as engine.map
         store: the folder of all outputs, including those of prerequisites that are not among the jobs. All nodes of a
             cluster must see it under the same path.
         workers: 0 runs the jobs in this process, one after the other. Otherwise the number of processes, each with its
-            share of the cores (unless OMP_NUM_THREADS is set). A process that dies fails only its own job.
+            share of the cores (unless OMP_NUM_THREADS is set) and one job after the other. A process that dies fails
+            only its own job.
         cluster: "ray" starts Ray on this machine and stops it at the end; "ray:HOST:PORT" or "ray:auto" uses a running
             cluster. `workers` limits the number of jobs at once; 0 means one per CPU. A job whose worker dies is tried
             again from its last checkpoint; it fails if it dies every time.

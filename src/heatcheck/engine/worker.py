@@ -1,4 +1,4 @@
-"""Jobs in processes of their own, which can neither outlive us nor take us along when they die."""
+"""Jobs in other processes, which can neither outlive us nor take us along when they die."""
 
 import ctypes
 import multiprocessing
@@ -22,56 +22,83 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Worker(NamedTuple):
-    """A process that makes one folder."""
+    """A process that makes one folder after the other."""
 
     process: SpawnProcess
-    reports: Connection
+    talk: Connection  # a job goes there, its report comes back
+    is_new: bool = True  # no job has ended in it
 
 
 class Processes:
-    """So many processes at once on this machine, a new one for each job, each with its share of the cores."""
+    """So many processes at once on this machine, each with its share of the cores.
+
+    A process that has made a folder makes the next one too: what it has imported and read need not be again.
+    """
 
     def __init__(self, function: JobFunction, workers: int) -> None:
         self._function = function
         self._workers = workers
-        self._running: dict[Path, Worker] = {}
+        self._running: dict[Path, tuple[Worker, bytes]] = {}
+        self._idle: list[Worker] = []
 
     def has_room(self) -> bool:
         return len(self._running) < self._workers
 
     def start(self, argument: Facts, target: Path) -> None:
-        threads = max(1, cores_here() // self._workers)
-        self._running[target] = _start_worker(pickle.dumps((self._function, argument)), target, threads)
+        self._give(pickle.dumps((self._function, argument)), target)
 
     def reports(self) -> list[tuple[Path, Report]]:
-        handles = [handle for worker in self._running.values() for handle in (worker.process.sentinel, worker.reports)]
+        handles = [handle for worker, _ in self._running.values() for handle in (worker.process.sentinel, worker.talk)]
         # The time limit is for a dead worker whose own children keep its pipes open: nothing would wake us.
         wait(handles, timeout=1.0)
         ended = []
-        for target, worker in list(self._running.items()):
-            if report := _report_of(worker, target):
-                del self._running[target]
-                ended.append((target, report))
+        for target, (worker, payload) in list(self._running.items()):
+            report, alive = _report_of(worker)
+            if report is None and alive:
+                continue
+            del self._running[target]
+            if report is not None and alive:
+                self._idle.append(worker._replace(is_new=False))
+            else:
+                _end(worker)
+            if report is None and not worker.is_new and not target.is_dir():
+                self._give(payload, target)  # an earlier job may be to blame: this one gets a process of its own
+            else:
+                ended.append((target, report or _report_of_death(worker, target)))
         return ended
 
     def stop(self) -> None:
-        workers = list(self._running.values())
+        workers = [*self._idle, *(worker for worker, _ in self._running.values())]
         self._running.clear()
+        self._idle.clear()
         for worker in workers:
             worker.process.terminate()
         for worker in workers:
-            worker.process.join(_GRACE_S)
-            worker.process.kill()
-            worker.process.join()
-            worker.reports.close()
+            _end(worker)
+
+    def _give(self, payload: bytes, target: Path) -> None:
+        """Let an idle process make this folder, or a new one where there is none."""
+        while self._idle:
+            worker = self._idle.pop()
+            try:
+                worker.talk.send((payload, target))
+            except OSError:  # it died in the meantime
+                _end(worker)
+            else:
+                self._running[target] = worker, payload
+                return
+        worker = _start_worker(max(1, cores_here() // self._workers))
+        self._running[target] = worker, payload
+        with suppress(OSError):  # it died at once, which its report will say
+            worker.talk.send((payload, target))
 
 
-def _start_worker(payload: bytes, target: Path, threads: int) -> Worker:
+def _start_worker(threads: int) -> Worker:
     context = multiprocessing.get_context("spawn")
-    reports, sender = context.Pipe(duplex=False)
+    talk, theirs = context.Pipe()
     # The kernel's signal follows the *thread* that started the worker; only the main one lives as we do.
     by_signal = threading.current_thread() is threading.main_thread()
-    process = context.Process(target=_work, args=(payload, target, sender, os.getpid(), by_signal))
+    process = context.Process(target=_work, args=(theirs, os.getpid(), by_signal))
     already_set = "OMP_NUM_THREADS" in os.environ  # the user knows better
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     try:
@@ -79,37 +106,44 @@ def _start_worker(payload: bytes, target: Path, threads: int) -> Worker:
     finally:
         if not already_set:
             del os.environ["OMP_NUM_THREADS"]
-    sender.close()
-    return Worker(process, reports)
+    theirs.close()
+    return Worker(process, talk)
 
 
-def _report_of(worker: Worker, target: Path) -> Report | None:
-    """What the worker reports, or what its death says; None while it is at work."""
+def _report_of(worker: Worker) -> tuple[Report | None, bool]:
+    """What the worker reports, if it has, and whether it is alive."""
     alive = worker.process.is_alive()  # asked first: a last word may come between the two questions
     report = None
-    if worker.reports.poll():
+    if worker.talk.poll():
         with suppress(EOFError, OSError):  # it died before, or while, saying it
-            report = worker.reports.recv()
-    elif alive:
-        return None
-    worker.process.join(_GRACE_S)
-    worker.process.kill()  # a thread left behind by the job must not keep its place occupied
-    worker.process.join()
-    worker.reports.close()
-    code = worker.process.exitcode or 0
-    if isinstance(report, Report):
-        return report
+            report = worker.talk.recv()
+        alive = alive and report is not None
+    return report, alive
+
+
+def _report_of_death(worker: Worker, target: Path) -> Report:
     if target.is_dir():
         return Report("done")
+    code = worker.process.exitcode or 0
     return Report(
         "failed", f"its process died with signal {-code}" if code < 0 else f"its process exited with status {code}"
     )
 
 
-def _work(payload: bytes, target: Path, reports: Connection, parent: int, by_signal: bool) -> None:
+def _end(worker: Worker) -> None:
+    worker.process.join(_GRACE_S)
+    worker.process.kill()  # a thread left behind by a job must not keep its place occupied
+    worker.process.join()
+    worker.talk.close()
+
+
+def _work(talk: Connection, parent: int, by_signal: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches the whole group; our parent ends us
     _die_with(parent, by_signal)
-    reports.send(attempt_pickled(payload, target))
+    with suppress(EOFError):  # nobody has another job
+        while True:
+            payload, target = talk.recv()
+            talk.send(attempt_pickled(payload, target))
 
 
 def _die_with(parent: int, by_signal: bool) -> None:

@@ -16,6 +16,8 @@ from heatcheck.models import Seq2Seq, Subject, require_subject
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.imposed import Parent, imposed
 
+NO_GOLD = "these examples have no gold labels to compare predictions with. Add labels to the data."
+
 
 class Scores(NamedTuple):
     """Accuracy and other scores of a model; `majority` is the accuracy of the majority-class baseline.
@@ -45,7 +47,6 @@ def batches_by_length(examples: Sequence[Example], size: int) -> Iterator[list[i
         yield order[start : start + size]
 
 
-@torch.inference_mode()
 def predict(
     subject: Subject,
     examples: Sequence[Example],
@@ -55,18 +56,29 @@ def predict(
     batch_size: int = 128,
 ) -> Float[np.ndarray, "example decision label"]:
     """Log-probabilities that the model gives, in the order of the examples."""
+    return _answers(subject, examples, impose, parent, batch_size)[0]
+
+
+@torch.inference_mode()
+def _answers(
+    subject: Subject, examples: Sequence[Example], impose: Facts | None, parent: Parent | None, batch_size: int = 128
+) -> tuple[Float[np.ndarray, "example decision label"], Int[np.ndarray, "example decision"] | None]:
+    """Log-probabilities that the model gives, and the right labels where all are known."""
     if not examples:
         raise BadInput("there are no examples to predict. Give at least one.")
 
-    def logs(indices: list[int]) -> np.ndarray:
+    def said(indices: list[int]) -> tuple[np.ndarray, np.ndarray | list[None]]:
         batch = subject.encode([examples[i] for i in indices])
         run = subject.run(batch, edits=imposed(subject, batch, impose, parent))
-        return run.logits.double().log_softmax(-1).cpu().numpy()
+        gold = [None] * len(indices) if batch.gold is None else batch.gold.cpu().numpy()
+        return run.logits.double().log_softmax(-1).cpu().numpy(), gold
 
-    found: dict[int, np.ndarray] = {}
-    for indices, rows in in_memory(batches_by_length(examples, batch_size), logs):
-        found.update(zip(indices, rows, strict=True))
-    return np.stack([found[i] for i in range(len(examples))])
+    found: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+    for indices, (logs, gold) in in_memory(batches_by_length(examples, batch_size), said):
+        found.update(zip(indices, zip(logs, gold, strict=True), strict=True))
+    ordered = [found[i] for i in range(len(examples))]
+    known = [gold for _, gold in ordered if gold is not None]
+    return np.stack([logs for logs, _ in ordered]), np.stack(known) if len(known) == len(ordered) else None
 
 
 def evaluate(
@@ -85,7 +97,10 @@ def evaluate(
         raise BadInput(f"evaluate cannot use a {foreign[0]}. Give examples, such as load_task('sst')['test'].")
     if isinstance(subject, Seq2Seq):
         return _evaluate_steps(subject, examples, impose, parent)
-    return score(predict(subject, examples, impose=impose, parent=parent), gold_of(subject, examples))
+    logs, gold = _answers(subject, examples, impose, parent)
+    if gold is None:
+        raise BadInput(NO_GOLD)
+    return score(logs, gold)
 
 
 @torch.inference_mode()
@@ -150,6 +165,6 @@ def gold_of(subject: Subject, examples: Sequence[Example]) -> Int[np.ndarray, "e
     for start in range(0, len(examples), 512):
         gold = subject.encode(examples[start : start + 512]).gold
         if gold is None:
-            raise BadInput("these examples have no gold labels to compare predictions with. Add labels to the data.")
+            raise BadInput(NO_GOLD)
         rows.append(gold.cpu().numpy())
     return np.concatenate(rows)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from heatcheck.data import Corpus, Vocabulary, build_vocabulary, load_task, read_vectors, seen_in, texts_of
+from heatcheck.data import Corpus, load_task, read_vectors, seen_in
 from heatcheck.engine import (
     Facts,
     FolderExists,
@@ -22,30 +22,27 @@ from heatcheck.engine import (
     write_json,
     write_whole,
 )
-from heatcheck.errors import BadInput, MissingPackage, UnknownName
+from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
 from heatcheck.training import checkpoint
-from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.bar import Bar
-from heatcheck.training.evaluation import Scores, evaluate, gold_of, score
+from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.finetune import build_transformer, check_transformer, plan_transformer
 from heatcheck.training.imposed import find_imposed
-from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import Watch, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
+from heatcheck.training.made_once import PENALTY, add_log_odds, bag_of_words, record_parents, vocabulary_of
 from heatcheck.training.observing import FOLDER as OBSERVED
 from heatcheck.training.observing import check_observe, checkpoint_steps, plan_observe
 from heatcheck.training.observing_seq2seq import OF_STEPS, SEQUENCES
 from heatcheck.training.own_file import remember
-from heatcheck.training.recorded import Recorded, record
+from heatcheck.training.recorded import record
 from heatcheck.training.seq2seq import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
 
 STORE = Path("heatcheck-out")
 RECORD, SUMMARY = "training.jsonl", "training.json"
 OVER_WORDS = ("deceptive", "log_odds_regularised")  # losses that compare weights with something known of each word
-MOST_LABELS = 20  # for which logistic regressions are fitted beside every model: seconds on IMDB
-PENALTY = "L2"  # of the baseline; in folders of before it was L1, and the number was lower
 
 
 class Fit(NamedTuple):
@@ -234,7 +231,7 @@ def fit_into(
     subject: Trainable
     if "hf" in recipe.model:
         subject = build_transformer(recipe, corpus, device=pick_device(device))
-        baseline = bag_of_words(subject, _vocabulary(corpus, TrainingSettings()), corpus)
+        baseline = bag_of_words(subject, vocabulary_of(corpus, TrainingSettings()), corpus)
         odds = {"not_fitted": "a transformer reads pieces of words"}
     elif is_of_sequences(recipe):
         subject = build_sequences(recipe, corpus).to(pick_device(device))
@@ -244,7 +241,7 @@ def fit_into(
         several = subject.settings.label_wise
         baseline = bag_of_words(subject, subject.vocabulary, corpus, several=several)
         odds = add_log_odds(subject, corpus)
-    parents = _record_parents(recipe, corpus, store, str(subject.device))
+    parents = record_parents(recipe, corpus, store, str(subject.device))
     _start(subject, recipe, store)
     if not _is_of(scratch, recipe):
         (scratch / checkpoint.FILE).unlink(missing_ok=True)
@@ -269,12 +266,6 @@ def fit_into(
     )
     (scratch / "recipe.json").unlink()  # it stands in config.json
     (scratch / checkpoint.FILE).unlink(missing_ok=True)
-
-
-def _record_parents(recipe: Recipe, corpus: Corpus, store: Path, device: str) -> dict[str, Recorded]:
-    """What each parent says of every example of the task."""
-    examples = [example for split in corpus.splits.values() for example in split]
-    return {name: record(load_folder(store / name, device=device), examples) for name in recipe.parents}
 
 
 def _start(subject: Trainable, recipe: Recipe, store: Path) -> None:
@@ -306,7 +297,7 @@ def _of_one_kind(one: Trainable, other: Trainable) -> bool:
 
 def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) -> Classifier:
     """The untrained model: its vocabulary from train, its parameters from the recipe's seed."""
-    vocabulary = _vocabulary(corpus, TrainingSettings(**recipe.training))
+    vocabulary = vocabulary_of(corpus, TrainingSettings(**recipe.training))
     facts = dict(recipe.model)
     wanted, given = facts.pop("vectors"), vectors_reference(vectors)
     if wanted != given:
@@ -317,66 +308,6 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         return make_classifier(vocabulary, corpus.labels, ClassifierSettings(**facts), recipe=recipe, vectors=matrix)
-
-
-def _vocabulary(corpus: Corpus, training: TrainingSettings) -> Vocabulary:
-    return build_vocabulary(
-        texts_of(corpus["train"]),
-        min_documents=training.min_documents,
-        rule=corpus.tokens,
-        lowercase=training.lowercase,
-        # Answers out of the passage are words of it, and must be told apart however rare they are.
-        always=corpus.labels if any(example.options for example in corpus["train"]) else (),
-    )
-
-
-def add_log_odds(subject: Classifier, corpus: Corpus) -> dict[str, Any]:
-    """Fit a logistic regression on the same texts, give the model its log-odds, and return its scores.
-
-    Returns the reason instead if it is not fitted. Only recipes that need log-odds raise an error then.
-    """
-    recipe = subject.recipe
-    imposed = recipe is not None and recipe.impose is not None and recipe.impose["weights"] == "log_odds"
-    needed = imposed or (recipe is not None and recipe.loss["name"] == "log_odds_regularised")
-    if len(corpus.labels) > MOST_LABELS and not needed:
-        return {"not_fitted": f"there are more than {MOST_LABELS} labels"}
-    several = subject.settings.label_wise
-    try:
-        found = fit_logistic_regression(subject.vocabulary, subject.labels, corpus["train"].examples, several=several)
-    except MissingPackage as error:
-        if needed:
-            raise
-        return {"not_fitted": str(error)}
-    subject.log_odds = torch.from_numpy(found.log_odds).float().to(subject.device)
-    return {
-        **_scored(subject, corpus, found),
-        "words": found.words,
-        "converged": found.converged,
-        "texts_without_words": found.texts_without_words,
-    }
-
-
-def bag_of_words(
-    subject: Trainable, vocabulary: Vocabulary, corpus: Corpus, *, several: bool = False
-) -> dict[str, Any]:
-    """Test scores of a bag-of-words baseline on these words, or the reason why it was not fitted."""
-    if len(corpus.labels) > MOST_LABELS:
-        return {"not_fitted": f"there are more than {MOST_LABELS} labels"}
-    try:
-        found = fit_bag_of_words(vocabulary, subject.labels, corpus["train"].examples, several=several)
-    except MissingPackage as error:
-        return {"not_fitted": str(error)}
-    return {
-        **_scored(subject, corpus, found),
-        "words": found.words,
-        "penalty": PENALTY,
-        "converged": found.converged,
-    }
-
-
-def _scored(subject: Trainable, corpus: Corpus, found: BagOfWords | LogisticRegression) -> Facts:
-    tested = corpus["test"].examples
-    return score(found.log_probabilities(tested), gold_of(subject, tested)).facts()
 
 
 def pick_device(name: str) -> torch.device:

@@ -90,7 +90,7 @@ def _train(
                     part.backward()  # type: ignore[no-untyped-call]  # torch has no types for it
                 total, seen = total + float(loss.detach().sum()), seen + len(examples)
             if settings.clip:
-                nn.utils.clip_grad_norm_(subject.parameters(), settings.clip)
+                _clip(list(subject.parameters()), settings.clip)
             optimizer.step()
             observer.after(epoch * steps + number + 1)
             watch(epoch, seen, total / seen)
@@ -158,6 +158,13 @@ def _fits_into_memory(examples: Sequence[Example], settings: TrainingSettings) -
             f"a batch of {len(examples)} examples does not fit in memory. For the same steps in smaller batches, use "
             f"--set batch_size={half} --set accumulate={twice}."
         ) from None
+
+
+def _clip(parameters: Sequence[Tensor], longest: float) -> None:
+    """`nn.utils.clip_grad_norm_`, but gradients that are short enough are not multiplied by 1, which takes as long."""
+    norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+    if not longest / (norm + 1e-6) >= 1:  # as torch computes it; nan too
+        nn.utils.clip_grads_with_norm_(parameters, longest, norm)
 
 
 def make_optimizer(subject: Trainable, settings: TrainingSettings) -> torch.optim.Optimizer:

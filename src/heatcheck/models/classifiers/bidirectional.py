@@ -22,6 +22,19 @@ def reversal(valid: Bool[Tensor, "example token"]) -> Int[Tensor, "example token
     return torch.where(valid, valid.sum(1, keepdim=True) - 1 - position, position)
 
 
+def _turned(
+    states: Float[Tensor, "example token feature"], turn: Int[Tensor, "example token"]
+) -> Float[Tensor, "example token feature"]:
+    """`states.take_along_dim(turn[..., None], 1)`, with whole rows copied: that looks up each number by itself."""
+    examples, tokens, _ = states.shape
+    example = torch.arange(examples, device=turn.device)[:, None]
+    if states.is_contiguous():
+        rows, place = states.flatten(0, 1), example * tokens + turn
+    else:  # a recurrent layer gives the states of each step together
+        rows, place = states.transpose(0, 1).flatten(0, 1), turn * examples + example
+    return rows.index_select(0, place.flatten()).view(states.shape)
+
+
 class Bidirectional(Encoder):
     """One layer with `hidden` units per direction; the summary is the last state of each direction."""
 
@@ -36,10 +49,10 @@ class Bidirectional(Encoder):
     def forward(
         self, embedded: Float[Tensor, "example token feature"], valid: Bool[Tensor, "example token"]
     ) -> Float[Tensor, "example token size"]:
-        turn = reversal(valid)[..., None]
+        turn = reversal(valid)
         ahead, _ = self.ahead(embedded)
-        behind, _ = self.behind(embedded.take_along_dim(turn, 1))
-        return torch.cat([ahead, behind.take_along_dim(turn, 1)], dim=-1) * valid[..., None]
+        behind, _ = self.behind(_turned(embedded, turn))
+        return torch.cat([ahead, _turned(behind, turn)], dim=-1) * valid[..., None]
 
     def summary(
         self, states: Float[Tensor, "example token size"], valid: Bool[Tensor, "example token"]
