@@ -32,10 +32,9 @@ def test_the_wheel_has_every_file_of_the_source(tmp_path: Path) -> None:
         assert line in about
 
 
-def test_no_classifier_promises_a_system_that_heatcheck_does_not_need() -> None:
+def test_no_classifier_promises_a_system_that_heatcheck_has_not_run_on() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    systems = [one for one in project["classifiers"] if one.startswith("Operating System")]
-    assert systems == ["Operating System :: OS Independent"]
+    assert not [one for one in project["classifiers"] if one.startswith("Operating System")]
 
 
 def test_importing_and_auditing_need_no_posix(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Logits without each word: those of plain re-encoding, for every encoder, attention and decoder."""
 
-import re
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guide import FILES
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.explainers.word_removal import delete
@@ -22,10 +21,8 @@ from heatcheck.models.contract.without_each import Changed, Same
 from heatcheck.training import predict
 from subjects import HIERARCHICAL, PAIRS, SETS, SINGLE, SUBJECTS, TEXTS, THREE, classifier
 
-GUIDE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
-(THEIRS,) = re.findall(r'^\+    "(\w+)": (\w+),$', GUIDE, re.MULTILINE)  # the guide's encoder: its name and its class
 FILE = {}
-exec(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)[0], FILE)
+exec(FILES["src/heatcheck/models/classifiers/rnn.py"], FILE)  # CONTRIBUTING's encoder
 MANY = tuple(f"label {n}" for n in range(40))  # more than a state has coordinates
 KINDS = {
     **{name: subject for name, (subject, _) in SUBJECTS.items() if isinstance(subject, Classifier)},
@@ -45,8 +42,8 @@ KINDS = {
     "many labels": classifier(THREE, MANY, encoder="cnn"),
 }
 with pytest.MonkeyPatch.context() as patch:
-    patch.setitem(ENCODERS, THEIRS[0], FILE[THEIRS[1]])
-    KINDS["the guide's"] = classifier(SINGLE, encoder=THEIRS[0])  # knows of nothing that a gap leaves unchanged
+    patch.setitem(ENCODERS, "rnn", FILE["BiRNN"])
+    KINDS["the guide's"] = classifier(SINGLE, encoder="rnn")  # knows of nothing that a gap leaves unchanged
 
 # One token a word, several, none (a no-break space; nothing between two spaces), and one that no vocabulary has.
 WORDS = ["good", "bad", "a", "film", "isn't", "plot,", "very-good!", "unheard", "\N{NO-BREAK SPACE}", ""]

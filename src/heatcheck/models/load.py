@@ -31,6 +31,7 @@ def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None 
     'reader@planted_contrast'
     """
     expect("a path", name=name)
+    expect("a text", device=device)
     if labels is not None:
         expect_names(labels=labels)
     if str(name).startswith("hf:") or of_hugging_face(Path(name)):

@@ -45,8 +45,8 @@ from heatcheck.stats.plausibility import (
     scatter_runs,
 )
 from heatcheck.stats.rank import RankCorrelation, kendall_tau, spearman
-from heatcheck.stats.removal_curve import Emptied, FirstChange, first_change, removal_curve, without_each
 from heatcheck.stats.shuffles import shuffled_sums, shuffled_weights
+from heatcheck.stats.sums_after_removal import Emptied, FirstChange, first_change, removal_curve, without_each
 from heatcheck.stats.survival import SurvivalCurve, kaplan_meier, median_time, share_interval
 from heatcheck.stats.ties import average_ranks, best_first, has_ties, level_ties
 from heatcheck.stats.top_k import kendall_top_k_distance, top_k_overlap

@@ -112,7 +112,7 @@ def test_of_equal_outputs_the_first_is_decided():
 def test_rows_in_blocks_are_rows_in_one(monkeypatch):
     weights, values, bias, scores = random_case(3, 9)
     whole = stats.first_change(weights, values, bias, scores, np.zeros(6, int))
-    monkeypatch.setattr("heatcheck.stats.removal_curve._NUMBERS_AT_ONCE", 40)
+    monkeypatch.setattr("heatcheck.stats.sums_after_removal._NUMBERS_AT_ONCE", 40)
     again = stats.first_change(weights, values, bias, scores, np.zeros(6, int))
     np.testing.assert_array_equal(np.stack(whole), np.stack(again))
 
