@@ -1,4 +1,4 @@
-"""*points at what matters*: does removing the highlighted words do as much as removing the best other method's?"""
+"""*points at what matters*: does removing the highlighted words do as much as removing another method's best words?"""
 
 from collections.abc import Sequence
 
