@@ -1,4 +1,4 @@
-"""The words for axes: one vocabulary for every array in the house.
+"""Names of array axes (`example`, `token`, `label`, …): one vocabulary for the shapes in all signatures.
 
 Shapes stand in signatures as jaxtyping strings made of these words, and pytest enforces them;
 a test fails on a word that is not here.

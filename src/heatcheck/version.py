@@ -1,3 +1,3 @@
-"""The version, said here alone: the package is built with it, and results say which one made them."""
+"""heatcheck's version number: the package is built with it, and results record it."""
 
 __version__ = "0.1.0"

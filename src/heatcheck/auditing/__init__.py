@@ -1,4 +1,4 @@
-"""Audits: the checks on one model, the card they give, and whether that card is right where the answer is known."""
+"""Audits: run the checks on one model, answer questions about its heatmaps, and test such answers on known models."""
 
 from heatcheck.auditing.chosen_settings import choose_settings
 from heatcheck.auditing.lines import LINES, CardSettings, LineRule, make_card

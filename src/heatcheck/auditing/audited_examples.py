@@ -1,4 +1,4 @@
-"""What a report shows of each audited example, and how far attention agrees with its rival there."""
+"""Each audited example as a report shows it: its heatmaps, and how well attention agrees with another method there."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

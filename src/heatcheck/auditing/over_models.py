@@ -1,4 +1,4 @@
-"""What several models of one kind, such as seeds, have in common."""
+"""One measurement over several models of one kind, such as seeds: its mean, its interval, and each model's value."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

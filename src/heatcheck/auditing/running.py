@@ -1,4 +1,4 @@
-"""An audit: the checks on one model, and the card that follows from their results."""
+"""Runs an audit: the checks on one model, then an answer to each question about its heatmaps (the card)."""
 
 import platform
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""An audit in its folder: what names it, and how a new one takes the place of an old one."""
+"""Saves an audit in a folder: its id, and how a new audit safely replaces an old one."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which rows of the data are audited: those that the model was not trained on, and what is said of the others."""
+"""Chooses the rows of the data to audit: those that the model was not trained on, with a note about the others."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""All checks, one file each."""
+"""The checks: each puts one question about attention weights to a model and measures the answer. One file each."""
 
 from heatcheck.checks.adversarial_model import adversarial_model
 from heatcheck.checks.agreement import agreement

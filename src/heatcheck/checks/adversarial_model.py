@@ -1,4 +1,4 @@
-"""Can another model give the same answers with other weights?
+"""Can another model give the same answers with other attention weights?
 
 heatcheck trains adversaries to match the model's answers and to move away from its weights; the strength λ sets how
 much the second goal counts. Each adversary is a point: how far its weights are (mean JSD) and how far its answers are

@@ -1,4 +1,4 @@
-"""Does attention rank words like gradients and leave-one-out do, and how much of this is mechanical?
+"""Does attention rank words as gradients and leave-one-out do, and how much of that follows from formulas alone?
 
 τ decides no line of the card. In a context-free model the gradient (with constant attention) and leave-one-out contain
 α_t as a factor, so a temperature alone can raise the agreement. The mechanical floor is the τ that remains when the

@@ -1,4 +1,4 @@
-"""How different can the weights be while the answer stays the same?
+"""How different can the attention weights be while the answer stays the same?
 
 A large divergence alone says nothing. In every model with a linear read-out, weights on a suitable pair of words give
 exactly the same output. How far such a pair is at least from the heatmap depends on the heatmap alone. So the check

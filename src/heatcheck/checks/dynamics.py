@@ -1,4 +1,4 @@
-"""When during training does attention begin to follow relevance?
+"""When during training does attention begin to follow relevance (how much each word's state speaks for the label)?
 
 Snell et al. 2021: under near-uniform weights a model first learns the relevance of each word, as a bag of words would.
 The weights then move to words of high relevance, because ∂logit/∂score_t = α_t (r_t − Σ_s α_s r_s). If so, relevances

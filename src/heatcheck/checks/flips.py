@@ -1,4 +1,4 @@
-"""How many weights must heatcheck remove before the decision flips?
+"""How many attention weights must heatcheck remove before the decision flips?
 
 heatcheck removes weights from the top of a ranking, one after the other. The other weights share the rest, and the
 hidden states stay the same. A ranking that knows for which label each token speaks has an advantage that no attention

@@ -1,4 +1,4 @@
-"""Is there a twin with other weights and the same decision on every text? In closed form, without training.
+"""Is there a twin, a model with other weights and the same decision on every text? A closed form, without training.
 
 If each word type w has one score a_w and one relevance r_w (bias included) in every context, the logits are
 Σ_t e^{a_t} r_tk / Σ_t e^{a_t}. Set a'_w = a_w − ln m_w and r'_w = m_w r_w for any m_w > 0: the numerator is the same

@@ -1,4 +1,4 @@
-"""Do the weights help a reader who knows only the words?
+"""Do the attention weights help a simple reader, who judges each word without context, to predict the label?
 
 In the log-odds guide, every word votes for the label it goes with in the training texts, in proportion to its weight.
 Nothing is fitted, so weights that encode the label on uninformative words gain nothing. The gain is measured from the

@@ -1,4 +1,4 @@
-"""At each layer, do the weights rank words like masking or gradients do?
+"""At each layer of a transformer, do the attention weights rank words as masking or gradients do?
 
 Abnar & Zuidema's question. For the token that the answer is read from, heatcheck takes its raw weights at each layer,
 their rollout down to the input, and the flow to the input. It compares each ranking with the effect of masking each

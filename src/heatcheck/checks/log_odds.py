@@ -1,4 +1,4 @@
-"""What changes when a bag-of-words model supplies the weights, or the attended words?
+"""How does the answer change when a bag-of-words model supplies the weights, or replaces the most attended words?
 
 Weights: heatcheck replaces α by softmax(|log-odds|) and keeps the hidden states. Words: it overwrites the five most
 attended words with the five that speak most for the other answer, and the model reads the text from scratch. Baselines:

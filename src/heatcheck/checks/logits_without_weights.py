@@ -1,4 +1,4 @@
-"""Logits of the first decision after removing the weights of some tokens; the other weights are scaled up.
+"""A model's logits after the attention weights of some tokens are removed and the other weights are scaled up.
 
 The hidden states stay the same. With a linear read-out everything has a closed form (stats/sums_after_removal.py).
 Otherwise every step uses the model's own short cut from weights to logits.

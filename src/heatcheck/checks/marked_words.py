@@ -1,4 +1,4 @@
-"""How one model uses marked words: their weight, their effect on accuracy, and their traces in other words.
+"""How a model uses words that the data marks: their weight, effect on accuracy, and traces in other words' states.
 
 A word without weight can still affect the answer. The hidden state of a neighbour may carry it; a large embedding or
 state can make up for a small weight; and the contribution, weight times relevance, need not fall with the weight. The

@@ -1,4 +1,4 @@
-"""Further facts about recorded texts: log-odds of a bag of words, and a few texts to draw."""
+"""For recorded training runs: log-odds of each word in a bag of words, and a few short texts to draw."""
 
 from collections.abc import Sequence
 from typing import Any

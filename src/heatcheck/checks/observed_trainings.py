@@ -1,4 +1,4 @@
-"""Recorded training runs side by side: per seed, one with learned weights and its counterparts."""
+"""Recorded training runs side by side: for each seed, with learned weights, with uniform ones, and a bag of words."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

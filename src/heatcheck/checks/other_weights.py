@@ -1,4 +1,4 @@
-"""A model's own weights and replacements for them; the hidden states stay the same."""
+"""A model's own attention weights and replacements for them; the hidden states stay the same."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Estimates of forward passes per piece of work, for `--plan`.
+"""Estimates how many forward passes each part of an audit needs, for `heatcheck audit --plan`.
 
 A check counts the texts that it reads. Three costs are counted separately: gradients, which need a backward pass too;
 an explainer's scores, which checks share; and other weights over the same states, for which a model may have a short

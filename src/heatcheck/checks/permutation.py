@@ -1,4 +1,4 @@
-"""How much does the answer change when heatcheck shuffles the weights among the words?
+"""How much does the answer change when heatcheck shuffles the attention weights among the words?
 
 The hidden states stay the same. Only the places of the weights change, so the heatmap keeps its shape. With a linear
 read-out a shuffle costs one weighted sum of relevances (stats/shuffles.py), never a forward pass.

@@ -1,4 +1,4 @@
-"""Retrained models: their recipes, and their answers to the same texts.
+"""Retrained models to compare the audited one with: how each is trained, and its answers to the same texts.
 
 The audited model itself is the first of its seeds, so it is not retrained. A model whose counterparts are known in
 closed form (models/contract/twins.py) supplies them; nothing is trained then.

@@ -1,4 +1,4 @@
-"""How much do weights and answers differ between seeds?
+"""How much do attention weights and answers differ between models that differ only in their random seed?
 
 The same recipe with another seed is the most harmless change there is. Its effect on heatmaps and answers is the
 baseline for adversaries and all other retrained models.

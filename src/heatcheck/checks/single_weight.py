@@ -1,4 +1,4 @@
-"""Does removing the heaviest weight matter more than removing another one? (Serrano & Smith's first two tests.)
+"""Does removing the largest weight matter more than removing another one? (Serrano & Smith's first two tests.)
 
 Their other weight is random. Removing any one weight has a closed form, so heatcheck takes the mean over *every* choice
 of the random one instead of a single draw. This adds no noise, and shows small differences between samplers.

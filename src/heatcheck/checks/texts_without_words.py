@@ -1,4 +1,4 @@
-"""Texts without some of their words; the model reads each text once, even if several rankings need it."""
+"""Removes words from texts and asks the model again; it reads each new text once, even if several rankings need it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""The orders in which weights are removed: by attention, by its gradient, by both, at random, or by an explainer.
+"""The orders in which attention weights are removed: by size, by gradient, by both, at random, or by an explainer.
 
 Each is an array of scores over the tokens of the read-out; the highest is removed first. Signed rankings start with
 tokens that speak for the decision. Rankings without a sign start with the largest scores, for or against: this is all

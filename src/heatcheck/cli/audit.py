@@ -1,4 +1,4 @@
-"""`heatcheck audit`."""
+"""`heatcheck audit`: run the checks on a model, and write the answers as a report."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path

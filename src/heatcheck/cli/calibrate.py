@@ -1,4 +1,4 @@
-"""`heatcheck calibrate`."""
+"""`heatcheck calibrate`: test heatcheck's answers on models whose right answers are known."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`heatcheck compare`."""
+"""`heatcheck compare`: put the audits of several models side by side."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`heatcheck data import`."""
+"""`heatcheck data import`: convert a published data set into a file of the data folder."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`heatcheck demo`."""
+"""`heatcheck demo`: train a model on film reviews, audit it and write the report."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The numbers behind a line of the card in plain words: one row per statistic, and what high and low values mean."""
+"""The numbers behind each answer of an audit: one row per statistic, with what high and low values mean."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""`heatcheck explain`."""
+"""`heatcheck explain`: score the words of a text, or of a file of texts, by attention and other methods."""
 
 import json as json_format
 import math

@@ -1,4 +1,4 @@
-"""`heatcheck checks` and `heatcheck explainers`."""
+"""`heatcheck checks` and `heatcheck explainers`: list the checks, and the methods that score words."""
 
 from typing import TYPE_CHECKING
 

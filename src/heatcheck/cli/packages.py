@@ -1,4 +1,4 @@
-"""Which installed package added what a listing shows; nothing is said of what heatcheck itself has."""
+"""Says which installed package added a check or another listed name; says nothing about heatcheck's own."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""`heatcheck report`, and the functions with which every command writes an audit."""
+"""`heatcheck report`: write a saved audit as reports and tables; other commands write theirs with these functions."""
 
 from collections.abc import Collection
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`heatcheck reproduce` and `heatcheck studies`."""
+"""`heatcheck reproduce` and `heatcheck studies`: run a published study again, and list the studies."""
 
 from collections.abc import Sequence
 from pathlib import Path

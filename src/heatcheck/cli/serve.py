@@ -1,4 +1,4 @@
-"""`heatcheck serve`."""
+"""`heatcheck serve`: start a local page to try a model's heatmaps by hand."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`heatcheck tasks`."""
+"""`heatcheck tasks`: list the built-in data sets."""
 
 from collections.abc import Mapping
 

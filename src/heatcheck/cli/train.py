@@ -1,4 +1,4 @@
-"""`heatcheck train`."""
+"""`heatcheck train`: train a new model on a task, or fine-tune one from Hugging Face, and save it."""
 
 from pathlib import Path
 from typing import Annotated

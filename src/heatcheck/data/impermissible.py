@@ -1,4 +1,4 @@
-"""`sst_wiki` and `pronoun`: words that decide are marked `impermissible`, and tasks in which they are taken away.
+"""`sst_wiki` and `pronoun`: words that decide the label are marked `impermissible`; other tasks lack these words.
 
 Pruthi et al. train a model to keep its attention off the marked words while it goes on using them. `wiki_only` and
 `pronoun_neutral` show how far a model gets that cannot use them.

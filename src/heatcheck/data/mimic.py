@@ -1,4 +1,4 @@
-"""`mimic_diabetes` and `mimic_anemia`: discharge summaries of MIMIC-III, cleaned when imported."""
+"""`mimic_diabetes` and `mimic_anemia`: MIMIC-III discharge summaries, diabetes or not, chronic or acute anemia."""
 
 from heatcheck.data.folder_tasks import folder_task
 from heatcheck.data.preparation import Preparation

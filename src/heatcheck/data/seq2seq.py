@@ -1,4 +1,4 @@
-"""Tasks in which the second text is to be written from the first: copies, reversals, flips, and English to German.
+"""Tasks that turn one text into another: copying, reversing, swapping neighbours, and English to German.
 
 The generated ones know which source word each target word comes from (`Example.alignment`), so that what attention
 points at can be held against what it should. The words mean nothing, and are drawn from a named stream a split: the

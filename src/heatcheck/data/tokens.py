@@ -1,4 +1,4 @@
-"""From words to tokens: how a text is cut before a vocabulary looks its pieces up."""
+"""From words to tokens: how a text is cut into the pieces that a vocabulary knows."""
 
 import re
 from collections.abc import Callable

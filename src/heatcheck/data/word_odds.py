@@ -1,4 +1,4 @@
-"""Log-odds of each word for each label: counted in labelled texts, nothing is fitted.
+"""Log-odds of each word for each label, from counts in labelled texts; no model is trained.
 
 ℓ_wk = log p(w|k) − log p(w): how much likelier a text of label k has the word than one whose label is drawn evenly.
 """

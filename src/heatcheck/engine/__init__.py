@@ -1,4 +1,4 @@
-"""Runs jobs with ids and prerequisites into folders that appear whole or not at all.
+"""Runs jobs in the order of their prerequisites; each job writes one folder, completely or not at all.
 
 `map` runs the jobs, here, in processes of their own or on Ray; `whole_folder` makes one folder; `content_id` names it
 by what decides its content; `stream` gives every example its own randomness. It knows nothing of attention.

@@ -1,4 +1,4 @@
-"""Time limits. Long work checks now and then, because a thread cannot be stopped from outside."""
+"""Time limits for long work, which checks the clock now and then: a thread cannot be stopped from outside."""
 
 import time
 from collections.abc import Iterator

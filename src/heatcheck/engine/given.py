@@ -1,4 +1,4 @@
-"""Type checks of arguments, with a clear message."""
+"""Type checks of arguments, with a clear error message."""
 
 import os
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Names made from content: ids from plain facts, and named random streams."""
+"""Ids computed from content (a hash of plain facts), and random generators seeded by a seed and a purpose."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Jobs with ids and prerequisites, each making one folder of a store."""
+"""Jobs with ids and prerequisites, each of which makes one folder of a store."""
 
 import atexit
 import pickle

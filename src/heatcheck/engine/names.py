@@ -1,4 +1,4 @@
-"""Valid names of folders."""
+"""Which names are valid for folders."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Where a job can run: what is asked of such a place, and the simplest one, which is here."""
+"""The interface of places where jobs run (other processes, Ray), and the simplest place: this process."""
 
 import os
 import pickle

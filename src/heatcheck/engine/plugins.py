@@ -1,4 +1,4 @@
-"""Lookup tables to which other installed packages add: a package names what it has as entry points in its metadata."""
+"""Lookup tables that other installed packages can extend: they name their additions as entry points."""
 
 import multiprocessing
 import sys

@@ -1,4 +1,4 @@
-"""The process that uses Ray for us, and what it has Ray's workers do.
+"""The separate process in which heatcheck uses Ray, and what Ray's workers run for it.
 
 Ray takes hold of the process it is used from: it replaces handlers of signals, prints on the terminal and ends
 the process when a part of Ray dies. So it gets one of its own, the driver. We tell the driver what to make, it

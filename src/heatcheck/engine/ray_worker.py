@@ -1,4 +1,4 @@
-"""Jobs on a Ray cluster: one that is there, or one of our own on this machine."""
+"""Runs jobs on a Ray cluster: an existing one, or one that heatcheck starts on this machine."""
 
 import pickle
 import re

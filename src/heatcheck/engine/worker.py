@@ -1,4 +1,4 @@
-"""Jobs in other processes, which can neither outlive us nor take us along when they die."""
+"""Runs jobs in separate processes, which end with the main process and cannot crash it."""
 
 import ctypes
 import multiprocessing

@@ -1,4 +1,4 @@
-"""ALTI: how much each token's part reduces the L1 distance to a layer's output, over all layers."""
+"""ALTI: how much nearer each token's part comes to a layer's output (L1 distance), combined over all layers."""
 
 import torch
 from jaxtyping import Float

@@ -1,4 +1,4 @@
-"""The attention heatmap itself."""
+"""Attention as an explainer: the model's own weights, as one score per word."""
 
 from collections.abc import Sequence
 

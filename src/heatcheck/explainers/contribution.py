@@ -1,4 +1,4 @@
-"""What each state adds to the answer: its weight times its vote."""
+"""What each word adds to the answer: its attention weight times what its state says for the label."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How far each token pushes the attention's output along its own direction: weights that sum to 1, with a sign."""
+"""How far each token pushes an attention layer's output in that output's direction: signed weights that sum to 1."""
 
 from collections.abc import Sequence
 

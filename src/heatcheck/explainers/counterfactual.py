@@ -1,4 +1,4 @@
-"""Other weights with the same answer, as different from the model's own as can be found.
+"""Other attention weights with the same answer, as different from the model's own as can be found.
 
 With two labels and a linear read-out this is the exact optimum (stats/farthest.py has the proof). With more labels it
 is a bracket (stats/bracket.py). If the read-out is not linear in the weights, a search gives a lower bound.

@@ -1,4 +1,4 @@
-"""What each token adds to the predicted label's logit through the whole network, in one backward pass.
+"""Scores like DecompX's: what each token adds to the predicted label's logit through the network, by one backward pass.
 
 If attention weights, the norms' scales and the activations' slopes are treated as constants, the logit is linear in the
 input of the first block, plus what biases add. e · dy/de is then DecompX without its distribution of biases, and CP-LRP

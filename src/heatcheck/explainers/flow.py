@@ -1,4 +1,4 @@
-"""Attention flow: the maximum flow from each input token to the read-out, with the weights as capacities.
+"""Attention flow: the maximum flow from each input token to the token the answer is read from; weights are capacities.
 
 Abnar & Zuidema 2020. There is one maximum-flow problem per token, each solved as if it had the network to itself; the
 flows are then divided by their sum. So they are not shares of one flow: together they may exceed the read-out's

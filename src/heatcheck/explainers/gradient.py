@@ -1,4 +1,4 @@
-"""Gradients of the predicted label's probability with respect to the embeddings, times the embeddings.
+"""Gradient times input: gradients of the predicted label's probability by the embeddings, times the embeddings.
 
 Jain & Wallace treat the weights as constants when they differentiate, so their gradient contains α_t as a factor. Under
 uniform weights it does not, which shows how much of its agreement with attention comes from that factor alone.

@@ -1,4 +1,4 @@
-"""How much each word lowers the loss: as a gate on its embedding opens, or by being there at all."""
+"""How much each word lowers the loss: by the gradient of a gate on its embedding, or by leaving the word out."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The size of what a token writes, not its weight alone: a token with a large weight and a small value writes little.
+"""Scores tokens by the norm of the vector they add, not by weight alone: a large weight on a small value adds little.
 
 Norms of sums over heads come from inner products of what the heads write: with G_j[h,g] = ⟨f_h(x_j), f_g(x_j)⟩,
 ‖Σ_h α_hij f_h(x_j)‖² = Σ_hg α_hij α_gij G_j[h,g]. So no vector per pair of tokens is needed.

@@ -1,4 +1,4 @@
-"""The label's probability as explainers use it: from its log-odds, in float64, of logits times a scale.
+"""The label's probability, as explainers use it: from scaled logits, by log-odds in float64, to lose no digits.
 
 Words are ranked by differences of this probability, which depend on how confident a model is: an output layer ten times
 as large makes the same decisions and ranks words differently. So an audit sets a scale that compensates for it

@@ -1,4 +1,4 @@
-"""Weights and votes of each key, as plain arrays over all examples; checks on weights work with them."""
+"""Attention weights, and what each token's state says for each label, as arrays that checks on weights work with."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

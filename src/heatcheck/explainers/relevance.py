@@ -1,4 +1,4 @@
-"""The vote of each state for the predicted label, whatever its weight."""
+"""How much each word's state speaks for the predicted label, whatever its attention weight."""
 
 from collections.abc import Sequence
 

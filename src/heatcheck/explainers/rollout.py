@@ -1,4 +1,4 @@
-"""Attention rollout: how much of each input token is in each token of a layer, if only weights mixed them.
+"""Attention rollout: how much of each input token is in each token of a layer, assuming that only the weights mix them.
 
 Abnar & Zuidema 2020. A block passes on its input beside what its attention adds, so half of each row stays in place;
 the layers are then multiplied, the top layer on the left.

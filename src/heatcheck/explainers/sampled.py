@@ -1,4 +1,4 @@
-"""Words as players: Shapley values by sampling, and LIME, both through captum, for any model.
+"""Scores words for any model by Shapley values (sampled) and by LIME, both through captum.
 
 A word is present or masked (word_removal.py), never deleted: both methods need the text without any word, and a
 text of no words cannot be read. The value of the game is the predicted label's probability. Words without a token do

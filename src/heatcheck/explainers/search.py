@@ -1,4 +1,4 @@
-"""Adversarial weights by gradient descent: the published search, and a better one if no exact method applies.
+"""Searches other attention weights with the same answer by gradient descent: the published search, and a better one.
 
 The result of any search is a lower bound on how different weights with the same answer can be.
 """

@@ -1,4 +1,4 @@
-"""Test on texts whether the gradient of a word contains the word's weight as a factor.
+"""Tests on texts whether the gradient of a word contains the word's attention weight as a factor.
 
 With the attention weights as constants, g_t = α_t u_t only if a word reaches the answer through its own state and
 nothing else; then a word without weight has no gradient. If states have context (an LSTM, a convolution, a transformer

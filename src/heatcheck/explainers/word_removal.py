@@ -1,4 +1,4 @@
-"""Remove words from a text: from one example to another. Results name the way that was used."""
+"""Removes words from an example, by deleting or by masking them; results name the way that was used."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Models: the contract, own classifiers, sequence-to-sequence, a user's module, Hugging Face, known answers."""
+"""Models: their interface, heatcheck's classifiers, sequence-to-sequence, your own, Hugging Face, known answers."""
 
 from heatcheck.models.classifiers.attention import ATTENTIONS
 from heatcheck.models.classifiers.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings

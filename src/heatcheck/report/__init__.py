@@ -1,4 +1,4 @@
-"""What an audit or a study found, for people: a page to forward, tables to compute with, figures for a paper.
+"""Results of an audit or a study for people: a page to forward, tables to compute with, figures for a paper.
 
 Everything is drawn from an `Audit` or a `StudyResult`; nothing is measured here.
 """

@@ -1,4 +1,4 @@
-"""Advice from the lines of a card, for people who show heatmaps."""
+"""Advice for people who show heatmaps, drawn from the answers of an audit."""
 
 from heatcheck.results import Card, Instead, Line
 

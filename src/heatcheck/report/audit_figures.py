@@ -1,4 +1,4 @@
-"""All figures of an audit, and those that compare several audits: each check's view draws its own."""
+"""All figures of an audit, and those that compare several audits; each check's file in report/checks draws its own."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Cells of tables: the number of a measurement, or of another one that belongs to the same row."""
+"""Cells of tables: the number of a measurement, or of another measurement that belongs to the same row."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Values per text by which models are compared, and their words."""
+"""The values per text by which two models are compared, and the words for them."""
 
 from collections.abc import Callable
 from typing import NamedTuple

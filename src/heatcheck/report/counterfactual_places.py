@@ -1,4 +1,4 @@
-"""The places of the counterfactual check: each ε on each scale of the logits."""
+"""Where the check `counterfactual` measured: every tolerance ε, on every scale of the logits."""
 
 from typing import NamedTuple
 

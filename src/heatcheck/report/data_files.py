@@ -1,4 +1,4 @@
-"""The numbers of an audit as data files: measurements, values per example, and lines of the card."""
+"""The numbers of an audit as data files: measurements, values per example, and the answer to each question."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The example browser's data: words and scores, small enough for a page, ready for its script."""
+"""Data for a report's example browser: words and scores as compact JSON, ready for the page's script."""
 
 import json
 import math

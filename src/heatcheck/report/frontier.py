@@ -1,4 +1,4 @@
-"""Models on the axes of TVD and JSD: the distances of their answers and weights from the audited model's."""
+"""Models compared with the audited one by two distances: that of their answers (TVD) and of their weights (JSD)."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The glossary: one sentence per term, and links to the terms from where they occur."""
+"""The glossary: one sentence per term, and links to it from the places where the term occurs."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""An audit as Markdown for GitHub: the answer, the card, then one section per check."""
+"""An audit as Markdown for GitHub: the headline, the answer to each question, then one section per check."""
 
 import re
 from collections.abc import Iterable, Sequence

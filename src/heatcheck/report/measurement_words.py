@@ -1,4 +1,4 @@
-"""Measurements in words: what was measured, of what, in which format, and what high and low values mean."""
+"""Measurements in words: what was measured, in which format, and what high and low values mean."""
 
 from heatcheck.report.model_names import KEYS, name_of
 from heatcheck.report.shared_words import KINDS, WEIGHTS

@@ -1,4 +1,4 @@
-"""Names of the models that are compared with the audited one: adversaries, seeds, twins."""
+"""Names of the models compared with the audited one: adversaries, other seeds, twins with the same decisions."""
 
 from heatcheck.engine import Facts
 from heatcheck.report.shared_words import MODELS

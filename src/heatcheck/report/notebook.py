@@ -1,4 +1,4 @@
-"""Audits, cards, checks, studies and heatmaps in a notebook: HTML with its own style and no script."""
+"""Audits, answers, checks, studies and heatmaps in a notebook: HTML with its own style and no script."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One self-contained page: the answer first, then the evidence, then the heatmaps themselves."""
+"""The report of an audit as one self-contained page: the answer, then the evidence, then the heatmaps."""
 
 from pathlib import Path
 

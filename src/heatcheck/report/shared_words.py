@@ -1,4 +1,4 @@
-"""Words that several checks share: signs of answers, what stays the same, kinds of facts, weights and models."""
+"""Words that the report uses for several checks: answers as signs, what stays the same, weights and models."""
 
 # A sign for every word, so that a badge says the same without its colour.
 SIGNS = {"yes": "✓", "no": "✕", "unclear": "?", "not run": "○", "not found": "◇"}

@@ -1,4 +1,4 @@
-"""A line's number on its strip, as places in percent: what the page draws without a script."""
+"""Draws an answer's number on a scale with thresholds and baselines: positions in percent, for pages without script."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The figures of a study, as its view names them."""
+"""The figures of a study, as its file in report/studies lists them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One self-contained page of a study: what was done, notes, every number beside the published one, figures."""
+"""The page of a study, self-contained: what was done, notes, every number beside the published one, figures."""
 
 from collections.abc import Mapping
 from pathlib import Path

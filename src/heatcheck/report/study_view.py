@@ -1,4 +1,4 @@
-"""What page, terminal and figures say about one study and not about another: its view, with defaults for all."""
+"""The type of a study's view: what page, terminal and figures say about this study alone, with defaults."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

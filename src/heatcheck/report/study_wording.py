@@ -1,4 +1,4 @@
-"""Plain words for the models, quantities and statements of any study; what one study says alone is in its view."""
+"""Plain words for the models, quantities and statements of all studies; report/studies has those of one study."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

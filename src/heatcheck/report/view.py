@@ -1,4 +1,4 @@
-"""All that a reader sees of one check: title, reading, tables, figures, words; and the views of all checks by name."""
+"""The type of a check's view, all that a reader sees of it (title, tables, figures, words); and all views by name."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Keys, settings and names of methods as plain words."""
+"""Plain words for keys, settings and names of methods."""
 
 from collections.abc import Mapping, Sequence
 

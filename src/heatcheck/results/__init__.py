@@ -1,4 +1,4 @@
-"""Results as plain data: measurements, results of checks, the card, audits, studies; and their files."""
+"""Results as plain data: measurements, results of checks, answers, audits, studies; and their files."""
 
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
 from heatcheck.results.audit import Audit, AuditedExample

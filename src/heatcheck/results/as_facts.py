@@ -1,4 +1,4 @@
-"""Results of checks as plain facts and arrays, for whoever writes them to files, and back."""
+"""Converts results of checks to plain facts and arrays, and back, so that they can be saved."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Everything that an audit found, as plain data: a report is drawn from this alone."""
+"""All results of an audit, as plain data: a report is drawn from this alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

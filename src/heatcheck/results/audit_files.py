@@ -1,4 +1,4 @@
-"""An audit as two files, so that it can be drawn again and compared where nothing is run."""
+"""An audit as two files, so that it can be shown and compared again without running anything."""
 
 import io
 import json

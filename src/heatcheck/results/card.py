@@ -1,4 +1,4 @@
-"""The card: the answer to each question that a heatmap must pass to be read as an explanation. No overall score."""
+"""The card: the answer to each question that a heatmap must pass to count as an explanation. No overall score."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Results of checks as files, so that a page can be drawn where nothing was run."""
+"""Results of checks as files, so that a page can be drawn on a machine where nothing was run."""
 
 import zipfile
 import zlib

@@ -1,4 +1,4 @@
-"""What a check found, as plain data. It can be drawn again without being run; it draws and saves nothing itself."""
+"""The result of a check, as plain data: it can be drawn again without running the check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How files of results are known to be whole: their digest, and what reading a broken one raises."""
+"""Detects damaged result files: their digest, and the exceptions that reading a broken file raises."""
 
 import hashlib
 import zipfile

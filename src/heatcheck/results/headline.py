@@ -1,4 +1,4 @@
-"""The answer in one sentence, what may be said of these heatmaps and what may not, and what would decide the rest.
+"""An audit's answer in one sentence, what may and may not be said of its heatmaps, and what would decide the rest.
 
 The lines of a card are not added up into a score, but their pattern has a plain meaning. Each answer declares the
 states that it needs; what may be said comes from the lines themselves, each for its own state and route.

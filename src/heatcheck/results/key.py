@@ -1,4 +1,4 @@
-"""Which number a number is: its quantity, and the facts that tell its kinds apart; and both as one text, in tables.
+"""The name of a measured number: its quantity and the facts that tell variants apart; also as one text, for tables.
 
 A row of a study has a `name` and `by`, as a measurement has. Tables, published numbers and the names of kept arrays
 have one text in their place, `trained:uniform`; `parse_key` and `key_text` are the one way there and back.

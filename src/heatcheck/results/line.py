@@ -1,4 +1,4 @@
-"""One line of the card: the answer to one question about a heatmap, with its evidence."""
+"""One line of the card: the answer to one question about a heatmap, with the numbers behind it."""
 
 from typing import Literal, NamedTuple, TypeAlias
 

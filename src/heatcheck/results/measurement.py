@@ -1,4 +1,4 @@
-"""One number with what makes it readable."""
+"""One measured number, with its name, interval, sample size and baseline."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Where a line's number stands between its thresholds and its baselines: what a dot on a strip needs."""
+"""The number behind an answer on a scale with thresholds and baselines: what is needed to draw it as a dot."""
 
 from typing import NamedTuple
 

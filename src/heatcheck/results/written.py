@@ -1,4 +1,4 @@
-"""Numbers as people read them, for tables, captions and terminals alike."""
+"""Formats numbers for people, the same way in tables, captions and terminals."""
 
 import math
 import re

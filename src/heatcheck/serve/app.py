@@ -1,4 +1,4 @@
-"""The API of the page: every request is validated, limited in size and time, and answered by one library call."""
+"""The API of the local page (`heatcheck serve`): requests are validated, limited in size and time, then answered."""
 
 import asyncio
 import contextvars

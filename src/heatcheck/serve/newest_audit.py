@@ -1,4 +1,4 @@
-"""The headline of a model's newest kept audit, which the page opens with."""
+"""The headline of a model's newest saved audit, shown at the top of the local page (`heatcheck serve`)."""
 
 from datetime import datetime
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Start the page, reachable from this machine only."""
+"""Starts the local page (`heatcheck serve`), reachable from this machine only."""
 
 import socket
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The API's requests and answers, with their limits."""
+"""Requests and answers of the local page's API (`heatcheck serve`), with their limits."""
 
 from typing import Annotated, Literal
 

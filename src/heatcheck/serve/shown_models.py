@@ -1,4 +1,4 @@
-"""What the page can show of each model, found once when it starts."""
+"""What the local page (`heatcheck serve`) can show of each model, found out once when the page starts."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the page shows of one text."""
+"""What the local page (`heatcheck serve`) shows of one text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The record of a model's training (training/observing.py), as the page shows it.
+"""The record of a model's training (training/observing.py), as the local page (`heatcheck serve`) shows it.
 
 A request reads the files it needs and keeps none of them, so memory does not grow with the number of steps.
 """

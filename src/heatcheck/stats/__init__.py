@@ -1,4 +1,4 @@
-"""Arithmetic on arrays: distances, rank correlations, intervals, multiplicity. Knows nothing of models."""
+"""Arithmetic on arrays: distances, rank correlations, confidence intervals, multiple tests. Knows nothing of models."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Confidence interval of a bounded share that allows for rare examples not in the sample.
+"""Confidence interval of a share between 0 and 1, wide enough for rare examples that the sample may lack.
 
 A percentile bootstrap, its corrected forms (BCa, bootstrap-t) and Student's t all take the spread from the examples at
 hand. Where nearly all of them are at the bound and a few are far below it, thirty examples often hold none of the few:

@@ -1,4 +1,4 @@
-"""More than two labels: how far weights can go without moving any softmax by more than ε, from below and above.
+"""More than two labels: bounds, below and above, on how far attention weights can differ with nearly the same output.
 
 The set {w : TVD(softmax(Rᵀw + b), softmax(Rᵀa + b)) ≤ ε} is not convex for more than two labels, so vertices prove
 nothing about it. But it lies between two polytopes, and the divergence to be maximised is a sum of convex functions of

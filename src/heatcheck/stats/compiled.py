@@ -1,4 +1,4 @@
-"""Tight loops over rows: compiled by numba where it is installed, plain Python (slow, and the same) elsewhere."""
+"""Compiles tight loops over rows with numba if it is installed; else plain Python, slower with the same results."""
 
 from collections.abc import Callable
 from functools import lru_cache

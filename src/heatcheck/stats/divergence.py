@@ -1,4 +1,4 @@
-"""How far apart two distributions are, over the last axis, in tensors that carry gradients.
+"""Distances between probability distributions (KL, JSD, TVD), over the last axis, as tensors with gradients.
 
 Probabilities are taken as they come: nothing is renormalised and no epsilon is added. Zeros and padding get
 finite gradients wherever the quantity itself is finite: an item with p = 0 adds nothing and pulls nowhere,

@@ -1,4 +1,4 @@
-"""How evenly weights are spread."""
+"""How evenly attention weights are spread: their entropy as a share of the largest possible."""
 
 import numpy as np
 from jaxtyping import Bool, Float

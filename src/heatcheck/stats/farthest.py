@@ -1,4 +1,4 @@
-"""The weights farthest from given ones, in Jensen-Shannon divergence, whose weighted sum stays within bounds. Exact.
+"""The weights farthest from given ones, in Jensen-Shannon divergence, that keep a weighted sum within bounds. Exact.
 
 With two labels and a linear read-out the output depends on the weights w only through Σ_t w_t r_t, and "no probability
 moves by more than ε" is a slab, low ≤ Σ_t w_t r_t ≤ high. The divergence from the observed weights a is convex in w,

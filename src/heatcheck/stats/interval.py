@@ -1,4 +1,4 @@
-"""Intervals: over examples by the bootstrap, over seeds by Student's t.
+"""Confidence intervals: over examples by the bootstrap, over seeds by Student's t.
 
 Examples are many and their scores far from normal, so they are resampled. Seeds are few: a percentile
 bootstrap over five of them covers 84% where 95% is claimed, Student's t covers 95%.

@@ -1,4 +1,4 @@
-"""The most that can flow through a layered graph, from one node at the top to each node at the bottom, exactly.
+"""Exact maximum flow through a layered graph, from one node at the top to each node at the bottom.
 
 The layers of a transformer are such a graph, with an edge as wide as the weight wherever a token attends (Abnar &
 Zuidema 2020, attention flow). What fits through the nodes of each level bounds the flow, in a few products of matrices.

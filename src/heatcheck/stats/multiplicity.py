@@ -1,4 +1,4 @@
-"""P-values adjusted for how many there are; all real entries of an array, of any shape, are one family."""
+"""P-values adjusted for multiple tests (Holm, Benjamini–Hochberg), over all valid entries of an array."""
 
 import numpy as np
 from jaxtyping import Bool, Float

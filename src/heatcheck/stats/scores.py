@@ -1,4 +1,4 @@
-"""Scores made ready for ranking: float64, finite wherever they are real, one fill value in the padding."""
+"""Scores made ready for ranking: float64, no NaN or infinity outside the padding, one fill value in it."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Real, Shaped

@@ -1,4 +1,4 @@
-"""Many random shuffles of the weights of many rows, and the weighted sums they give, without ever storing one."""
+"""Many random shuffles of attention weights, and the weighted sums that they give, without storing a shuffle."""
 
 from typing import Any, no_type_check
 

@@ -1,4 +1,4 @@
-"""What a weighted sum becomes when its items are taken away one after the other and the others share their weight.
+"""How a model's output changes as attention weights are removed one by one and the rest are scaled up.
 
 Outputs are Σ_t w_t values_tk / Σ_t w_t + bias_k over the items that are left, for every number of removals at once:
 one sort and one running sum a row. The sum runs over what *remains*, from the far end, because 1 minus what is gone

@@ -1,4 +1,4 @@
-"""Kaplan–Meier curves with right-censoring, and exact intervals of shares."""
+"""Kaplan–Meier curves with right-censoring, for events that may never come (a flip), and exact intervals of shares."""
 
 import warnings
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Runs of equal scores: what counts as equal, the average ranks that come of them, and orders that break them."""
+"""Ties among scores: which scores count as equal, their average ranks, and orders that break ties."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real

@@ -1,4 +1,4 @@
-"""How much the heads of two rankings agree. Larger scores come first; items of equal score share their places.
+"""How much the tops of two rankings agree. Larger scores come first; items of equal score share their places.
 
 A number is what random orders of equal items, drawn for each ranking by itself, give on average: exactly, no order is
 drawn. So two flat rows agree as well as chance does, and no item profits from standing first.

@@ -1,4 +1,4 @@
-"""Intervals for values of a few seeds on the same examples: what varies with either counts.
+"""Confidence intervals of means over a few seeds on the same examples, for the variation of both.
 
 Seeds and examples are crossed, so neither alone says how far off a mean is. Where a value is a seed's effect plus an
 example's plus noise, the variance of the seeds' means holds the noise, and so does that of the examples' means: their

@@ -1,5 +1,7 @@
-"""Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers": raw weights, rollout and flow, layer by layer,
-compared with blanking words out and with gradients."""
+"""Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers": do raw weights, rollout and flow rank words well?
+
+The three are compared with blanking words out and with gradients, layer by layer.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
-"""Brunner et al. 2020, "On Identifiability in Transformers": other weights with the same output, and whether hidden
-states still tell the tokens apart."""
+"""Brunner et al. 2020, "On Identifiability in Transformers": do other weights give a head's output?
+
+The study also asks whether hidden states still tell the tokens apart.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Cells: the models of a study and the checks on them, each measured by a job and kept in a small folder.
+"""The units of a study (cells): a model and the checks on it, measured by one job and saved in a small folder.
 
 The small folder is enough to draw a page: neither the model nor its corpus need be on that machine.
 """

@@ -1,5 +1,8 @@
-"""Chefer, Gur & Wolf 2021, "Transformer Interpretability Beyond Attention Visualization" and "Generic Attention-model
-Explainability": words removed in the order of every explainer, most and least relevant first."""
+"""Chefer, Gur & Wolf 2021, two papers on explaining transformers: which method finds the words that matter?
+
+They are "Transformer Interpretability Beyond Attention Visualization" and "Generic Attention-model Explainability".
+Words are removed in the order of every explainer, most and least relevant first.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

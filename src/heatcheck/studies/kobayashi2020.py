@@ -1,5 +1,8 @@
-"""Kobayashi et al. 2020 and 2021, "Attention is Not Only a Weight" and "Incorporating Residual and Normalization Layers
-into Analysis": what the weighted vectors add, and how much of a token comes from other tokens."""
+"""Kobayashi et al. 2020 and 2021, "Attention is Not Only a Weight" and its sequel: how much do tokens take from others?
+
+The sequel is "Incorporating Residual and Normalization Layers into Analysis". The study measures what the weighted
+vectors add, and how much of a token comes from other tokens.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

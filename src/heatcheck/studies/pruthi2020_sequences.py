@@ -1,4 +1,4 @@
-"""Pruthi et al. 2020, sequence to sequence: attention trained off the source words that each word comes from.
+"""Pruthi et al. 2020, sequence to sequence: attention trained to avoid the source words that each word comes from.
 
 Each task runs with λ = 0, with penalties, with uniform weights, and with all weight on the first source position. That
 last one is no attention at all, because the encoder also reads backwards. The scores are of free generation.

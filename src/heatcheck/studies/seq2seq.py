@@ -1,4 +1,4 @@
-"""Sequence-to-sequence models: one job trains and scores each, so finished work is kept.
+"""Sequence-to-sequence models of studies: one job trains and scores each model, and its result is saved for reuse.
 
 A model is named by its recipe alone, whatever the study. Studies with the same models may share their folders `fits`
 and `results`.

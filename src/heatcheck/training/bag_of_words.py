@@ -1,4 +1,4 @@
-"""Bag-of-words baseline: a logistic regression on word counts, fitted beside every model.
+"""Bag-of-words baseline: a logistic regression on word counts, trained beside every model.
 
 The usual one: counts of the model's own words, scikit-learn's penalty (L2, C = 1), nothing balanced, scaled or left
 out. Neither order nor attention is in it, so it says how far words alone go.

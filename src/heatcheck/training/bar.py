@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line now and then in a log."""
+"""Shows progress on standard error: a bar on a terminal, an occasional line in a log."""
 
 import time
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""The state of an unfinished training, in one file that is never half-written and never unpickled."""
+"""The state of an unfinished training run, in one file that is never half-written and never unpickled."""
 
 import json
 from collections.abc import Mapping

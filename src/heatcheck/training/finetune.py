@@ -1,4 +1,4 @@
-"""Fine-tuning: a recipe for a pretrained Hugging Face transformer, and the model that the loop starts from."""
+"""Fine-tuning: a recipe for a pretrained Hugging Face transformer, and the model that training starts from."""
 
 from collections.abc import Mapping
 from pathlib import Path

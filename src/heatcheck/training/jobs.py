@@ -1,4 +1,4 @@
-"""Training runs as jobs of the engine. The store holds the data too, so any machine that sees it can train."""
+"""Training runs as jobs (engine/jobs.py). Their folder holds the data too, so any machine that sees it can train."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""How much the loss of the right label falls by each token's being there: Δ_t = L(without token t) − L(with it)."""
+"""How much each token's presence lowers the loss of the right label: Δ_t = L(without token t) − L(with it)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The one training loop. Adversarial, deceptive, uniform or guided training are losses and imposed weights.
+"""The one training loop; adversarial, deceptive, uniform or guided training are losses and imposed weights within it.
 
 It trains transformers too. The learning rate depends only on the number of the step, so a resumed run needs no other
 state.

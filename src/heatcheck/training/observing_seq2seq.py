@@ -1,4 +1,4 @@
-"""What is recorded of sequence-to-sequence models, with teacher forcing at every step."""
+"""What is recorded while sequence-to-sequence models train, with teacher forcing at every step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

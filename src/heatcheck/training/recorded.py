@@ -1,4 +1,4 @@
-"""A model's attention weights and log-probabilities per example, stored by the example's id.
+"""A model's attention weights and log-probabilities for each example, stored under the example's id.
 
 Adversaries and guides learn from these records of their parent. A check on retrained models needs only these records:
 a few numbers per token (or per sentence) instead of a model.

@@ -1,4 +1,4 @@
-"""Sequence-to-sequence models: their recipes, what these may ask for, and how training starts."""
+"""Training of sequence-to-sequence models: their recipes, which settings these allow, and how training starts."""
 
 from collections.abc import Mapping
 from pathlib import Path

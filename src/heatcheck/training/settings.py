@@ -1,4 +1,4 @@
-"""Training settings and presets."""
+"""Training settings (epochs, learning rate, …), and named presets of them."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Is the card right on models whose answer is known? Runs it over all of them, many times, and counts.
+"""Are heatcheck's answers right? Audits many models whose right answers are known, and counts the mistakes.
 
 A job is one task and seed (or a dial, or the decoys of one corpus): starting a process costs more than auditing a
 control. Jobs are named by all that decides them, the code among it: a card that has changed is calibrated afresh.

@@ -1,4 +1,4 @@
-"""The card of one control, as plain facts in a file: what calibration counts."""
+"""Audits models whose right answers are known, and saves heatcheck's answers as files, for calibration to count."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict

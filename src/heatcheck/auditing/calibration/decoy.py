@@ -1,4 +1,4 @@
-"""Decoys: models trained to be right and to keep their weights off the words that make them so.
+"""Decoys: models trained to be accurate while keeping their attention weights off the words that they use.
 
 What is known of one is known from its task: nothing but the rationale tells the label, so a model above the prior uses
 the rationale, wherever its weights are. That it was trained well enough to be one is checked, not assumed.

@@ -1,4 +1,4 @@
-"""The dial: one subject whose true share m is turned from 0 to 1, and what every statistic that can see it must do.
+"""The dial, a model that uses the word it attends to by a known share m (0 to 1), and how each statistic must follow m.
 
 It must be weakly monotone in m, cover at least half of what theory says lies between the ends (a statistic that hardly
 moves is monotone for free), and every line of the card may change its mind once.

@@ -1,4 +1,4 @@
-"""Subjects and texts to calibrate on: what is random about them must not change what is known."""
+"""Random models and texts for calibration: what is drawn at random must not change the right answers."""
 
 import math
 from dataclasses import asdict, dataclass

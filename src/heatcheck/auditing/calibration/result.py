@@ -1,4 +1,4 @@
-"""The results of a calibration, and whether they are good enough."""
+"""The results of a calibration: how often heatcheck's answers were right, and whether that is good enough."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is known of each control, line by line of the card: the table that calibration holds the card against.
+"""The right answer to each question, for every model whose truth is known: what calibration compares with.
 
 Each row is a theorem about a subject that was written down, or about the task a decoy was trained on; the proofs are in
 docs/calibration.md and in the subjects' docstrings. A line that is not named is one about which nothing is known.

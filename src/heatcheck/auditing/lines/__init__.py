@@ -1,4 +1,4 @@
-"""The lines of the card: one file each, and one row in `LINES`."""
+"""The questions that an audit answers about a heatmap (the lines of its card): one file each, one row in `LINES`."""
 
 from heatcheck.auditing.lines.across import judge_across
 from heatcheck.auditing.lines.card import LINES, lines_decided_by, make_card

@@ -1,4 +1,4 @@
-"""*across models*: is there another model that answers as this one does and shows another heatmap?
+"""*across models*: is there another model that gives the same answers and shows another heatmap?
 
 Reported apart from the four lines: it is about the family, not about this model. That a search found nothing proves
 nothing, so there is no yes.

@@ -1,4 +1,4 @@
-"""The card: every line, whatever was run.
+"""Makes the card of an audit: an answer to every question about a heatmap, whichever checks were run.
 
 A ratio is judged by its interval: above the threshold is yes, below is no; one that includes it is unclear, because
 more data would decide. Where there is nothing to point at, the question cannot be asked, and that is unclear too, for

@@ -1,4 +1,4 @@
-"""*hard to manipulate*: in this model, its hidden states kept, would different weights change the answer?"""
+"""*hard to manipulate*: would different attention weights, on the same hidden states, change this model's answer?"""
 
 from heatcheck.auditing.lines.rule import (
     CardSettings,

@@ -1,4 +1,4 @@
-"""*necessary*: does this task, for this family of models and this budget, need learned attention at all?
+"""*necessary*: does this task need learned attention at all, for this kind of model and this training budget?
 
 N is the share of the gain over the majority class that the best attention-free model of the family loses. A *no* needs
 no retraining: any attention-free model of the family that does as well will do, and this very model with uniform

@@ -1,4 +1,4 @@
-"""*works out of context*: do the weights help somebody who knows only what each word says by itself?"""
+"""*works out of context*: do the weights help a reader who knows only how each word by itself goes with the labels?"""
 
 from heatcheck.auditing.lines.rule import (
     CardSettings,

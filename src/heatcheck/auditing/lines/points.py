@@ -1,4 +1,4 @@
-"""*points at what matters*: does removing the highlighted words do as much as removing the best other method's?"""
+"""*points at what matters*: do the highlighted words matter at least half as much as the best other method's words?"""
 
 from collections.abc import Sequence
 

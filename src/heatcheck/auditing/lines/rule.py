@@ -1,4 +1,4 @@
-"""What a line of the card is, the thresholds of all of them, and the reasons that several share."""
+"""What defines a line of the card (one question about a heatmap), all thresholds, and reasons that lines share."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""`ade`: the ADE corpus v2: DRUG-AE.rel has one line per drug and effect, ADE-NEG.txt one line per sentence."""
+"""Imports `ade`, the ADE corpus v2: DRUG-AE.rel has a line per drug and effect, ADE-NEG.txt one per sentence."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`adr_tweets`: tweets with or without an adverse drug reaction, as a table of text, label and split.
+"""Imports `adr_tweets`: tweets with or without an adverse drug reaction, as a table of text, label and split.
 
 Jain & Wallace's own table was private ("contact us"), so its format is an assumption: columns `tweet`, `label`
 (0 or 1) and `exp_split`. `text` and `split` are read as the same, and so is a table without a split.

@@ -1,4 +1,4 @@
-"""`ag_news`: class, title, description in train.csv and test.csv; the description is the text, as in Jain & Wallace."""
+"""Imports `ag_news`: class, title and description as CSV; the text is the description, as in Jain & Wallace."""
 
 from collections.abc import Iterator
 

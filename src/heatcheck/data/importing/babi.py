@@ -1,4 +1,4 @@
-"""`babi`: bAbI tasks 1 to 3: numbered lines, a question with its answer and supporting lines after tabs."""
+"""Imports `babi`, bAbI tasks 1 to 3: numbered lines, a question with its answer and supporting lines after tabs."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`cnn_qa`: CNN news with anonymised entities, one file per question."""
+"""Imports `cnn_qa`: CNN news with anonymised entities, one file per question."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`imdb_full`: the Large Movie Review Dataset, one file per review, named ID_RATING.txt."""
+"""Imports `imdb_full`: the Large Movie Review Dataset, one file per review, named ID_RATING.txt."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`mimic_diabetes` and `mimic_anemia`: discharge summaries of MIMIC-III, labelled by the ICD-9 codes of the stay.
+"""Imports `mimic_diabetes` and `mimic_anemia`: discharge summaries of MIMIC-III, labelled by ICD-9 codes of the stay.
 
 The tables are for credentialed users only. NOTEEVENTS is 4 GB: it is read row by row, and only the summaries of
 admissions that are wanted are kept.

@@ -1,4 +1,4 @@
-"""`20news_sports`: baseball against hockey from 20 Newsgroups sorted by date, one file per article."""
+"""Imports `20news_sports`: baseball against hockey from 20 Newsgroups sorted by date, one file per article."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`snli`: Stanford Natural Language Inference 1.0 as JSON lines; pairs without a gold label are left out."""
+"""Imports `snli`: Stanford Natural Language Inference 1.0, JSON lines; pairs without a gold label are left out."""
 
 import json
 from collections.abc import Iterator

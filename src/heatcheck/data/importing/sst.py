@@ -1,4 +1,4 @@
-"""`sst`: the Stanford Sentiment Treebank as Penn-style trees, one per line, in train.txt, dev.txt and test.txt."""
+"""Imports `sst`: the Stanford Sentiment Treebank as Penn-style trees in train.txt, dev.txt and test.txt."""
 
 import re
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""heatcheck's own classifiers: encoders, attention, and what joins them for one or two texts."""
+"""heatcheck's own classifiers: encoders, attention, and how they are joined for one or two texts."""

@@ -1,4 +1,4 @@
-"""Recurrent layers in both directions, without packed sequences.
+"""Recurrent layers in both directions, faster than with packed sequences.
 
 Backward through a packed, variable-length layer zero-fills a whole gradient buffer at every step, which is quadratic in
 length. Reversing each text inside its own length gives the same states and gradients, several times faster

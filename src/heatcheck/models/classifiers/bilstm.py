@@ -1,4 +1,4 @@
-"""A bidirectional LSTM that reuses the states which a missing word does not change."""
+"""A bidirectional LSTM; when words are left out, it reuses the states that do not change."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Shared code of all classifiers: settings, vocabulary, labels, and how votes become logits."""
+"""Shared code of all classifiers: settings, vocabulary, labels, and how weighted hidden states become logits."""
 
 import math
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Parallel windows of several widths."""
+"""A convolutional encoder: parallel windows of several widths."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A classifier with one attention, over the words of a text, for one or two segments."""
+"""A classifier with one attention over the words of a text, or of the first text of a pair."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Twins of context-free classifiers: the same decision on every text, with little weight on marked words.
+"""Twins of context-free classifiers: models with the same decision on every text and little weight on marked words.
 
 Suppose that each word w has one score a_w and one vote r_w (bias included) wherever it stands. Then the logits are
 Σ_t e^{a_t} r_t / Σ_t e^{a_t}. Replace the scores by any others a'_w and multiply each vote by m_w = e^{a_w − a'_w}: the

@@ -1,4 +1,4 @@
-"""A bidirectional GRU."""
+"""A bidirectional GRU encoder."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""An LSTM in one direction, without each gap.
+"""One direction of an LSTM with each word (a gap of tokens) left out in turn; unchanged states are reused.
 
 Before a gap its states are those of the whole text; behind it all gaps of all texts go on together, one matrix
 product a token. Texts are aligned at their ends, so that a gap that has begun stays until the last step: the rows at

@@ -1,4 +1,4 @@
-"""Which class of classifier the settings ask for."""
+"""Makes a classifier of the class that the settings ask for."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A softmax-weighted mean, assembled from parts in any order.
+"""A softmax-weighted mean, assembled from parts in any order, to leave tokens out without loss of digits.
 
 Nothing is subtracted from a sum, so a token that held nearly all the weight can be left out like any other.
 All numbers are float64: there are many parts, and the results are small differences between such means.

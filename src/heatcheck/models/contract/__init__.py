@@ -1,1 +1,1 @@
-"""The contract: what every model answers (`Subject`), and the optional capabilities that checks can use."""
+"""The interface that every model implements (`Subject`), and optional capabilities that checks can use."""

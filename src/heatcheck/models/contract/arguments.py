@@ -1,4 +1,4 @@
-"""What a module is given: the first tensor among its arguments, whether the call names it or not."""
+"""The first tensor among a module's arguments, positional or named: find it or replace it."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias

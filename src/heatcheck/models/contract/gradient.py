@@ -1,4 +1,4 @@
-"""Gradients of a model's decision with respect to the quantities at its sites."""
+"""Gradients of a model's decision with respect to inner quantities, such as embeddings or attention weights."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""How a model was trained, as plain data."""
+"""The record of how a model was trained: plain data, enough to train it again."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

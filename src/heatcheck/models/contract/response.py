@@ -1,4 +1,4 @@
-"""From weights to logits while everything else stays the same: all that a check on weights may see."""
+"""From attention weights to logits while everything else stays the same: all that a check on weights may see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

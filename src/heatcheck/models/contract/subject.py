@@ -1,4 +1,4 @@
-"""The contract: any model with attention is a `Subject`, and every intervention is a tensor passed to it.
+"""`Subject`, the interface of any model with attention: every intervention is an argument of its forward pass.
 
 A model's forward pass sends each intermediate quantity through a `Tap`, which applies the edits and keeps the wanted
 parts. So no model has a flag for an experiment, and no experiment touches a model.

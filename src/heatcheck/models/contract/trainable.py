@@ -1,4 +1,4 @@
-"""A model with parameters, as the training loop, folders and retraining need it."""
+"""A model with parameters: the methods that training, saving and retraining need."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""The units that get scores: the words of a text, or the pieces that a tokenizer makes of it."""
+"""The units that get scores: the words of a text, or the pieces into which a tokenizer cuts it."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""Exact logits without each word, cheaper than encoding the text again for every word.
+"""Exact logits without each word, cheaper than encoding the text again for every word that is left out.
 
 The parts that a word's absence does not change are computed once and reused; each encoder knows which parts those are.
 Encoders work with *gaps* (runs of left-out tokens, one gap at a time) and *readings* (a linear map of a token's state,

@@ -1,4 +1,4 @@
-"""Where the parts of a transformer block are: one row per family. A family without a row is refused, never guessed."""
+"""Where the parts of a transformer block are, one row per model family; an unknown family is refused, never guessed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

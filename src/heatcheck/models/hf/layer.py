@@ -1,4 +1,4 @@
-"""One layer of a transformer in tensors: what each token writes to each other, before anything is summed.
+"""One layer of a transformer in tensors: the vector that each token adds to each other token, before the sum.
 
 A token j writes α_ij f(x_j) to token i, head by head, where f(x_j) is its value (with the value's bias) through the
 head's slice of the output projection. To that the layer adds the token's own state, the projection's bias, and where

@@ -1,4 +1,4 @@
-"""A transformer that is linear in its embeddings: the one exception to "every intervention is a tensor".
+"""A transformer whose backward pass is linear in the embeddings, so that gradients say exactly what each token adds.
 
 Within `linearised`, attention weights, the norms' scales and the activations' slopes act(z)/z are constants of the
 backward pass; a product of two branches (gated MLPs) gives half of its gradient to each. The forward pass is what it

@@ -1,4 +1,4 @@
-"""`hf:NAME`: a sequence classifier, or a pretrained encoder to make one of, from a folder or the Hugging Face hub."""
+"""`hf:NAME`: load a classifier, or a pretrained encoder to fine-tune, from a folder or the Hugging Face hub."""
 
 import copy
 import hashlib

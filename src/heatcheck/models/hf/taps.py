@@ -1,4 +1,4 @@
-"""Where a forward pass of a transformer meets its tap: one attention function for all models, installed once.
+"""Reads and replaces inner quantities of a transformer during its forward pass, through one attention function.
 
 transformers looks its attention functions up by name. Ours is registered under NAME and calls the family's own eager
 function, so that soft-capping, sinks, position biases and grouped queries stay right, and logits without edits are

@@ -1,4 +1,4 @@
-"""Find out at load, on two made-up texts, which token a network's answer is read from.
+"""Finds out, when a transformer is loaded, which token its answer is read from; uses two made-up texts.
 
 A heatmap is the last attention's row of one token. That row decides only if the answer is read from that token alone,
 every layer has one attention, and nothing but attention carries information from token to token. Then, with the

@@ -1,4 +1,4 @@
-"""Models whose right answer is known by construction: a class each in by_construction.py, and a line here."""
+"""Models with known right answers about their heatmaps: a class each in by_construction.py, and a line here."""
 
 from heatcheck.models.known_answers.by_construction import (
     Bystander,

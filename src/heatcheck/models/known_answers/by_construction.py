@@ -1,4 +1,4 @@
-"""The known-answer models: written down, not trained, so that the truth about their weights is a theorem.
+"""The known-answer models: written by hand, not trained, so that the truth about their weights can be proved.
 
 Each token has a handful of features (what it says, whether it is a marker, …); a model is two functions of them, the
 scores and the votes. The logits are Σ_t α_t vote_t, so a vote is a relevance. Whether the weights are faithful follows

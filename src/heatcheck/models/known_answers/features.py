@@ -1,4 +1,4 @@
-"""What the words of the planted tasks say, as features of each token: all that a known-answer model sees."""
+"""Features of each token in the generated tasks (`planted_…`): all that a known-answer model sees."""
 
 from functools import cache, lru_cache
 from typing import NamedTuple

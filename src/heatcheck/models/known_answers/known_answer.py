@@ -1,4 +1,4 @@
-"""A known-answer model: its forward pass, and its twin with uniform weights."""
+"""Base class of models whose right answer is known: the forward pass, and the same model with uniform weights."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

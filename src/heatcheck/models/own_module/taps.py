@@ -1,4 +1,4 @@
-"""How a forward pass of a user's own module sends its quantities through a tap.
+"""Reads and replaces inner quantities of a user's own module, such as attention weights, during its forward pass.
 
 Nothing in the module is replaced. While a pass runs, a `TorchFunctionMode` stands in for the functions that compute
 attention weights (`softmax`, `scaled_dot_product_attention`, `multi_head_attention_forward`), and hooks tell which

@@ -1,4 +1,4 @@
-"""Convert a user's attention weights to and from [example head query key]."""
+"""Converts a user's attention weights to heatcheck's axes, [example head query key], and back."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Edits and wanted parts for a decoder that runs step by step, where each step depends on the previous one."""
+"""Reads and replaces inner quantities, such as weights, in a decoder that runs step by step."""
 
 from collections.abc import Collection
 from typing import Protocol, runtime_checkable

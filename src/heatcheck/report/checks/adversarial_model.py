@@ -1,4 +1,4 @@
-"""What a reader sees of the check adversarial_model: whole models with nearly the same answers and other weights."""
+"""What a reader sees of the check `adversarial_model`: other models with nearly the same answers and other weights."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a reader sees of the check agreement: how alike methods rank words, beside chance and mechanical floor."""
+"""What a reader sees of the check `agreement`: how alike methods rank words, beside chance and built-in agreement."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What a reader sees of the check counterfactual: how different weights with the same answer can be."""
+"""What a reader sees of the check `counterfactual`: how different weights with the same answer can be."""
 
 import math
 from collections import defaultdict

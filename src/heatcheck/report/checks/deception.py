@@ -1,4 +1,4 @@
-"""What a reader sees of the check deception: models trained to hide the words they use, beside honest ones."""
+"""What a reader sees of the check `deception`: models trained to hide the words they use, beside honest ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a reader sees of the check dynamics: attention, relevance and their agreement during training."""
+"""What a reader sees of the check `dynamics`: attention, relevance and their agreement during training."""
 
 import math
 from collections.abc import Mapping, Sequence

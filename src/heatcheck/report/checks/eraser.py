@@ -1,4 +1,4 @@
-"""What a reader sees of the check eraser: what an answer loses without a ranking's top words, and with them alone."""
+"""What a reader sees of the check `eraser`: what an answer loses without a ranking's top words, or with only those."""
 
 import math
 from collections.abc import Mapping, Sequence

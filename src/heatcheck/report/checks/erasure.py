@@ -1,4 +1,4 @@
-"""What a reader sees of the check erasure: the effect of removing each method's top words."""
+"""What a reader sees of the check `erasure`: the effect of removing each method's top words."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a reader sees of the check flips: how many weights must go until the decision flips."""
+"""What a reader sees of the check `flips`: how many weights must be removed until the decision flips."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What a reader sees of the check gauge: twins with the same decisions, other weights and the same contributions."""
+"""What a reader sees of the check `gauge`: models with the same decisions, other weights and the same contributions."""
 
 from heatcheck.report.cells import with_interval
 from heatcheck.report.measurement_words import counted

@@ -1,4 +1,4 @@
-"""What a reader sees of the check guide: how well bare words predict the label, with the weights and without."""
+"""What a reader sees of the check `guide`: how well bare words predict the label, with the weights and without."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a reader sees of the check identifiability: other weights with the same head output, and recovered tokens."""
+"""What a reader sees of the check `identifiability`: other weights with the same output, and recovered tokens."""
 
 from heatcheck.report.measurement_words import quantity
 from heatcheck.report.table import Table, pivot

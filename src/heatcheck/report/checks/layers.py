@@ -1,4 +1,4 @@
-"""What a reader sees of the check layers: weights, rollout and flow per layer, compared with other scores."""
+"""What a reader sees of the check `layers`: weights, rollout and flow per layer, compared with other scores."""
 
 from heatcheck.report.view import CheckView
 from heatcheck.results import Quantity

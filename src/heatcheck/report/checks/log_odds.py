@@ -1,4 +1,4 @@
-"""What a reader sees of the check log_odds: the model's weights compared with those of a bag of words."""
+"""What a reader sees of the check `log_odds`: the model's weights compared with those of a bag of words."""
 
 from heatcheck.report.view import CheckView
 from heatcheck.results import Quantity

@@ -1,4 +1,4 @@
-"""What a reader sees of the check mixing: how much each token takes from others, per layer."""
+"""What a reader sees of the check `mixing`: how much each token takes from others, per layer."""
 
 from heatcheck.report.view import CheckView
 from heatcheck.results import Quantity

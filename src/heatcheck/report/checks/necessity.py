@@ -1,4 +1,4 @@
-"""What a reader sees of the check necessity: accuracies with replaced weights, and without learned attention."""
+"""What a reader sees of the check `necessity`: accuracies with replaced weights, and without learned attention."""
 
 import math
 from collections.abc import Mapping, Sequence

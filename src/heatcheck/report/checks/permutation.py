@@ -1,4 +1,4 @@
-"""What a reader sees of the check permutation: the effect of shuffling the weights."""
+"""What a reader sees of the check `permutation`: the effect of shuffling the weights."""
 
 from collections.abc import Mapping, Sequence
 

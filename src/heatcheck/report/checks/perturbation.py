@@ -1,4 +1,4 @@
-"""What a reader sees of the check perturbation: methods ranked by word removal, and the curves behind the ranking."""
+"""What a reader sees of the check `perturbation`: methods ranked by word removal, and the curves behind the ranking."""
 
 import math
 from collections.abc import Mapping, Sequence

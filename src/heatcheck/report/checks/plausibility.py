@@ -1,4 +1,4 @@
-"""What a reader sees of the check plausibility: agreement with human rationales, beside both kinds of chance."""
+"""What a reader sees of the check `plausibility`: agreement with people's marks, beside random scores and spans."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a reader sees of the check seed_variance: how much the weights and answers of honest seeds differ."""
+"""What a reader sees of the check `seed_variance`: how much weights and answers differ between random seeds."""
 
 from collections.abc import Mapping
 

@@ -1,1 +1,1 @@
-"""Parts that figures of checks, comparisons and studies share: panels, shapes, colours, files."""
+"""Parts that the figures of checks, comparisons and studies share: panels, shapes, colours, files."""

@@ -1,4 +1,4 @@
-"""Accuracies with different weights and their intervals, beside the lines of their baselines."""
+"""Figure of accuracies under different weights, with intervals and lines for the baselines."""
 
 import math
 from collections.abc import Mapping, Sequence

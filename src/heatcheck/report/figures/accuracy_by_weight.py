@@ -1,4 +1,4 @@
-"""Figures of studies of models trained to deceive: accuracy over weight, one panel per model."""
+"""Figures for studies of models trained to deceive: accuracy by the weight on marked words, one panel per model."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple

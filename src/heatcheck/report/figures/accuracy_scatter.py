@@ -1,4 +1,4 @@
-"""Accuracy by the weight on marked words, one mark per model: honest, deceptive, gauge twins and published ones."""
+"""Accuracy by the weight on marked words, one mark per model: honest, deceptive, closed-form twins, published."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Parts that all figures share: the declaration, the colours, and the choice of a check's values."""
+"""Parts that all figures share: how one is declared, the colours, and the choice of a check's values."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The TVD–JSD frontier: models by the distances of their answers and weights from one model's."""
+"""Figure of models by their distance from one model: how far their answers (TVD) and their weights (JSD) are."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Texts by the JSD of their weights and the change of their answer; a larger dot stands for more texts."""
+"""Figure of texts by the JSD of their weights and the change of their answer; a larger dot stands for more texts."""
 
 from typing import Any
 

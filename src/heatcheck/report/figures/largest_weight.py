@@ -1,4 +1,4 @@
-"""A check's values by the largest weight of each text, with one panel of violins per predicted class."""
+"""Figure of a check's values by the largest weight of each text: violins, one panel per predicted class."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

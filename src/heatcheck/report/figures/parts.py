@@ -1,4 +1,4 @@
-"""The texts of a model in one panel of a study's figure."""
+"""Splits a model's texts by predicted class, for the panels of a study's figures."""
 
 from collections.abc import Iterator
 

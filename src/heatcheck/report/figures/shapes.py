@@ -1,4 +1,4 @@
-"""Distributions as rows of a figure: bars, outlines, quartiles and lines.
+"""Distributions as rows of data for a figure: bars, outlines, quartiles and lines.
 
 Counts and densities are computed here, so that the page is no larger for two million texts than for two hundred.
 """

@@ -1,4 +1,4 @@
-"""Parts of figures about flips: survival of decisions as weights are removed, and removals until they flip."""
+"""Parts of figures about flips: the share of decisions that stand as weights are removed, and removals until a flip."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

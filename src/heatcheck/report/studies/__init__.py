@@ -1,4 +1,4 @@
-"""One view per study, found by its name: what page, terminal and figures say about this study alone."""
+"""How each study is shown on its page, in the terminal and in figures: one file per study, found by its name."""
 
 from importlib import import_module
 from pkgutil import iter_modules

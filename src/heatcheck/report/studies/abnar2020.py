@@ -1,4 +1,4 @@
-"""The view of Abnar & Zuidema 2020: raw weights, rollout and flow beside gradients and blanking out, layer by layer."""
+"""Page and figures for Abnar & Zuidema 2020: raw weights, rollout and flow beside gradients and blanking, by layer."""
 
 from heatcheck.report.study_columns import Columns, by_layer, in_columns
 from heatcheck.report.study_quantities import ALIKE, study_quantity

@@ -1,4 +1,4 @@
-"""The view of Brunner et al. 2020: other weights with the same head output, and tokens found by their states."""
+"""Page and figures for Brunner et al. 2020: other weights with the same output, and tokens found by their states."""
 
 from heatcheck.report.study_columns import DEEPEST, Columns, in_columns
 from heatcheck.report.study_quantities import FAR, study_quantity

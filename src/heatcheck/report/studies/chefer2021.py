@@ -1,4 +1,4 @@
-"""The view of Chefer et al. 2021: words removed in the order of every ranking, most and least relevant first."""
+"""Page and figures for Chefer et al. 2021: words removed by every ranking, most and least relevant first."""
 
 from heatcheck.report.study_columns import Columns, in_columns
 from heatcheck.report.study_quantities import study_quantity

@@ -1,4 +1,4 @@
-"""The view of Kobayashi et al. 2020: how much of a token comes from others, by weights and by norms."""
+"""Page and figures for Kobayashi et al. 2020: how much of a token comes from others, by weights and by norms."""
 
 from heatcheck.report.study_columns import Columns, by_layer, in_columns
 from heatcheck.report.study_quantities import study_quantity

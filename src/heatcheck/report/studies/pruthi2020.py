@@ -1,4 +1,4 @@
-"""The view of Pruthi et al. 2020, classifiers: models trained to deceive, Table 3 beside ours."""
+"""Page and figures for Pruthi et al. 2020, classifiers: models trained to deceive, the paper's Table 3 beside ours."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

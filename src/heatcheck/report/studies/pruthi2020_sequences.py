@@ -1,4 +1,4 @@
-"""The view of Pruthi et al. 2020, sequence-to-sequence models: their table beside ours, and where the weight is."""
+"""Page and figures for Pruthi et al. 2020, sequence to sequence: their table beside ours, and where the weight is."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

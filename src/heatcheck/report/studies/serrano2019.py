@@ -1,4 +1,4 @@
-"""The view of Serrano & Smith 2019: weights removed one by one until the decision flips."""
+"""Page and figures for Serrano & Smith 2019: weights removed one by one until the decision flips."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The view of Snell et al. 2021: how long models need to learn to copy, and a lottery of heads."""
+"""Page and figures for Snell et al. 2021: how long models need to learn to copy, and which heads start luckily."""
 
 import math
 from collections.abc import Iterable

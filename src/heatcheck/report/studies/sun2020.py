@@ -1,4 +1,4 @@
-"""The view of Sun & Lu 2020: attention scores divided by a scale λ, and how well they find polar words."""
+"""Page and figures for Sun & Lu 2020: attention scores divided by a scale λ, and how well they find polar words."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The view of Vashishth et al. 2019: other weights across tasks (single sequences, pairs, sequence to sequence)."""
+"""Page and figures for Vashishth et al. 2019: other weights for single texts, pairs, and sequence to sequence."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

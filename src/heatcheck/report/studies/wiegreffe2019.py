@@ -1,4 +1,4 @@
-"""The view of Wiegreffe & Pinter 2019: models retrained without attention, other seeds, adversaries, and guides."""
+"""Page and figures for Wiegreffe & Pinter 2019: no attention, other seeds, adversaries, models guided by weights."""
 
 import math
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
-"""Serrano & Smith 2019, "Is Attention Interpretable?": removing weights until the decision flips, in flat and
-hierarchical classifiers with a recurrent, a convolutional and no encoder.
+"""Serrano & Smith 2019, "Is Attention Interpretable?": how many weights can go before the decision flips?
+
+The classifiers are flat and hierarchical, with a recurrent, a convolutional and no encoder.
 
 Every model is a cell of its own (studies/cells.py) with one check, `flips`.
 """

@@ -1,4 +1,4 @@
-"""The numbers of serrano2019, over the seeds of each kind of model."""
+"""The numbers of the study serrano2019, over the seeds of each kind of model."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

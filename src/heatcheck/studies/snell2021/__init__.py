@@ -1,4 +1,4 @@
-"""Snell et al. 2021, "Approximating How Single Head Attention Learns": the copy task and the lottery of heads.
+"""Snell et al. 2021, "Approximating How Single Head Attention Learns": learning to copy, and lucky starts of heads.
 
 The paper says that attention is learned from what the states at each position predict under near-uniform weights.
 Permutations of all symbols hide that: under uniform weights every sequence looks alike. Here 20 runs of each kind of

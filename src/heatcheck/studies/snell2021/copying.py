@@ -1,4 +1,4 @@
-"""The copy task: sequences drawn afresh at every step, and many models that learn it, watched as they do.
+"""The copy task: new random sequences at every step, and many models that learn it while their progress is recorded.
 
 Every run draws from streams of its own, named by its task and seed: what it sees, and so what it becomes, does not
 depend on which other runs are trained beside it.

@@ -1,4 +1,4 @@
-"""Recurrent layers of many models at once: each has weights of its own, and one product of matrices serves them all.
+"""LSTM and GRU layers of many models at once, each with its own weights, in one batched matrix product.
 
 The steps back through time are written out: the gradient of the recurrent weights is then one product over all steps,
 not one a step that has to be added up, and nothing but the gates is kept in between.

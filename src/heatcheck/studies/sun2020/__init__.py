@@ -1,4 +1,4 @@
-"""Sun & Lu 2020, "Understanding Attention for Text Classification": which words get high scores, and at which λ.
+"""Sun & Lu 2020, "Understanding Attention for Text Classification": which words get high scores, at which scale λ.
 
 The prediction: words of one label (polar words) get higher scores than neutral ones if the scale λ is moderate. At a
 small λ the softmax saturates before anything is learned; at a large λ all words keep the same weight. The texts are

@@ -1,4 +1,4 @@
-"""Sun & Lu's classifier: word vectors, one softmax over them, one direction for the label of each word.
+"""Sun & Lu's classifier: attention straight over word vectors; each word has an attention score and a polarity.
 
 Score a_i = e_i·V/λ, weights α = softmax(a), polarity s_i = e_i·W, a text's s = Σ α_j s_j, loss −log σ(y s). It is small
 enough to train with explicit gradients in one compiled loop; tests compare them with autograd. With

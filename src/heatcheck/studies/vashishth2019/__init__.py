@@ -1,4 +1,4 @@
-"""Vashishth et al. 2019, "Attention Interpretability Across NLP Tasks": other weights, at test time and in training.
+"""Vashishth et al. 2019, "Attention Interpretability Across NLP Tasks": replaced weights, at test time and in training.
 
 One model per task and seed, with other weights imposed at test time; and the same seeds trained with such weights from
 the start. Tasks have one sequence or a pair. Pairs have two decoders, because the answer may reach the decoder by

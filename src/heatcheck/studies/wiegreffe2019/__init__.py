@@ -1,4 +1,4 @@
-"""Wiegreffe & Pinter 2019, "Attention is not not Explanation": is attention needed, stable, hard to imitate, a guide?
+"""Wiegreffe & Pinter 2019, "Attention is not not Explanation": is attention needed, stable, hard to imitate, useful?
 
 One base model per task, then every retrained model that its checks want (studies/cells.py).
 """

@@ -1,4 +1,4 @@
-"""The numbers of wiegreffe2019: the results of its checks beside the published numbers."""
+"""The numbers of the study wiegreffe2019: results of its checks beside the published numbers."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

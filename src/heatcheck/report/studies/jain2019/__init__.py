@@ -1,4 +1,4 @@
-"""The view of Jain & Wallace 2019: agreement with other methods, shuffles, other weights with the same answer."""
+"""Page and figures for Jain & Wallace 2019: agreement with other methods, shuffles, other weights, same answer."""
 
 from collections.abc import Sequence
 

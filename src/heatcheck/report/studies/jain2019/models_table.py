@@ -1,4 +1,4 @@
-"""All models of a task side by side: agreement, removals, shuffles, and the JSD of other weights, with baselines."""
+"""Jain & Wallace 2019, all models of a task side by side: agreement, removals, shuffles and JSD, with baselines."""
 
 from collections.abc import Sequence
 
