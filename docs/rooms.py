@@ -32,7 +32,7 @@ def job_of(room: str) -> str:
 
 def main() -> int:
     sys.path.insert(0, str(ROOT / "tests"))
-    from test_layers import MAY_IMPORT
+    from rooms_table import MAY_IMPORT
 
     text = GUIDE.read_text()
     made = BLOCK.sub(lambda found: found[1] + drawing(MAY_IMPORT) + found[2], text)

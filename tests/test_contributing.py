@@ -61,7 +61,6 @@ def check_use(found: Mapping[str, Any]) -> None:
     assert found["state"] in ("yes", "no", "unclear")
     assert found["order"].index("sharp") < found["order"].index("across models"), "which stands apart"
     assert found["explainers"] == ["attention", "gradient", "word_length"]
-    assert found["not run"] == {}, "workers find the encoder too"
     assert found["report"] == [True, True, True]
     assert found["conditions"] == ["sharp"]
     assert found["study"] == [["planted_keyword", "q", 0.31, 2]]
@@ -99,6 +98,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_files_in_a_package_need_no_line_whoever_is_imported_first(installed: Path, tmp_path: Path) -> None:
     found = used(tmp_path, "--package", packages=(installed,))
     check_use(found)
+    assert found["not run"] == {}, "workers find the encoder too"
+    assert len(found["retrained"]) >= 2
     assert found["both ways"] == {kind: ["package", "table"] for kind in guided.TABLES}
     assert all("from the package heatcheck-mine" in shown for shown in found["listed"].values())
 

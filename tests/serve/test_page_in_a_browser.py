@@ -250,6 +250,7 @@ def test_a_link_brings_everything_back(page, browser):
     drag(page, 1, 0.5)
     page.check("#by input[value=random]")
     page.wait_for_selector("#rows .who >> text=random")
+    page.wait_for_load_state("networkidle")  # the answer to the last drag is shown, too
     page.click("#copy")
     link, shown, moved = page.url, probabilities(page), weights(page)
     assert TEXT.split()[1] not in link.partition("#")[0]
