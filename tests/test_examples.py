@@ -74,12 +74,17 @@ def complains(call):
     return False
 
 
-def test_the_first_calls_are_checked_and_then_every_hundredth():
+def test_the_first_calls_are_checked_and_then_every_hundredth(monkeypatch):
+    """But all of them where that is asked for, as `make test-types` does."""
+
     @checked
     def repeat(number: int) -> int:
         return number
 
+    monkeypatch.setitem(EVERY_CALL, 0, False)
     assert [call for call in range(1, 301) if complains(lambda: repeat("a"))] == [*range(1, 21), 100, 200, 300]
+    monkeypatch.setitem(EVERY_CALL, 0, True)
+    assert all(complains(lambda: repeat("a")) for _ in range(50))
 
 
 def test_each_function_made_of_the_same_lines_is_checked_and_is_itself():
