@@ -81,9 +81,9 @@ def test_the_first_calls_are_checked_and_then_every_hundredth(monkeypatch):
     def repeat(number: int) -> int:
         return number
 
-    monkeypatch.setitem(EVERY_CALL, 0, False)
+    monkeypatch.setattr(typed_calls, "EVERY_CALL", [False])
     assert [call for call in range(1, 301) if complains(lambda: repeat("a"))] == [*range(1, 21), 100, 200, 300]
-    monkeypatch.setitem(EVERY_CALL, 0, True)
+    monkeypatch.setattr(typed_calls, "EVERY_CALL", [True])
     assert all(complains(lambda: repeat("a")) for _ in range(50))
 
 

@@ -16,6 +16,9 @@ class Plain:
 
     def __init__(self, subject):
         self.subject = subject
+        # From Python 3.12 on, who asks whether this is a Subject does not ask __getattr__.
+        self.id, self.sites, self.recipe = subject.id, subject.sites, subject.recipe
+        self.encode, self.run = subject.encode, subject.run
 
     def __getattr__(self, name):
         if name == "without_each":

@@ -19,6 +19,8 @@ class Cramped:
 
     def __init__(self, subject, most):
         self.subject, self.most, self.sizes = subject, most, []
+        # From Python 3.12 on, who asks whether this is a Subject does not ask __getattr__.
+        self.id, self.sites, self.recipe = subject.id, subject.sites, subject.recipe
 
     def __getattr__(self, name):
         return getattr(self.subject, name)

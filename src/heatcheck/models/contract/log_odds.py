@@ -4,7 +4,7 @@ The table of log-odds comes from a logistic regression on the same training text
 is stored with a classifier, so that it can be used without the texts.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import torch
 from jaxtyping import Float
@@ -17,7 +17,6 @@ from heatcheck.models.contract.subject import Run, Subject
 from heatcheck.models.contract.weights import masked_softmax
 
 
-@runtime_checkable
 class KnowsLogOdds(Protocol):
     """A model that reads `tokens` of a vocabulary and carries their log-odds [word label]; None if it has none."""
 
@@ -25,12 +24,17 @@ class KnowsLogOdds(Protocol):
     log_odds: Tensor | None
 
 
+def knows_log_odds(subject: object) -> TypeGuard[KnowsLogOdds]:
+    """Whether a model has a place for log-odds. From Python 3.12 on, isinstance misses a torch module's buffers."""
+    return hasattr(subject, "vocabulary") and hasattr(subject, "log_odds")
+
+
 def word_log_odds(subject: Subject) -> tuple[Vocabulary, Float[Tensor, "word label"]]:
     """The model's words and their log-odds for each label; nan for words that the regression never saw.
 
     The regression never sees stop words and special tokens. A 0 is a word that it saw and dropped.
     """
-    if not isinstance(subject, KnowsLogOdds) or subject.log_odds is None:
+    if not knows_log_odds(subject) or subject.log_odds is None:
         raise NotSupported(
             f"{subject.id} carries no log-odds of a bag-of-words model: a recent `heatcheck train` stores them, for up "
             "to 20 labels. Train it again with `heatcheck train TASK --out FOLDER`."
