@@ -71,6 +71,7 @@ def check_use(found: Mapping[str, Any]) -> None:
         assert re.search(rf"^{name}\b", found["listed"][command], flags=re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_files_and_lines_of_the_guide_are_all_that_the_house_needs(tmp_path: Path) -> None:
     write_house(tmp_path / "house")
     found = used(tmp_path, packages=(tmp_path / "house" / "src",))
@@ -95,6 +96,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_same_files_in_a_package_need_no_line_whoever_is_imported_first(installed: Path, tmp_path: Path) -> None:
     found = used(tmp_path, "--package", packages=(installed,))
     check_use(found)

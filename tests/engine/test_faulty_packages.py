@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from made_up_packages import write_package
 
 
@@ -16,6 +18,7 @@ def heatcheck(*arguments: str, packages: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 def test_faulty_packages_are_named_and_skipped(tmp_path: Path) -> None:
     replacing = "from heatcheck.checks.gauge import gauge as permutation\nmine = permutation._replace(name='mine')\n"
     points = {"heatcheck.checks": {"permutation": "permutation", "mine": "mine"}}
