@@ -308,9 +308,8 @@ def test_ctrl_c_ends_the_workers_and_keeps_their_checkpoints(tmp_path: Path) -> 
     assert said.count("Traceback") == 1
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert not any(alive(pid) for pid in workers)
-    assert sorted(entry.name for entry in (tmp_path / "store").iterdir()) == [
-        f".{job}.{kind}" for job in ("endless", "sleeps") for kind in ("lock", "part")
-    ]
+    left = {entry.name for entry in (tmp_path / "store").iterdir()}
+    assert {name for name in left if not name.endswith(".lock")} == {".endless.part", ".sleeps.part"}
 
 
 def test_a_worker_leaves_ctrl_c_to_its_parent(tmp_path: Path) -> None:
