@@ -62,6 +62,7 @@ def use(folder: Path, *, workers: int) -> Mapping[str, Any]:
         "not run": dict(found.results["seed_variance"].not_run) if workers else {},
         "retrained": sorted(path.name for path in (folder / "fits").glob("[!.]*")),
         "report": [words in page for words in (line.question, "Weight on the heaviest words", '"top-share"')],
+        "quantity": "The weight is spread over many words." in page,
         "conditions": [one.line for one in conditions(["sharp=no"])],
         "study": [[row.task, row.quantity, row.paper, row.seeds] for row in result.rows],
         "study page": "Shuffles that keep the answer" in write_study(result, folder / "study.html").read_text(),

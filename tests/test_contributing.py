@@ -62,6 +62,7 @@ def check_use(found: Mapping[str, Any]) -> None:
     assert found["order"].index("sharp") < found["order"].index("across models"), "which stands apart"
     assert found["explainers"] == ["attention", "gradient", "word_length"]
     assert found["report"] == [True, True, True]
+    assert found["quantity"], "what the view registers is said"
     assert found["conditions"] == ["sharp"]
     assert found["study"] == [["planted_keyword", "q", 0.31, 2]]
     assert (found["study page"], found["study figures"]) == (True, 0)
