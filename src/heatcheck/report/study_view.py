@@ -64,23 +64,23 @@ class ModelsTable(NamedTuple):
     note: str = ""  # what to know before reading it
 
 
-def _nothing(rows: Sequence[Row]) -> str:  # noqa: ARG001 - as every sentence in short
+def _nothing(rows: Sequence[Row]) -> str:
     return ""
 
 
-def _no_lines(models: Sequence[Model], rows: Rows) -> ModelsTable:  # noqa: ARG001 - as every table of models
+def _no_lines(models: Sequence[Model], rows: Rows) -> ModelsTable:
     return ModelsTable()
 
 
-def _no_floor(row: Row, model: Model, rows: Rows) -> Row | None:  # noqa: ARG001 - as every floor
+def _no_floor(row: Row, model: Model, rows: Rows) -> Row | None:
     return None
 
 
-def _no_name(row: Row, labels: Sequence[str]) -> str | None:  # noqa: ARG001 - as every name
+def _no_name(row: Row, labels: Sequence[str]) -> str | None:
     return None
 
 
-def _no_texts(found: StudyResult) -> tuple[str, str, str] | None:  # noqa: ARG001 - as every fact
+def _no_texts(found: StudyResult) -> tuple[str, str, str] | None:
     return None
 
 

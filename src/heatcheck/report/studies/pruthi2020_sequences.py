@@ -142,7 +142,7 @@ def sequence_scatters(found: StudyResult) -> Figure | None:
     return accuracy_by_weight(found, SCATTER)
 
 
-def row_name(row: Row, labels: Sequence[str]) -> str | None:  # noqa: ARG001 - as in every view
+def row_name(row: Row, labels: Sequence[str]) -> str | None:
     """The name of a weight at some distance from linked words."""
     if row.name != "beside_at":
         return None

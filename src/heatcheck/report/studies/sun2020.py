@@ -215,7 +215,7 @@ def _ends(row: Row, *, clip: bool = False) -> dict[str, Any]:
     }
 
 
-def row_name(row: Row, labels: Sequence[str]) -> str | None:  # noqa: ARG001 - as in every view
+def row_name(row: Row, labels: Sequence[str]) -> str | None:
     """The name of the AUC that is not about attention."""
     return "AUC of |polarity|, polar words" if row.by.get("words") == "polarity" and row.name == "auc" else None
 

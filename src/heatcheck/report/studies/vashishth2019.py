@@ -205,7 +205,7 @@ def _dots(rows: Mapping[tuple[str, str], Row], tasks: Sequence[str], way: str) -
     return found
 
 
-def row_name(row: Row, labels: Sequence[str]) -> str | None:  # noqa: ARG001 - as in every view
+def row_name(row: Row, labels: Sequence[str]) -> str | None:
     """The name of a BLEU under imposed weights, which would say “weights” twice."""
     return f"BLEU-4, {value_text(row.by['weights'])} weights imposed" if row.name == "bleu_put_in" else None
 

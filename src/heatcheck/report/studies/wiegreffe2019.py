@@ -202,7 +202,7 @@ def _in_pairs(panels: Sequence[object]) -> object:
     return altair().concat(*panels, columns=2, spacing={"row": 18, "column": 60})
 
 
-def row_name(row: Row, labels: Sequence[str]) -> str | None:  # noqa: ARG001 - as in every view
+def row_name(row: Row, labels: Sequence[str]) -> str | None:
     """The name of a number of the best adversary."""
     return f"best adversary, {_BEST.get(str(row.by['of']), row.by['of'])}" if row.name == "best" else None
 
