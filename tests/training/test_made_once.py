@@ -8,7 +8,7 @@ import torch
 from heatcheck.data import Split, load_task
 from heatcheck.models import Recipe
 from heatcheck.models.classifiers.bidirectional import _turned, reversal
-from heatcheck.training import Fits, evaluate, fit_recipe, loop, made_once, plan_recipe, train
+from heatcheck.training import Fits, evaluate, fit_recipe, made_once, plan_recipe, steps, train
 from heatcheck.training.fit import fit_into
 from heatcheck.training.made_once import Kept
 
@@ -144,7 +144,7 @@ def test_clipped_as_torch_clips(scale):
     one, other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
     for module in (one, other):
         module.weight.grad, module.bias.grad = torch.ones(2, 3) / 8**0.5, scale * torch.ones(2) / 8**0.5
-    loop._clip(list(one.parameters()), 5.0)
+    steps._clip(list(one.parameters()), 5.0)
     torch.nn.utils.clip_grad_norm_(other.parameters(), 5.0)
     for mine, theirs in zip(one.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, rtol=0, atol=0, equal_nan=True)

@@ -1,7 +1,7 @@
 """Encoded examples: a model's inputs, and what every check needs to know about their tokens."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -30,3 +30,27 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def take(self, rows: Int[Tensor, " example"], ids: tuple[str, ...], **tokens: int) -> "Batch":
+        """These rows, whose ids are given, with so many tokens of each input: what stands behind them must be padding.
+
+        `aligned` is left out: it has a second axis of tokens, which nothing here knows how to cut.
+        """
+        length = tokens["tokens"]
+
+        def some(part: Tensor | None) -> Tensor | None:
+            return None if part is None else part[rows]
+
+        return replace(
+            self,
+            ids=ids,
+            inputs={name: part[rows, : tokens[name]] for name, part in self.inputs.items()},
+            valid=self.valid[rows, :length],
+            scored=self.scored[rows, :length],
+            word=self.word[rows, :length],
+            gold=some(self.gold),
+            marks={name: part[rows, :length] for name, part in self.marks.items()},
+            options=some(self.options),
+            aligned=None,
+            masked=None if self.masked is None else self.masked[rows, :length],
+        )

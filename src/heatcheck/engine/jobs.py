@@ -13,6 +13,7 @@ from heatcheck.engine.identity import Facts
 from heatcheck.engine.names import check_name
 from heatcheck.engine.place import Here, JobFunction, Place, Report
 from heatcheck.engine.ray_worker import RayCluster
+from heatcheck.engine.threads import Threads
 from heatcheck.engine.worker import Processes
 from heatcheck.errors import BadInput
 
@@ -43,6 +44,7 @@ def map(  # noqa: A001 - read as engine.map
     store: Path,
     *,
     workers: int = 0,
+    threads: int = 0,
     cluster: str | None = None,
     progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> Iterator[Outcome]:
@@ -60,6 +62,7 @@ def map(  # noqa: A001 - read as engine.map
         workers: 0 runs the jobs in this process, one after the other. Otherwise the number of processes, each with its
             share of the cores (unless OMP_NUM_THREADS is set) and one job after the other. A process that dies fails
             only its own job.
+        threads: number of jobs at once in threads of this process instead, for jobs that leave a GPU idle.
         cluster: "ray" starts Ray on this machine and stops it at the end; "ray:HOST:PORT" or "ray:auto" uses a running
             cluster. `workers` limits the number of jobs at once; 0 means one per CPU. A job whose worker dies is tried
             again from its last checkpoint; it fails if it dies every time.
@@ -87,9 +90,11 @@ def map(  # noqa: A001 - read as engine.map
     place: Place = Here(function)
     if cluster is not None:
         place = RayCluster(function, workers, cluster)
+    elif threads:
+        place = Threads(function, threads)
     elif workers:
         place = Processes(function, workers)
-    if not isinstance(place, Here):
+    if not isinstance(place, Here | Threads):
         pickle.dumps((function, planned))  # what cannot be sent to a process is found before anything runs
     return _run(place, planned, order, store, progress)
 

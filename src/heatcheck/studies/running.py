@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from heatcheck import engine
+from heatcheck.data import Corpus
 from heatcheck.engine import Job, Outcome
 from heatcheck.engine.place import JobFunction
 from heatcheck.errors import BadInput, HeatcheckError
+from heatcheck.models import Recipe
 from heatcheck.results import StudyResult
 from heatcheck.studies.cells import (
     Cell,
@@ -27,7 +29,7 @@ from heatcheck.studies.cells import (
 )
 from heatcheck.studies.corpora import load_all
 from heatcheck.studies.study import Found, Place, Study, Work, check_names, shown_settings
-from heatcheck.training import fit_job, pick_device
+from heatcheck.training import fit_job, pick_device, run_fits, work_of
 
 Run = Callable[[JobFunction, Sequence[Job], Path], Sequence[Outcome]]
 
@@ -58,6 +60,8 @@ def run_study(
     place = Place(folder, data_dir, device)
 
     def run(function: JobFunction, jobs: Sequence[Job], store: Path) -> list[Outcome]:
+        if function is fit_job:
+            return run_fits(jobs, store, workers=workers, progress=progress)
         return list(engine.map(function, jobs, store, workers=workers, progress=progress))
 
     names: set[str] = set()
@@ -94,8 +98,12 @@ def run_cells(study: Study, cells: Sequence[Cell], place: Place, found: Found, r
             jobs[cell.name] = plan_job(study.name, study.version, cell, found.corpora[cell.task], where)
     wanted = {name: job for name, job in jobs.items() if not (results / job.id).is_dir()}
 
-    bases = {name: base_job(job, found.corpora[job.argument["task"]], store) for name, job in wanted.items()}
-    lost = {o.job.id: o.reason for o in run(fit_job, [*bases.values()], store) if o.folder is None}
+    corpus_of = {name: found.corpora[job.argument["task"]] for name, job in wanted.items()}
+    bases = {name: base_job(job, corpus_of[name], store) for name, job in wanted.items()}
+    # The longest first, here and below, so that none is left running alone at the end.
+    longest = sorted(bases, key=lambda name: -_work(bases[name], corpus_of[name]))
+    trained = run(fit_job, [bases[name] for name in longest], store)
+    lost = {o.job.id: o.reason for o in trained if o.folder is None}
     found.failed |= {name: f"its base model: {lost[base.id]}" for name, base in bases.items() if base.id in lost}
 
     others: dict[str, list[tuple[float, Job]]] = {}
@@ -105,7 +113,6 @@ def run_cells(study: Study, cells: Sequence[Cell], place: Place, found: Found, r
                 others[name] = other_jobs(plan_cell(job.argument, store, "cpu", found.corpora[job.argument["task"]]))
             except HeatcheckError as error:
                 found.failed[name] = str(error)
-    # The longest first, so that none is left running alone at the end.
     ordered = sorted((one for of_cell in others.values() for one in of_cell), key=lambda one: -one[0])
     lost = {o.job.id: o.reason for o in run(fit_job, [job for _, job in ordered], store) if o.folder is None}
     for name, of_cell in others.items():
@@ -123,6 +130,11 @@ def run_cells(study: Study, cells: Sequence[Cell], place: Place, found: Found, r
         else:
             cell = by_name[name]
             found.measured[name] = read_cell(cell, found.corpora[cell.task], outcome.folder)
+
+
+def _work(base: Job, corpus: Corpus) -> float:
+    """An estimate of the work of a training run."""
+    return work_of(Recipe(**base.argument["recipe"]), sum(len(example.words) for example in corpus["train"]))
 
 
 def run_work(works: Sequence[Work], place: Place, found: Found, run: Run) -> None:

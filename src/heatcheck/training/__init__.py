@@ -6,7 +6,7 @@ from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, p
 from heatcheck.training.imposed import IMPOSED, UNIFORM_EVERYWHERE, imposed
 from heatcheck.training.jobs import describe, fit_job, fit_jobs, kind_of_model, share_done, work_of
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
-from heatcheck.training.loop import epoch_batches, make_optimizer, train_loop
+from heatcheck.training.loop import make_optimizer, train_loop
 from heatcheck.training.losses import LOSSES, Loss
 from heatcheck.training.observing import (
     LEFT_OUT,
@@ -25,6 +25,8 @@ from heatcheck.training.own_file import own_corpus, read_as_remembered
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.retrained_models import Fits, fingerprint
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
+from heatcheck.training.stack import run_fits
+from heatcheck.training.steps import epoch_batches
 
 __all__ = [
     "IMPOSED",
@@ -74,6 +76,7 @@ __all__ = [
     "read_as_remembered",
     "read_observed",
     "record",
+    "run_fits",
     "share_done",
     "steps_of",
     "train",

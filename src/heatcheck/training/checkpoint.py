@@ -26,6 +26,7 @@ class Progress:
     best_score: float = float("-inf")
     history: list[dict[str, Any]] = field(default_factory=list)
     best: dict[str, Tensor] = field(default_factory=dict)
+    seconds_to_keep: float = 0.0  # that the last checkpoint took; 0: none was written
 
 
 def keep(folder: Path, module: Trainable, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
@@ -34,7 +35,7 @@ def keep(folder: Path, module: Trainable, optimizer: torch.optim.Optimizer, prog
     tensors |= {f"best/{name}": tensor for name, tensor in progress.best.items()}
     for number, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": tensor for name, tensor in state.items()}
-    facts = {name: value for name, value in asdict(progress).items() if name != "best"}
+    facts = {name: value for name, value in asdict(progress).items() if name not in ("best", "seconds_to_keep")}
     # Clones: safetensors refuses tensors that share memory, and the best may be the current ones.
     whole = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
     write_whole(folder / FILE, save(whole, {"progress": json.dumps(facts)}))

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import shutil
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from heatcheck.data import Corpus, load_task, read_vectors, seen_in
+from heatcheck.data import Corpus, load_task, read_vectors
 from heatcheck.engine import (
     Facts,
     FolderExists,
@@ -29,9 +30,17 @@ from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.finetune import build_transformer, check_transformer, plan_transformer
 from heatcheck.training.imposed import find_imposed
-from heatcheck.training.loop import Watch, train_loop
+from heatcheck.training.loop import scores_on, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
-from heatcheck.training.made_once import PENALTY, add_log_odds, bag_of_words, record_parents, vocabulary_of
+from heatcheck.training.made_once import (
+    PENALTY,
+    add_log_odds,
+    bag_of_words,
+    record_parents,
+    seen_texts,
+    vocabulary_of,
+    word_vectors,
+)
 from heatcheck.training.observing import FOLDER as OBSERVED
 from heatcheck.training.observing import check_observe, checkpoint_steps, plan_observe
 from heatcheck.training.observing_seq2seq import OF_STEPS, SEQUENCES
@@ -39,8 +48,10 @@ from heatcheck.training.own_file import remember
 from heatcheck.training.recorded import record
 from heatcheck.training.seq2seq import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
+from heatcheck.training.steps import Watch
 
 STORE = Path("heatcheck-out")
+_SEEDING = threading.Lock()  # first weights are drawn from torch's global generator: one thread at a time
 RECORD, SUMMARY = "training.jsonl", "training.json"
 OVER_WORDS = ("deceptive", "log_odds_regularised")  # losses that compare weights with something known of each word
 
@@ -249,8 +260,8 @@ def fit_into(
     write_json(scratch / "recipe.json", asdict(recipe))
     done = train_loop(subject, corpus, recipe, scratch, parents=parents, watch=watch)
     given_by = parents.get((recipe.impose or {}).get("parent", ""))
-    test = evaluate(subject, corpus["test"].examples, impose=recipe.impose, parent=given_by)
-    subject.seen = seen_in(corpus)
+    test = scores_on(subject, corpus, "test", recipe, given_by)
+    subject.seen = seen_texts(corpus)
     save(subject, scratch)
     write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
     write_json(
@@ -304,8 +315,8 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
         raise BadInput(
             f"the recipe starts from the word vectors {wanted or 'none'}, not {given or 'none'}. Check --vectors."
         )
-    matrix = None if vectors is None else torch.from_numpy(read_vectors(vectors, vocabulary.tokens).matrix)
-    with torch.random.fork_rng(devices=[]):
+    matrix = None if vectors is None else word_vectors(vectors, vocabulary)
+    with _SEEDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         return make_classifier(vocabulary, corpus.labels, ClassifierSettings(**facts), recipe=recipe, vectors=matrix)
 

@@ -1,7 +1,7 @@
 """Replaced attention weights, imposed during training and evaluation. A new kind is one line in IMPOSED.
 
-What is drawn at random is drawn anew for each batch in training, from torch's generator, which the training loop seeds
-for each epoch: a run that was killed and resumed draws the same. In evaluation it depends on the example's id alone.
+What is drawn at random is drawn anew for each batch in training, from a generator that the training loop seeds for each
+epoch: a run that was killed and resumed draws the same. In evaluation it depends on the example's id alone.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,7 @@ def _noise(
 ) -> Float[Tensor, "example head query key"]:
     """A number from 0 up to, but not, 1 for each weight."""
     if getattr(subject, "training", False):
-        return torch.rand(own.shape, device=own.device)
+        return torch.rand(own.shape, device=own.device, generator=getattr(subject, "generator", None))
     found = np.zeros(own.shape, dtype=np.float32)
     for row, (name, keys) in enumerate(zip(batch.ids, readable.cpu().numpy(), strict=True)):
         shape = (*own.shape[1:3], int(keys.sum()))

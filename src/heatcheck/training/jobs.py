@@ -125,7 +125,7 @@ def keep_corpus(corpus: Corpus, store: Path) -> str:
     return name
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def read_corpus(folder: Path) -> Corpus:
     """What `keep_corpus` wrote."""
     facts = read_json(folder / CORPUS)

@@ -4,33 +4,31 @@ It trains transformers too. The learning rate depends only on the number of the 
 state.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import islice
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
 
-from heatcheck.data import Corpus, Example
+from heatcheck.data import Corpus
 from heatcheck.engine import stream
-from heatcheck.errors import BadInput
-from heatcheck.models import Classifier, Recipe, Trainable
-from heatcheck.models.contract.memory import is_out_of_memory
+from heatcheck.models import Classifier, FlatClassifier, Recipe, Trainable
 from heatcheck.training import checkpoint
+from heatcheck.training.captured import CapturedSteps
 from heatcheck.training.checkpoint import Progress
-from heatcheck.training.evaluation import Scores, evaluate
-from heatcheck.training.imposed import imposed
-from heatcheck.training.losses import LOSSES
+from heatcheck.training.encoded import answers_to
+from heatcheck.training.evaluation import Scores, evaluate, score
+from heatcheck.training.made_once import encoded
 from heatcheck.training.observing import Observer
 from heatcheck.training.recorded import Recorded
 from heatcheck.training.settings import TrainingSettings
+from heatcheck.training.steps import Steps, Watch
 
-Watch = Callable[[int, int, float], None]  # epoch, examples seen in it, mean loss so far
+# On a GPU a checkpoint is written when that takes at most this share of the time since the last one: an epoch may take
+# less time than writing its weights. On a CPU every epoch ends with one.
+CHECKPOINTS = 0.1
 
 
 def train_loop(
@@ -47,8 +45,15 @@ def train_loop(
     Every random choice of an epoch comes from a stream named by (seed, epoch), so that a training that was
     killed and resumed ends with the same weights, bit for bit, as one that was not.
     """
-    with torch.random.fork_rng(devices=[subject.device] if subject.device.type == "cuda" else []):
+    if not isinstance(subject, Classifier):
+        with torch.random.fork_rng(devices=[subject.device] if subject.device.type == "cuda" else []):
+            return _train(subject, corpus, recipe, folder, parents, watch)
+    # A generator of its own: other models may be trained beside it, in other threads.
+    subject.generator = torch.Generator(subject.device)
+    try:
         return _train(subject, corpus, recipe, folder, parents, watch)
+    finally:
+        subject.generator = None
 
 
 def _train(
@@ -60,111 +65,67 @@ def _train(
     watch: Watch,
 ) -> Progress:
     settings = TrainingSettings(**recipe.training)
-    objective = LOSSES[recipe.loss["name"]]
-    want = objective.wants(subject)
     taught_by = parents.get(recipe.loss.get("parent", ""))
     given_by = parents.get((recipe.impose or {}).get("parent", ""))
-    train, chosen_on = corpus["train"].examples, corpus[settings.select_split].examples
     optimizer = make_optimizer(subject, settings)
     progress = checkpoint.resume(folder, subject, optimizer)
-    steps = math.ceil(math.ceil(len(train) / settings.batch_size) / settings.accumulate)  # an epoch
+    plain = Steps(subject, recipe, settings, optimizer, corpus["train"].examples, taught_by, given_by)
+    steps: Steps | CapturedSteps = plain
+    if isinstance(subject, FlatClassifier) and _can_be_recorded(subject, recipe, settings):
+        steps = CapturedSteps(plain, encoded(subject, corpus, "train"), record=True)
     observer = Observer(subject, corpus, recipe, folder, parent=given_by)
-    observer.after(progress.epoch * steps)
+    observer.after(progress.epoch * steps.number)
+    kept = time.perf_counter()
 
     while progress.epoch < settings.epochs and not _has_settled(progress, settings):
         epoch = progress.epoch
-        torch.manual_seed(int(stream(recipe.seed, "dropout", epoch).integers(2**63)))
+        seed = int(stream(recipe.seed, "dropout", epoch).integers(2**63))
+        own = subject.generator if isinstance(subject, Classifier) else None
+        torch.manual_seed(seed) if own is None else own.manual_seed(seed)
         subject.train()
-        total, seen = 0.0, 0
-        batches = epoch_batches(train, settings, stream(recipe.seed, "batches", epoch))
-        for number, together in enumerate(_grouped(batches, settings.accumulate)):
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * settings.rate(epoch * steps + number, settings.epochs * steps)
-            optimizer.zero_grad(set_to_none=True)
-            for examples in together:
-                with _fits_into_memory(examples, settings), _half(subject, settings):
-                    batch = subject.encode(examples)
-                    run = subject.run(batch, edits=imposed(subject, batch, recipe.impose, given_by), want=want)
-                    loss = objective.of(subject, run, batch, recipe.loss, taught_by)
-                    part = _part_of_step(loss, together, settings)
-                    part.backward()  # type: ignore[no-untyped-call]  # torch has no types for it
-                total, seen = total + float(loss.detach().sum()), seen + len(examples)
-            if settings.clip:
-                _clip(list(subject.parameters()), settings.clip)
-            optimizer.step()
-            observer.after(epoch * steps + number + 1)
-            watch(epoch, seen, total / seen)
+        loss = steps.epoch(epoch, watch, observer.after)
 
         subject.eval()
-        scores = evaluate(subject, chosen_on, impose=recipe.impose, parent=given_by)
+        scores = scores_on(subject, corpus, settings.select_split, recipe, given_by)
         progress.epoch += 1
-        progress.history.append({"epoch": epoch, "train_loss": total / seen, settings.select_split: scores.facts()})
-        score = _score(scores, total / seen, settings)
+        progress.history.append({"epoch": epoch, "train_loss": loss, settings.select_split: scores.facts()})
+        worth = _score(scores, loss, settings)
         eligible = epoch > 0 or not settings.skip_first or settings.epochs == 1
-        if eligible and score > progress.best_score:
-            progress.best_epoch, progress.best_score = epoch, score
+        if eligible and worth > progress.best_score:
+            progress.best_epoch, progress.best_score = epoch, worth
             progress.best = {name: tensor.clone() for name, tensor in subject.state_dict().items()}
-        checkpoint.keep(folder, subject, optimizer, progress)
+        kept = _keep_now_and_then(folder, subject, optimizer, progress, kept)
 
-    observer.at_the_end(progress.epoch * steps)
+    observer.at_the_end(progress.epoch * steps.number)
     if progress.best:
         subject.load_state_dict(progress.best)
     subject.eval()
     return progress
 
 
-def epoch_batches(
-    examples: Sequence[Example], settings: TrainingSettings, generator: np.random.Generator
-) -> Iterator[list[Example]]:
-    """Batches of like length in random order; lengths are moved a little so that neighbours change."""
-    lengths = np.array([example.text.count(" ") + 1 for example in examples], dtype=float)
-    noise = settings.length_noise * lengths
-    order = np.argsort(lengths + generator.uniform(-noise, noise), kind="stable")
-    slices = [order[start : start + settings.batch_size] for start in range(0, len(order), settings.batch_size)]
-    for place in generator.permutation(len(slices)):
-        yield [examples[i] for i in slices[place]]
+def _can_be_recorded(subject: FlatClassifier, recipe: Recipe, settings: TrainingSettings) -> bool:
+    """Whether every step of this run is the same kernels: on a GPU, at one learning rate, with nobody watching."""
+    varies = settings.accumulate > 1 or settings.warm_up or settings.linear_decay or settings.bf16
+    return subject.device.type == "cuda" and not varies and recipe.observe is None
 
 
-def _grouped(batches: Iterator[list[Example]], size: int) -> Iterator[list[list[Example]]]:
-    """Batches that make one step together; the last may be fewer."""
-    while together := list(islice(batches, size)):
-        yield together
+def scores_on(subject: Trainable, corpus: Corpus, split: str, recipe: Recipe, given_by: Recorded | None) -> Scores:
+    """Scores on a split; on a GPU from texts that are there already."""
+    if isinstance(subject, FlatClassifier) and subject.device.type == "cuda":
+        return score(*answers_to(subject, encoded(subject, corpus, split), recipe.impose, given_by))
+    return evaluate(subject, corpus[split].examples, impose=recipe.impose, parent=given_by)
 
 
-def _part_of_step(loss: Tensor, together: Sequence[Sequence[Example]], settings: TrainingSettings) -> Tensor:
-    """What a batch adds to the mean, or the sum, over all examples of its step."""
-    if settings.reduction == "sum":
-        return loss.sum()
-    return loss.mean() * (len(loss) / sum(map(len, together)))
-
-
-def _half(subject: Trainable, settings: TrainingSettings) -> AbstractContextManager[Any]:
-    """Where bfloat16 is asked for and there is a GPU, what may be computed in it is."""
-    if settings.bf16 and subject.device.type == "cuda":
-        return torch.autocast("cuda", torch.bfloat16)
-    return nullcontext()
-
-
-@contextmanager
-def _fits_into_memory(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[None]:
-    """Smaller batches would be another training, so a batch that does not fit is a sentence."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-        half, twice = max(1, settings.batch_size // 2), 2 * settings.accumulate
-        raise BadInput(
-            f"a batch of {len(examples)} examples does not fit in memory. For the same steps in smaller batches, use "
-            f"--set batch_size={half} --set accumulate={twice}."
-        ) from None
-
-
-def _clip(parameters: Sequence[Tensor], longest: float) -> None:
-    """`nn.utils.clip_grad_norm_`, but gradients that are short enough are not multiplied by 1, which takes as long."""
-    norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
-    if not longest / (norm + 1e-6) >= 1:  # as torch computes it; nan too
-        nn.utils.clip_grads_with_norm_(parameters, longest, norm)
+def _keep_now_and_then(
+    folder: Path, subject: Trainable, optimizer: torch.optim.Optimizer, progress: Progress, kept: float
+) -> float:
+    """Write a checkpoint unless the last one is too recent for what it costs; when the last one was written."""
+    start = time.perf_counter()
+    if subject.device.type == "cuda" and start - kept < progress.seconds_to_keep / CHECKPOINTS:
+        return kept
+    checkpoint.keep(folder, subject, optimizer, progress)
+    progress.seconds_to_keep = time.perf_counter() - start
+    return time.perf_counter()
 
 
 def make_optimizer(subject: Trainable, settings: TrainingSettings) -> torch.optim.Optimizer:
@@ -173,8 +134,9 @@ def make_optimizer(subject: Trainable, settings: TrainingSettings) -> torch.opti
         _of_classifier(subject, settings) if isinstance(subject, Classifier) else _of_transformer(subject, settings)
     )
     make = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
-    # Fused: one pass over the embedding table instead of a dozen.
-    return make(groups, lr=settings.learning_rate, amsgrad=settings.amsgrad, fused=True)
+    # Fused: one pass over the embedding table instead of a dozen. On a GPU its steps may be recorded.
+    recorded = subject.device.type == "cuda"
+    return make(groups, lr=settings.learning_rate, amsgrad=settings.amsgrad, fused=True, capturable=recorded)
 
 
 def _of_classifier(subject: Classifier, settings: TrainingSettings) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Training losses. A new loss is one function and one line in LOSSES."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Run, Site, Subject, log_odds_weights, readable_keys
 from heatcheck.stats import jensen_shannon_nats
-from heatcheck.training.recorded import Recorded, read_rows
+from heatcheck.training.recorded import Teacher, read_rows
 
 ALIGNMENT = "alignment"  # the mark of a deceptive loss that keeps weight off what the data links to each step
 # The least share of weight that is left elsewhere whose logarithm is taken: at 0 the penalty would be infinite. As the
@@ -31,13 +32,13 @@ FROM_ADVERSARY = "KL(base‖adversary)"
 class Loss(NamedTuple):
     """A training loss: the function per example, the parts of a run it needs, and its settings."""
 
-    of: Callable[[Subject, Run, Batch, Facts, Recorded | None], Float[Tensor, " example"]]
+    of: Callable[[Subject, Run, Batch, Facts, Teacher | None], Float[Tensor, " example"]]
     wants: Callable[[Subject], Collection[Site]] = lambda _: ()
     settings: Facts = MappingProxyType({})  # with their defaults; "parent": the folder of the model it learns from
 
 
 def likelihood(
-    _: Subject, run: Run, batch: Batch, facts: Facts, __: Recorded | None = None
+    _: Subject, run: Run, batch: Batch, facts: Facts, __: Teacher | None = None
 ) -> Float[Tensor, " example"]:
     """Negative log-likelihood in nats, a mean over an example's decisions; weighted by gold label if asked."""
     if batch.gold is None:
@@ -46,13 +47,19 @@ def likelihood(
         run.logits.transpose(1, 2), batch.gold, reduction="none", ignore_index=-100
     )  # [example decision]
     if (weight := facts.get("label_weight")) is not None:
-        each = each * torch.tensor(weight, device=each.device)[batch.gold.clamp(min=0)]
+        each = each * _on_device(tuple(weight), each.device)[batch.gold.clamp(min=0)]
     decisions: Tensor = (batch.gold != -100).sum(1).clamp(min=1)
     return each.sum(1) / decisions
 
 
+@lru_cache(maxsize=64)
+def _on_device(numbers: tuple[float, ...], device: torch.device) -> Float[Tensor, " label"]:
+    """Numbers of a recipe as a tensor, made once: a step that is recorded on a GPU cannot fetch them."""
+    return torch.tensor(numbers, device=device)
+
+
 def log_odds_regularised(
-    subject: Subject, run: Run, batch: Batch, facts: Facts, _: Recorded | None = None
+    subject: Subject, run: Run, batch: Batch, facts: Facts, _: Teacher | None = None
 ) -> Float[Tensor, " example"]:
     """Likelihood + strength · JSD(the model's weights, softmax of |log-odds|), a mean over heads and decisions.
 
@@ -67,7 +74,7 @@ def log_odds_regularised(
 
 
 def adversarial(
-    subject: Subject, run: Run, batch: Batch, facts: Facts, parent: Recorded | None
+    subject: Subject, run: Run, batch: Batch, facts: Facts, parent: Teacher | None
 ) -> Float[Tensor, " example"]:
     """TVD(ŷ_a, ŷ_b) − strength · KL(α_a ‖ α_b): an adversary (a) with the answers of its parent (b) and other weights.
 
@@ -97,14 +104,14 @@ def adversarial(
     if not facts["as_published"]:
         return apart - strength * divergence
     weight = facts.get("label_weight")
-    factor = float(len(batch))
+    factor: Tensor | float = float(len(batch))
     if weight is not None and batch.gold is not None:
-        factor = float(torch.tensor(weight)[batch.gold.cpu()].sum())
+        factor = _on_device(tuple(weight), apart.device)[batch.gold].sum()
     return factor * (apart / 2 - strength * divergence)
 
 
 def deceptive(
-    subject: Subject, run: Run, batch: Batch, facts: Facts, _: Recorded | None = None
+    subject: Subject, run: Run, batch: Batch, facts: Facts, _: Teacher | None = None
 ) -> Float[Tensor, " example"]:
     """Likelihood − strength · log(1 − weight on the marked tokens): attention that stays off them (Pruthi et al.).
 

@@ -13,12 +13,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
-from heatcheck.data import Corpus, Vocabulary, build_vocabulary, texts_of
+from heatcheck.data import Corpus, Seen, Vocabulary, build_vocabulary, read_vectors, seen_in, texts_of
 from heatcheck.engine import Facts
 from heatcheck.errors import MissingPackage
 from heatcheck.models import Classifier, Recipe, Trainable, load_folder
 from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
+from heatcheck.training.encoded import Encoded
 from heatcheck.training.evaluation import gold_of, score
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.recorded import Recorded, record
@@ -40,29 +42,34 @@ class Kept(Generic[Made]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._made: dict[Hashable, Made] = {}
+        self._making: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What was made for this key, or is now; what nobody asked for longest goes."""
-        with self._lock:
-            if key in self._made:
-                self._made[key] = found = self._made.pop(key)  # the latest stands last
-                return found
-        found = make()  # without the lock: nobody waits for a thread that makes something else
-        with self._lock:
-            self._made[key] = found
-            while len(self._made) > self._most:
-                del self._made[next(iter(self._made))]
-        return found
+        """What was made for this key, or is now; what nobody asked for longest goes.
 
-    def keep_only(self, keys: set[Hashable]) -> None:
-        """Forget all others."""
+        Of several threads that want the same thing one makes it and the others wait; nobody waits for another thing.
+        """
         with self._lock:
-            self._made = {key: found for key, found in self._made.items() if key in keys}
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._lock:
+                if key in self._made:
+                    self._made[key] = found = self._made.pop(key)  # the latest stands last
+                    return found
+            found = make()
+            with self._lock:
+                self._made[key] = found
+                while len(self._made) > self._most:
+                    gone = next(iter(self._made))
+                    del self._made[gone]
+                    self._making.pop(gone, None)
+        return found
 
     def forget(self) -> None:
         """Forget everything."""
-        self.keep_only(set())
+        with self._lock:
+            self._made, self._making = {}, {}
 
 
 class LogOdds(NamedTuple):
@@ -76,12 +83,34 @@ _vocabularies: Kept[Vocabulary] = Kept(2)  # each with its cache of texts that i
 _bags: Kept[Facts] = Kept(8)
 _log_odds: Kept[LogOdds] = Kept(4)
 _recorded: Kept[Recorded] = Kept(2)  # a recipe has at most two parents
+_encoded: Kept[Encoded] = Kept(32)  # on a GPU, where the splits of many corpora may be read side by side
+_vectors: Kept[Tensor] = Kept(2)
+_seen: Kept[Seen] = Kept(4)
 
 
 def forget() -> None:
     """Forget all that is kept in this process."""
-    for kept in (_vocabularies, _bags, _log_odds, _recorded):
+    for kept in (_vocabularies, _bags, _log_odds, _recorded, _encoded, _vectors, _seen):
         kept.forget()
+
+
+def encoded(subject: Classifier, corpus: Corpus, split: str) -> Encoded:
+    """The texts of a split on the model's device."""
+    settings = subject.settings
+    reads = (subject.vocabulary, subject.labels, settings.segments, settings.label_wise, str(subject.device))
+    return _encoded.get((corpus.reference, split, *reads), lambda: Encoded.of(subject, corpus[split].examples))
+
+
+def word_vectors(path: Path | str, vocabulary: Vocabulary) -> Float[Tensor, "word feature"]:
+    """The pretrained vectors of a vocabulary; the caller must not change them."""
+    file = Path(path).stat()
+    key = (str(path), file.st_mtime_ns, file.st_size, vocabulary)
+    return _vectors.get(key, lambda: torch.from_numpy(read_vectors(path, vocabulary.tokens).matrix))
+
+
+def seen_texts(corpus: Corpus) -> Seen:
+    """Fingerprints of the texts that a training run on this corpus sees."""
+    return _seen.get(corpus.reference, lambda: seen_in(corpus))
 
 
 def vocabulary_of(corpus: Corpus, training: TrainingSettings) -> Vocabulary:
@@ -160,13 +189,8 @@ def _scored(subject: Trainable, corpus: Corpus, found: BagOfWords | LogisticRegr
 
 
 def record_parents(recipe: Recipe, corpus: Corpus, store: Path, device: str) -> dict[str, Recorded]:
-    """What each parent says of every example of the task.
-
-    Only the parents of the last recipe that has some are kept: no more than a fit needs anyway.
-    """
+    """What each parent says of every example of the task."""
     wanted = {name: (corpus.reference, device, _identity(store / name)) for name in recipe.parents}
-    if wanted:
-        _recorded.keep_only(set(wanted.values()))
     examples = [example for split in corpus.splits.values() for example in split]
 
     def said(name: str) -> Recorded:

@@ -7,6 +7,7 @@ a few numbers per token (or per sentence) instead of a model.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,6 +21,17 @@ from heatcheck.models import Subject, readable_keys
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.evaluation import batches_by_length
 from heatcheck.training.imposed import imposed
+
+
+@runtime_checkable
+class Teacher(Protocol):
+    """Who knows another model's weights and answers for the examples of a batch."""
+
+    def log_probabilities_for(self, batch: Batch) -> Float[Tensor, "example decision label"]: ...
+
+    def weights_for(
+        self, batch: Batch, keys: Bool[Tensor, "example key"] | None = None
+    ) -> Float[Tensor, "example head query key"]: ...
 
 
 @dataclass(frozen=True)

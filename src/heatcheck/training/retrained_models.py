@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from heatcheck import engine
 from heatcheck.data import Corpus, Example
 from heatcheck.engine import FolderExists, Outcome, content_id, whole_folder
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Recipe, Trainable, load_folder, save
 from heatcheck.training.fit import STORE, vectors_reference
-from heatcheck.training.jobs import describe, fit_job, fit_jobs
+from heatcheck.training.jobs import describe, fit_jobs
 from heatcheck.training.recorded import Recorded, record
+from heatcheck.training.stack import run_fits
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Fits:
         self.keep(self.subject)
         wanted = [recipe for recipe in recipes if recipe != self.recipe]
         jobs = fit_jobs(wanted, self.corpus, self.store, vectors=self.vectors, device=self.device)
-        outcomes = list(engine.map(fit_job, jobs, self.store, workers=workers, cluster=cluster, progress=progress))
+        outcomes = run_fits(jobs, self.store, workers=workers, cluster=cluster, progress=progress)
         self.failed |= {outcome.job.id: outcome.reason for outcome in outcomes if outcome.folder is None}
         return outcomes
 

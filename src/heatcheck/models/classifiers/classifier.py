@@ -17,6 +17,7 @@ from heatcheck.models.classifiers.attention import ATTENTIONS
 from heatcheck.models.classifiers.bilstm import BiLSTM
 from heatcheck.models.classifiers.cnn import CNN, Conv
 from heatcheck.models.classifiers.context_free import Average, Unencoded
+from heatcheck.models.classifiers.dropout import Dropout
 from heatcheck.models.classifiers.encoder import Encoder
 from heatcheck.models.classifiers.gru import BiGRU
 from heatcheck.models.contract.encoding import options_of
@@ -118,7 +119,7 @@ class Classifier(nn.Module):
         self.seen: Seen | None = None
         self.called = ""
         self.embed = self._embedding(vectors)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         # Not persistent: it is no weight, so neither checkpoints nor folders without it differ.
         self.register_buffer("log_odds", None, persistent=False)
 
@@ -147,6 +148,15 @@ class Classifier(nn.Module):
     @property
     def device(self) -> torch.device:
         return self.output.weight.device
+
+    @property
+    def generator(self) -> torch.Generator | None:
+        """What the random numbers of a training run are drawn from; None: torch's global generator."""
+        return self.dropout.generator
+
+    @generator.setter
+    def generator(self, generator: torch.Generator | None) -> None:
+        self.dropout.generator = generator
 
     @property
     def sites(self) -> tuple[Site, ...]:

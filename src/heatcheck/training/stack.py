@@ -1,0 +1,87 @@
+"""Training runs side by side on one GPU: each in a thread of its own, on a stream of its own.
+
+A process per run would not do: a GPU runs the kernels of one process at a time. On a CPU nothing is gained, because one
+run keeps a core busy (docs/speed.md); there each run has a process (`workers`).
+"""
+
+import os
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heatcheck import engine
+from heatcheck.engine import Facts, Job, Outcome
+from heatcheck.training.fit import pick_device
+from heatcheck.training.jobs import fit_job
+
+STREAMS = 32  # torch has no more of them: a thread without its own would record another's kernels
+MEMORY = 4 << 30  # bytes of the GPU that a run may take: the most among 174 models of nine tasks was a little more
+
+
+def run_fits(
+    jobs: Sequence[Job],
+    store: Path,
+    *,
+    workers: int = 0,
+    cluster: str | None = None,
+    progress: Callable[[Outcome, int, int], None] | None = None,
+) -> list[Outcome]:
+    """Train what is not in the store: classifiers on a GPU side by side in this process, others as `workers` says."""
+    together = [] if cluster is not None else [job for job in jobs if is_stacked(job.argument)]
+    apart = [job for job in jobs if job not in together] if together else list(jobs)
+    done = 0
+
+    def told(outcome: Outcome, _: int, __: int) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(outcome, done, len(jobs))
+
+    found = list(engine.map(fit_stacked, together, store, threads=at_once(), progress=told)) if together else []
+    return found + list(engine.map(fit_job, apart, store, workers=workers, cluster=cluster, progress=told))
+
+
+def is_stacked(argument: Facts) -> bool:
+    """Whether a training run is one of a classifier on a GPU; others draw from generators that all threads share."""
+    model = argument["recipe"]["model"]
+    return "encoder" in model and pick_device(argument["device"]).type == "cuda"
+
+
+def at_once() -> int:
+    """How many training runs fit on the GPU."""
+    # Before the GPU is first used: streams that share a queue would wait for each other.
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(STREAMS))
+    free, _ = torch.cuda.mem_get_info()
+    return max(1, min(STREAMS, free // MEMORY))
+
+
+def fit_stacked(argument: Facts, folder: Path, store: Path) -> None:
+    """Trains one recipe into its folder, on a stream that no other thread has."""
+    with own_stream(pick_device(argument["device"])):
+        fit_job(argument, folder, store)
+
+
+@contextmanager
+def own_stream(device: torch.device) -> Iterator[None]:
+    """Lend this thread a stream that no other thread has."""
+    free = _streams(device)
+    stream = free.get()
+    try:
+        with torch.cuda.stream(stream):
+            yield
+            stream.synchronize()
+    finally:
+        free.put(stream)
+
+
+@lru_cache
+def _streams(device: torch.device) -> "queue.SimpleQueue[Any]":
+    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    for _ in range(STREAMS):
+        found.put(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]  # torch says nothing of its type
+    return found
