@@ -1,7 +1,7 @@
 """Retrained models beside the audited one: where they are stored, how they are trained, what they answer."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -73,7 +73,7 @@ class Fits:
         cluster: str | None = None,
         progress: Callable[[Outcome, int, int], None] | None = None,
         more: Callable[[], Sequence[Recipe]] = tuple,
-    ) -> Iterator[Outcome]:
+    ) -> Generator[Outcome, None, None]:
         """The same, one outcome after the other; `more` is asked after each for further models to train."""
         self.keep(self.subject)
         for outcome in engine.map(
