@@ -158,7 +158,7 @@ def test_a_rule_that_reads_everything_is_final_at_the_end(monkeypatch):
     )
     monkeypatch.setitem(LINES, "all", rule)
     for missing, final in (((), True), (("permutation",), False)):
-        found = [one for one in judge_lines({"erasure": erasure()}, CardSettings(), missing=missing)]
+        found = list(judge_lines({"erasure": erasure()}, CardSettings(), missing=missing))
         assert [one.final for one in found if one.line.name == "all"] == [final]
     assert seen == [["erasure"]] * 2
 

@@ -332,7 +332,7 @@ def test_each_kind_has_its_own_search_and_a_training_that_failed_does_not_pass(t
     assert set(map(tuple, kinds.values())) == {(3e-3, 1e-4, 1e-3)}
 
 
-def test_others_in_the_store_change_nothing_and_a_step_that_waits_is_named(trained, trained_up_to, monkeypatch):
+def test_others_in_the_store_change_nothing_and_a_step_that_waits_is_named(trained, trained_up_to):
     settings, _, asked = trained_up_to(lambda strength: strength <= 3e-3)
     before = check.measure(trained, settings)
     every = check.plan(trained, replace(settings, search=False))
