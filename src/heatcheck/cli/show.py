@@ -129,6 +129,8 @@ def card(audit: "Audit", *, verbose: bool = False) -> None:
     console = _console()
     console.print(f"Can the heatmaps of {audit.subject} be read as explanations?", style="dim")
     _headline(audit, most=None if verbose else SAID)
+    if audit.interrupted:
+        console.print(audit.interrupted, style="bold")
     console.print(_audited(audit), style="dim")
     if audit.training_rows:
         console.print(audit.training_rows)
@@ -181,6 +183,12 @@ def _in_brief(audit: "Audit") -> None:
     more = sum(len(said[SAID:]) for said in (headline.may_say, headline.do_not_say))
     sayings = f" and {more} more saying{'' if more == 1 else 's'}" if more else ""
     console.print(f"--verbose shows every number{sayings}; the report has the figures.", style="dim")
+
+
+def told_row(line: "Line", width: int) -> str:
+    """One row about a line that can no longer change, while the rest of the audit runs."""
+    rows = [f"decided so far: {_with_number(line, means)}" for means in MEANS]
+    return next((row for row in rows if len(row) <= width), f"decided so far: {_without_number(line)}")
 
 
 def _print_row(line: "Line", row: str) -> None:
