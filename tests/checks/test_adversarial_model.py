@@ -1,5 +1,8 @@
 """Other models with the same answers: what is planned, which of them count, and the numbers made of them."""
 
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats as oracle
@@ -16,6 +19,7 @@ from heatcheck.checks.adversarial_model import (
     _instances,
     _reach,
 )
+from heatcheck.checks.retrained_answers import Said
 from heatcheck.data import Corpus, Example, Split, load_task
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import load, load_folder
@@ -225,9 +229,8 @@ def trained(tmp_path_factory):
 
 
 def test_the_plan_and_what_is_measured_agree_and_a_missing_fit_loses_nothing_else(trained):
-    settings = AdversarialModelSettings(
-        strengths=(1e-3, 1.0), epochs=1, seeds=3, starts=("fresh", "parent"), scorer_only=True, epsilons=(0.05,)
-    )
+    chosen = {"strengths": (1e-3, 1.0), "starts": ("fresh", "parent"), "scorer_only": True, "search": False}
+    settings = AdversarialModelSettings(**chosen, epochs=1, seeds=3, epsilons=(0.05,))
     recipes = check.plan(trained, settings)
     assert len({recipe.id for recipe in recipes}) == len(recipes) == settings.fits == 2 + 1 + 1 + 2 * 3
     assert check.cost(trained, settings) == 60 * (1 + len(recipes))
@@ -256,6 +259,96 @@ def test_the_plan_and_what_is_measured_agree_and_a_missing_fit_loses_nothing_els
     assert all(np.isfinite(m[1]) for m in result.measurements)
     again = check.measure(trained, settings)
     assert again.measurements == result.measurements
+
+
+# The search over λ -----------------------------------------------------------------------------------------------
+
+STRENGTHS = (1e-4, 1e-3, 3e-3, 1e-2, 1e-1)
+
+
+@pytest.fixture
+def trained_up_to(trained, monkeypatch):
+    """A store in which fits appear when asked for: those of a strength that passes answer as the subject does.
+
+    It returns the function that goes through the rounds of a search, and says which strengths each kind was tried at.
+    """
+
+    def search(passes, **settings):
+        settings = AdversarialModelSettings(**{"strengths": STRENGTHS, "draws": 50, **settings})
+        asked, own = {}, trained.own
+        against = replace(own, log_probabilities=own.log_probabilities[..., ::-1].copy())
+        monkeypatch.setattr(trained.fits, "failed", {})
+
+        def answers(_, recipes):
+            (recipe,) = recipes
+            if recipe.id not in asked or recipe.id in trained.fits.failed:
+                return Said((), {recipe.id: "it was not requested"})
+            keeps = recipe.loss["name"] != "adversarial" or passes(recipe.loss["strength"])
+            return Said((own if keeps else against,), {})
+
+        monkeypatch.setattr(sys.modules[AdversarialModelSettings.__module__], "said", answers)
+        wanted = check.plan(trained, settings)
+        while wanted:
+            asked |= {recipe.id: recipe for recipe in wanted}
+            fails = [recipe.id for recipe in wanted if passes(recipe.loss.get("strength", 0.0)) is None]
+            trained.fits.failed |= dict.fromkeys(fails, "out of memory")
+            wanted = [recipe for recipe in check.more(trained, settings) if recipe.id not in asked]
+        kinds = {}
+        for recipe in asked.values():
+            if recipe.loss.get("strength"):
+                kind = (recipe.loss["start"], recipe.loss["trains"], recipe.seed)
+                kinds.setdefault(kind, []).append(recipe.loss["strength"])
+        return settings, kinds, asked
+
+    return search
+
+
+@pytest.mark.parametrize("passing", range(6))
+def test_the_search_ends_at_the_largest_strength_that_keeps_the_answers(trained, trained_up_to, passing):
+    settings, kinds, asked = trained_up_to(lambda strength: strength < [*STRENGTHS, 1][passing])
+    ((_, tried),) = kinds.items()
+    assert tried[0] == 3e-3, "the guide's adversary, which is trained anyway, is in the middle"
+    assert len(tried) == [2, 3, 3, 2, 3, 3][passing]
+    assert set(STRENGTHS[max(0, passing - 1) : passing + 1]) <= set(tried), "both sides of the limit"
+    result = check.measure(trained, settings)
+    found = [m.by["strength"] for m in result.measurements if m.name == "jsd" and m.by["model"] == "adversary"]
+    assert found == sorted(tried), "what was tried is shown, in the order of λ"
+    largest = [name for name in result.facts["qualified"] if f"strength={STRENGTHS[passing - 1]}," in name]
+    assert bool(largest) == (passing > 0)
+    assert not result.not_run
+    assert result.find("reach").n == 60
+    assert len(asked) <= settings.fits == 4 + 2 + 3
+
+
+def test_each_kind_has_its_own_search_and_a_training_that_failed_does_not_pass(trained, trained_up_to):
+    """A start that nothing stops, one that fails at the first strength; in any order of the strengths."""
+    shuffled = {"strengths": STRENGTHS[::-1], "starts": ("fresh", "parent"), "scorer_only": True, "restarts": 2}
+    settings, kinds, _ = trained_up_to(lambda _: True, **shuffled)
+    assert len(kinds) == 6
+    assert set(map(tuple, kinds.values())) == {(3e-3, 1e-2, 1e-1)}
+    searched = check.searches(trained, settings)
+    assert [(len(one.candidates), one.at_most, one.usually) for one in searched] == [(5, 3, pytest.approx(16 / 6))] * 6
+    _, kinds, _ = trained_up_to(lambda strength: None if strength == 3e-3 else True)
+    assert set(map(tuple, kinds.values())) == {(3e-3, 1e-4, 1e-3)}
+
+
+def test_others_in_the_store_change_nothing_and_a_step_that_waits_is_named(trained, trained_up_to):
+    settings, _, asked = trained_up_to(lambda strength: strength <= 3e-3)
+    before = check.measure(trained, settings)
+    every = check.plan(trained, replace(settings, search=False))
+    asked |= {recipe.id: recipe for recipe in every}
+    assert check.measure(trained, settings).measurements == before.measurements
+    (last,) = (r.id for r in asked.values() if r.loss.get("strength") == 1e-2)
+    del asked[last]
+    assert list(check.measure(trained, settings).not_run) == [last]
+
+
+def test_the_paper_and_whoever_asks_for_it_get_every_strength(trained):
+    for settings in (AdversarialModelSettings(as_published=True), AdversarialModelSettings(search=False)):
+        planned = [r.loss["strength"] for r in check.plan(trained, settings) if r.loss["name"] == "adversarial"]
+        assert planned == [0.0, *STRENGTHS]
+        assert check.more(trained, settings) == check.searches(trained, settings) == []
+        assert settings.fits == 4 + 2 + 5
 
 
 def test_restarts_and_the_published_loss_are_other_fits(trained):

@@ -61,6 +61,40 @@ def test_what_is_there_is_reused(tmp_path: Path, workers: int) -> None:
 
 
 @both
+def test_further_jobs_run_next_and_need_what_has_ended(tmp_path: Path, workers: int) -> None:
+    """Each is asked for after an outcome, runs once, and is counted; one that needs a failure is skipped."""
+    wanted = {
+        "first": [job("then", needs=["first"]), job("bad", "fail")],
+        "then": [job("then", needs=["first"]), job("last", needs=["then"])],
+        "bad": [job("orphan", needs=["bad"])],
+    }
+    ended: list[str] = []
+    counts: list[tuple[int, int]] = []
+    outcomes = {}
+    for outcome in engine.map(
+        do,
+        [job("first"), job("queued"), job("also_queued")],
+        tmp_path,
+        workers=workers,
+        progress=lambda _, *count: counts.append(count),
+        more=lambda: wanted.pop(ended[-1], []),
+    ):
+        ended.append(outcome.job.id)
+        outcomes[outcome.job.id] = outcome
+    assert states(outcomes) == {
+        **dict.fromkeys(["first", "queued", "also_queued", "then", "last"], "done"),
+        "bad": "failed",
+        "orphan": "skipped",
+    }
+    assert len(ended) == len(set(ended)) == 7
+    assert counts[-1] == (7, 7)
+    if not workers:
+        assert ended == ["first", "bad", "orphan", "then", "last", "queued", "also_queued"]
+    with pytest.raises(BadInput, match="needs 'nowhere', which is neither another job nor a folder"):
+        list(engine.map(do, [job("one")], tmp_path, more=lambda: [job("lost", needs=["nowhere"])]))
+
+
+@both
 def test_a_failure_stops_only_what_needs_it(tmp_path: Path, workers: int) -> None:
     jobs = [
         job("grandchild", needs=["child"]),

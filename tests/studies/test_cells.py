@@ -117,6 +117,24 @@ def test_fits_are_made_once_and_all_at_once(found, folder, tmp_path, monkeypatch
     assert {state for name, state in states if not name.endswith("checks")} == {"reused"}
 
 
+def test_what_a_check_asks_for_later_is_trained_in_further_rounds(tmp_path):
+    """A study trains every strength, as papers do, unless its settings say otherwise."""
+    settings = {"adversarial_model.seeds": 2, "adversarial_model.epochs": 1, "adversarial_model.slack": 0.9}
+    settings["adversarial_model.strengths"] = [1e-6, 1e-5, 1e-4]
+    whole = REFITTED._replace(name="whole", checks=("adversarial_model",), settings=settings)
+    searched = whole._replace(name="searched", settings={**settings, "adversarial_model.search": True})
+    measured, failed = measure(tmp_path, [whole, searched])
+    assert failed == {}
+    assert not any(one.results["adversarial_model"].not_run for one in measured)
+    tried = [
+        [m.by["strength"] for m in one.results["adversarial_model"].measurements if m.name == "jsd" if "start" in m.by]
+        for one in measured
+    ]
+    assert tried[0] == [1e-6, 1e-5, 1e-4]
+    assert len(tried[1]) == 2
+    assert "adversarial_model.search" not in plan_job("try", 1, whole, load(LOOKUP, None), {}).argument["settings"]
+
+
 def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
     real = running.fit_job
 

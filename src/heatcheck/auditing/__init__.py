@@ -5,7 +5,7 @@ from heatcheck.auditing.lines import LINES, CardSettings, LineRule, make_card
 from heatcheck.auditing.over_models import OverModels, over_models
 from heatcheck.auditing.planning import Plan, Planned, plan_audit
 from heatcheck.auditing.retraining import made_up
-from heatcheck.auditing.retraining_costs import PlannedFit, plan_fits
+from heatcheck.auditing.retraining_costs import PlannedFit, at_most, plan_fits
 from heatcheck.auditing.running import audit, run_checks, run_plan
 from heatcheck.auditing.saving import audit_id, decided_by, save_audit
 
@@ -17,6 +17,7 @@ __all__ = [
     "Plan",
     "Planned",
     "PlannedFit",
+    "at_most",
     "audit",
     "audit_id",
     "choose_settings",

@@ -20,11 +20,14 @@ FEWEST, CHARACTERS = 5, 55  # words at least, and characters at most, of the exa
 
 
 def audited_examples(
-    case: Case, results: Mapping[str, CheckResult] = MappingProxyType({})
+    case: Case, results: Mapping[str, CheckResult] = MappingProxyType({}), *, only_known: bool = False
 ) -> tuple[list[AuditedExample], str | None]:
-    """Every example with its heatmaps, and the explainer that attention is compared with there."""
+    """Every example with its heatmaps, and the explainer that attention is compared with there.
+
+    With `only_known`, attention and what the checks have computed already: whoever interrupts an audit does not wait.
+    """
     shuffled = _shuffled(case, results.get("permutation"))
-    names = {**dict.fromkeys(SHOWN, STANDARDISED), **case.explained}
+    names = {**dict.fromkeys(SHOWN[:1] if only_known else SHOWN, STANDARDISED), **case.explained}
     scores = {name: found for name, logits in names.items() for found in case.available([name], logits)[0].values()}
     shown = []
     for row, example in enumerate(case.examples):

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from heatcheck.auditing.lines import CardSettings
 from heatcheck.auditing.retraining import fits_for, numbered
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.checks import CHECKS, Case
+from heatcheck.checks.check import Search
 from heatcheck.checks.passes import FEW, to_explain
 from heatcheck.data import Corpus, Example, is_task, load_task, mending_options
 from heatcheck.engine import Facts, expect, expect_if_given, expect_names, stream
@@ -73,11 +74,32 @@ class Plan:
 
     @cached_property
     def recipes(self) -> tuple[Recipe, ...]:
-        """The retrained models that the checks need, each once; none without `refit`."""
+        """The retrained models that the checks surely need, each once; none without `refit`."""
+        return _each_once(recipe for of_check in self.recipes_of.values() for recipe in of_check)
+
+    @cached_property
+    def recipes_of(self) -> dict[str, tuple[Recipe, ...]]:
+        """The same for each check by name."""
         if self.case.fits is None:
-            return ()
-        wanted = [recipe for name, chosen in self.checks.items() for recipe in CHECKS[name].plan(self.case, chosen)]
-        return tuple({recipe.id: recipe for recipe in wanted}.values())
+            return dict.fromkeys(self.checks, ())
+        return {name: _each_once(CHECKS[name].plan(self.case, chosen)) for name, chosen in self.checks.items()}
+
+    @cached_property
+    def searches(self) -> dict[str, Sequence[Search]]:
+        """Further models, of which checks train some, by the check's name."""
+        if self.case.fits is None:
+            return {}
+        found = {name: CHECKS[name].searches(self.case, chosen) for name, chosen in self.checks.items()}
+        return {name: of_check for name, of_check in found.items() if of_check}
+
+    def more_for(self, check: str) -> tuple[Recipe, ...]:
+        """Further models that one check needs, as far as the models trained so far tell."""
+        return () if self.case.fits is None else _each_once(CHECKS[check].more(self.case, self.checks[check]))
+
+    @property
+    def further(self) -> tuple[Recipe, ...]:
+        """The same for all checks."""
+        return _each_once(recipe for check in self.checks for recipe in self.more_for(check))
 
     @cached_property
     def seconds_a_pass(self) -> float:
@@ -206,6 +228,10 @@ def plan_audit(
     )
     card = chosen.pop("card")
     return Plan(name, case, corpus, rows, chosen, card, units)
+
+
+def _each_once(recipes: Iterable[Recipe]) -> tuple[Recipe, ...]:
+    return tuple({recipe.id: recipe for recipe in recipes}.values())
 
 
 def _trained_on(subject: Subject, corpus: Corpus, train: Any, data_dir: Path | str | None) -> Corpus | None:

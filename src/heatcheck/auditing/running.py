@@ -1,8 +1,7 @@
 """Runs an audit: the checks on one model, then an answer to each question about its heatmaps (the card)."""
 
 import platform
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,14 @@ from heatcheck.auditing.chosen_settings import plain_settings
 from heatcheck.auditing.lines import make_card
 from heatcheck.auditing.planning import Plan, plan_audit
 from heatcheck.auditing.retraining import cannot_refit, made_up
-from heatcheck.checks import CHECKS
+from heatcheck.auditing.turns import Turns, ask
 from heatcheck.engine import Outcome
 from heatcheck.errors import NotSupported
 from heatcheck.models import (
     Subject,
     name_units,
 )
-from heatcheck.results import Audit, CheckResult
+from heatcheck.results import INTERRUPTED, Audit, CheckResult, Line
 from heatcheck.version import __version__
 
 
@@ -33,6 +32,8 @@ def audit(
     cluster: str | None = None,
     watch: Callable[[str, int, int], None] = lambda *_: None,
     fitted: Callable[[Outcome, int, int], None] | None = None,
+    told: Callable[[Line], None] = lambda _: None,
+    keep_interrupted: bool = False,
     **choices: Any,
 ) -> Audit:
     """Audit a model on a sample of the data; returns the card and every result.
@@ -42,7 +43,8 @@ def audit(
     `device`, `labels`, `units`. The others are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
-    return run_plan(plan, workers=workers, cluster=cluster, watch=watch, fitted=fitted)
+    how: dict[str, Any] = {"workers": workers, "cluster": cluster, "keep_interrupted": keep_interrupted}
+    return run_plan(plan, watch=watch, fitted=fitted, told=told, **how)
 
 
 def run_plan(
@@ -52,43 +54,51 @@ def run_plan(
     cluster: str | None = None,
     watch: Callable[[str, int, int], None] = lambda *_: None,
     fitted: Callable[[Outcome, int, int], None] | None = None,
+    told: Callable[[Line], None] = lambda _: None,
+    keep_interrupted: bool = False,
 ) -> Audit:
-    """Train the retrained models that are missing, then run the checks.
+    """Run the checks, each as soon as the retrained models that it needs are there; train the missing ones.
 
     Args:
         workers: training runs at once, each in its own process; 0: one after the other, in this process.
         cluster: `ray`, or `ray:ADDRESS`, to train them on.
-        watch: called before each check with its name, how many are done, how many there are.
-        fitted: called after each training run with its outcome, how many are done, how many there are.
+        watch: called before each check with its name, how many are done, how many there are. After each check it is
+            called again, with an empty name.
+        fitted: called after each training run with its outcome, how many are done, how many are planned so far.
+        told: called with each line of the card as soon as no check that is still to come can change it.
+        keep_interrupted: what Ctrl-C does. By default it raises KeyboardInterrupt, as in any function. With True, the
+            first one ends the check or training run under way, and the audit of the checks that have ended is
+            returned; `Audit.interrupted` says what is missing. If no check has ended, it raises KeyboardInterrupt.
     """
-    not_fitted: dict[str, str] = {}
-    if plan.case.fits is not None:
-        outcomes = plan.case.fits.make(plan.recipes, workers=workers, cluster=cluster, progress=fitted)
-        not_fitted = {outcome.job.name: outcome.reason for outcome in outcomes if outcome.folder is None}
-    results, not_run = run_checks(plan, watch)
-    return _gather(plan, results, not_run, not_fitted)
+    turns = Turns(plan, watch, told)
+    try:
+        turns.run(workers=workers, cluster=cluster, fitted=fitted)
+    except KeyboardInterrupt:
+        if not keep_interrupted or not turns.results:
+            raise
+    return _gather(plan, turns.results, turns.not_run, turns.not_fitted, turns.missing)
 
 
-def run_checks(
-    plan: Plan, watch: Callable[[str, int, int], None] = lambda *_: None
-) -> tuple[dict[str, CheckResult], dict[str, str]]:
+def run_checks(plan: Plan) -> tuple[dict[str, CheckResult], dict[str, str]]:
     """Run the checks of a plan whose retrained models are there; the results, and why others are missing."""
     results: dict[str, CheckResult] = {}
     not_run: dict[str, str] = {}
-    for number, (name, chosen) in enumerate(plan.checks.items()):
-        watch(name, number, len(plan.checks))
+    for name in plan.checks:
         try:
-            found = CHECKS[name].ask(plan.case, chosen)
-            results[name] = replace(found, not_run={part: plan.told(why) for part, why in found.not_run.items()})
+            results[name] = ask(plan, name)
         except NotSupported as error:
             not_run[name] = plan.told(str(error))
-    watch("", len(plan.checks), len(plan.checks))
     return results, not_run
 
 
 def _gather(
-    plan: Plan, results: Mapping[str, CheckResult], not_run: Mapping[str, str], not_fitted: Mapping[str, str]
+    plan: Plan,
+    results: Mapping[str, CheckResult],
+    not_run: Mapping[str, str],
+    not_fitted: Mapping[str, str],
+    missing: Sequence[str],
 ) -> Audit:
+    """All of it as an audit; `missing` are checks that an interruption kept from running."""
     case = plan.case
     gold = np.array([e.label if isinstance(e.label, int) else -1 for e in case.examples])
     about = {
@@ -103,7 +113,10 @@ def _gather(
         about["other fits"] = remark
     if plan.corpus.dropped:
         about["left out of the task"] = dict(plan.corpus.dropped)
-    examples, rival = audited_examples(case, results)
+    if missing:
+        count, of = len(missing), len(plan.checks)
+        about[INTERRUPTED] = f"Interrupted: {count} of {of} checks did not run. Run the same command again to resume."
+    examples, rival = audited_examples(case, results, only_known=bool(missing))
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,
@@ -120,10 +133,11 @@ def _gather(
             not_run,
             cannot_refit=cannot_refit(case.subject),
             available=plan.available,
+            missing=missing,
         ),
         results=results,
         examples=examples,
-        not_run=not_run,
+        not_run={**not_run, **dict.fromkeys(missing, "heatcheck was interrupted before it ended.")},
         about=about,
         left_out=dict(plan.rows.left_out),
         not_fitted=not_fitted,

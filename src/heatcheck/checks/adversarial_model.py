@@ -6,24 +6,30 @@ much the second goal counts. Each adversary is a point: how far its weights are 
 adversary but at λ = 0. It learns only the answers, and shows how close such a training can come. The axes also show the
 model trained with uniform weights, closed-form twins if there are any, and, per text, the farthest weights that keep
 the answer. Finding an adversary proves something; finding none proves nothing.
+
+Adversaries are expensive, so heatcheck does not train one for every λ. It looks for the largest λ whose adversary still
+answers as closely as honest seeds do, by bisection. Each step uses the rule that decides which adversaries count, on
+the same means; no step looks at an interval.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax
 
 from heatcheck import stats
+from heatcheck.checks.bisection import bisect, trials
 from heatcheck.checks.case import Case
-from heatcheck.checks.check import Check, at_least_one, measured
+from heatcheck.checks.check import Check, Search, at_least_one, measured
 from heatcheck.checks.gauge import find_twins, jensen_shannon
 from heatcheck.checks.retrained_answers import (
     adversary_recipe,
+    fits_of,
     honest_seeds,
     imposing,
     said,
@@ -44,6 +50,7 @@ IMITATOR = "imitator"
 SEEDS = "the same number for other seeds (model=seed)"
 Values = Float[np.ndarray, " example"]
 Logs = Float[np.ndarray, "example label"]  # log-probabilities
+Frontier: TypeAlias = list[tuple[Facts, Recipe]]  # adversaries of one kind that differ in λ alone
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class AdversarialModelSettings:
     # λ, in units of the true total variation. The published code halves it, so a published value counts half.
     # On SST the first hardly moves the weights; from the third on, the weights are as far off as they get.
     strengths: tuple[float, ...] = (1e-4, 1e-3, 3e-3, 1e-2, 1e-1)
+    search: bool = True  # only for the largest that keeps the answers; False, or as_published: train all strengths
     epochs: int = 20
     restarts: int = 1  # adversaries of each kind, from other seeds
     seeds: int = 5  # honest ones, the audited one included
@@ -86,11 +94,17 @@ class AdversarialModelSettings:
                 raise BadInput(f"adversarial_model.{name} names a value twice: {getattr(self, name)}.")
 
     @property
+    def searches(self) -> bool:
+        """Whether heatcheck searches the strengths; the paper trains them all."""
+        return self.search and not self.as_published
+
+    @property
     def fits(self) -> int:
-        """The number of models to train, besides the audited one."""
+        """The largest number of models to train, besides the audited one."""
         kinds = len(self.starts) + self.scorer_only
         uniform_and_imitator = 2
-        return self.seeds - 1 + uniform_and_imitator + len(self.strengths) * self.restarts * kinds
+        strengths = max(trials(len(self.strengths))) if self.searches else len(self.strengths)
+        return self.seeds - 1 + uniform_and_imitator + strengths * self.restarts * kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,28 +142,79 @@ class Point:
 
 
 def plan(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
-    """Recipes of the models to train: honest seeds, one with uniform weights, the imitator, and the adversaries."""
-    return [recipe for _, recipe in _planned(case, settings)]
+    """Recipes of the models to train: honest seeds, one with uniform weights, the imitator, and adversaries.
+
+    A search starts with one adversary of each kind; `more` has the others.
+    """
+    first = list(bisect(len(settings.strengths), lambda _: None))
+    adversaries = [
+        frontier[place]
+        for frontier in _frontiers(case, settings)
+        for place in (first if settings.searches else range(len(frontier)))
+    ]
+    return [recipe for _, recipe in (*_beside(case, settings), *adversaries)]
 
 
-def _planned(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Facts, Recipe]]:
-    """Yield each model to train, as its facts and its recipe."""
+def more(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
+    """Recipes of the adversaries that the search has asked for so far; nothing without a search, or without seeds."""
+    if not settings.searches or case.fits is None:
+        return []
+    seeds = [_point(case, by, fit) for by, fit in _seeds(case, settings)]
+    if not seeds:
+        return []  # `measure` says why
+    return [recipe for frontier in _frontiers(case, settings) for _, recipe in _tried(case, settings, frontier, seeds)]
+
+
+def searches(case: Case, settings: AdversarialModelSettings) -> list[Search]:
+    """One search for each kind of adversary."""
+    if not settings.searches or case.fits is None:
+        return []
+    counts = trials(len(settings.strengths))
+    return [
+        Search(tuple(recipe for _, recipe in frontier), max(counts), float(np.mean(counts)))
+        for frontier in _frontiers(case, settings)
+    ]
+
+
+def _beside(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Facts, Recipe]]:
+    """Yield each model to train but the adversaries, as its facts and its recipe."""
     own, *others = seed_recipes(case, settings.seeds)
     for recipe in others:
         yield {"model": "seed", "seed": recipe.seed}, recipe
     yield {"model": "uniform"}, imposing(own, weights="uniform")
+    yield {"model": IMITATOR}, adversary_recipe(case, 0.0, epochs=settings.epochs, as_published=settings.as_published)
+
+
+def _frontiers(case: Case, settings: AdversarialModelSettings) -> Iterator[Frontier]:
+    """Yield the adversaries of each kind, in the order of λ if it is searched."""
     how: dict[str, Any] = {"epochs": settings.epochs, "as_published": settings.as_published}
-    yield {"model": IMITATOR}, adversary_recipe(case, 0.0, **how)
     kinds = [(start, "all", restart) for start in settings.starts for restart in range(settings.restarts)]
     # Everything but the attention is the audited model's own, so these start from it.
     kinds += [("parent", "attention", restart) for restart in range(settings.restarts) if settings.scorer_only]
+    strengths = sorted(settings.strengths) if settings.searches else settings.strengths
     for start, trains, restart in kinds:
-        for strength in settings.strengths:
-            facts: dict[str, Any] = {"start": start, "trains": trains, "restart": restart}
-            yield (
-                {"model": "adversary", "strength": strength, **facts},
-                adversary_recipe(case, strength, **how, **facts),
-            )
+        facts: dict[str, Any] = {"start": start, "trains": trains, "restart": restart}
+        yield [
+            ({"model": "adversary", "strength": strength, **facts}, adversary_recipe(case, strength, **how, **facts))
+            for strength in strengths
+        ]
+
+
+def _tried(case: Case, settings: AdversarialModelSettings, frontier: Frontier, seeds: Sequence[Point]) -> Frontier:
+    """The adversaries that the search tries: the last one may be missing still, and is then what it waits for.
+
+    Each step depends only on adversaries that it has asked for itself, so others in the store change nothing. An
+    adversary whose training failed does not keep the answers.
+    """
+
+    def keeps_the_answers(place: int) -> bool | None:
+        by, recipe = frontier[place]
+        found = said(case, [recipe]).fits
+        if not found:
+            return False if recipe.id in fits_of(case).failed else None
+        return bool(_as_close_as_seeds([_point(case, by, found[0])], seeds, settings))
+
+    return [frontier[place] for place in sorted(bisect(len(frontier), keeps_the_answers))]
 
 
 def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
@@ -189,36 +254,48 @@ def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
     )
 
 
+def _seeds(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Facts, Recorded]]:
+    """Yield the other seeds that could be trained, as facts and answers."""
+    for by, recipe in _beside(case, settings):
+        if by["model"] == "seed":
+            yield from ((by, fit) for fit in said(case, [recipe]).fits)
+
+
+def _point(case: Case, by: Facts, fit: Recorded) -> Point:
+    own = case.own
+    if not np.array_equal(fit.allowed, own.allowed):
+        raise BadInput(
+            f"{by['model']} splits texts into other tokens than {case.subject.id}, so their weights cannot be "
+            "compared. Use the same tokenizer."
+        )
+    jsd = jensen_shannon(own.weights, fit.weights)
+    return Point(by, jsd, fit.log_probabilities[:, 0], own.log_probabilities[:, 0], case.logit_scale)
+
+
 def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point], dict[str, str]]:
     """Every other model, and the reasons why some are missing."""
-    own = case.own
-    base = own.log_probabilities[:, 0]
-
-    def point(by: Facts, fit: Recorded) -> Point:
-        if not np.array_equal(fit.allowed, own.allowed):
-            raise BadInput(
-                f"{by['model']} splits texts into other tokens than {case.subject.id}, so their weights cannot be "
-                "compared. Use the same tokenizer."
-            )
-        return Point(by, jensen_shannon(own.weights, fit.weights), fit.log_probabilities[:, 0], base, case.logit_scale)
-
     found: list[Point] = []
     not_run: dict[str, str] = {}
     written: dict[str, Subject] = {**case.witnesses}
     if isinstance(case.subject, KnowsItsTwins):
         again = honest_seeds(case, settings.seeds).fits[1:]
-        found += [point({"model": "seed", "seed": case.seed + n}, fit) for n, fit in enumerate(again, start=1)]
+        found += [_point(case, {"model": "seed", "seed": case.seed + n}, fit) for n, fit in enumerate(again, start=1)]
         written |= {"uniform": case.subject.attention_free(), **case.subject.other_heatmaps()}
     else:
-        for by, recipe in _planned(case, settings):
+        seeds = [_point(case, by, fit) for by, fit in _seeds(case, settings)]
+        trained = [*_beside(case, settings)]
+        for frontier in _frontiers(case, settings):
+            trained += _tried(case, settings, frontier, seeds) if settings.searches and seeds else frontier
+        for by, recipe in trained:
             fits = said(case, [recipe])
             not_run |= fits.not_run
-            found += [point(by, fit) for fit in fits.fits]
-    found += [point({"model": name}, record(other, case.tested)) for name, other in written.items()]
+            found += [_point(case, by, fit) for fit in fits.fits]
+    found += [_point(case, {"model": name}, record(other, case.tested)) for name, other in written.items()]
     try:
         gauged = find_twins(case)
     except NotSupported:
         return found, not_run  # there are none; the check gauge says why
+    base = case.own.log_probabilities[:, 0]
     for name, twin in gauged.twins.items():
         jsd = jensen_shannon(gauged.own.weights, twin.weights)
         found.append(Point({"model": "gauge", "twin": name}, jsd, twin.log_probabilities, base, case.logit_scale))
@@ -342,4 +419,6 @@ adversarial_model = Check(
     cost=lambda case, settings: len(case.tested) * (1 + settings.fits),
     plan=plan,
     refits=True,
+    more=more,
+    searches=searches,
 )

@@ -27,6 +27,14 @@ def explainers_of(settings: Any) -> list[str]:
     return found
 
 
+class Search(NamedTuple):
+    """Models of which a check trains only some: which one is next depends on those before it."""
+
+    candidates: tuple[Recipe, ...]
+    at_most: int  # of them are trained
+    usually: float  # so many
+
+
 class Check(NamedTuple):
     """A question about a model, and how heatcheck measures the answer."""
 
@@ -44,6 +52,9 @@ class Check(NamedTuple):
     explains: Callable[[Any], Sequence[str]] = explainers_of  # explainers whose scores its cost includes
     beside: Callable[[Case, Any], float] = lambda _case, _settings: 0.0  # further seconds, for --plan
     refits: bool = False  # True: it needs retrained models
+    # What else to train, asked again after each round until all of it is there; it sees the models trained so far.
+    more: Callable[[Case, Any], Sequence[Recipe]] = lambda _case, _settings: ()
+    searches: Callable[[Case, Any], Sequence[Search]] = lambda _case, _settings: ()  # what `more` chooses from
 
     def ask(self, case: Case, settings: Any) -> CheckResult:
         """Run the check; the result carries its question, paper and baseline."""

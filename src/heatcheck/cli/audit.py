@@ -137,7 +137,8 @@ def audit(
     $ heatcheck audit hf:models/sst2 --data mine.csv --labels negative,positive
     $ heatcheck audit known:bystander_wrong@planted_contrast
 
-    If an audit stops early, run the same command again to resume: trained models are kept.
+    Ctrl-C ends an audit with the lines that are decided; a second Ctrl-C ends it at once. Run the same command again
+    to resume: trained models are kept.
     """
     chosen = chosen_formats(formats)
     if tables is not None and tables not in TABLES:
@@ -193,18 +194,23 @@ def audit(
     for planned in plans:
         if remark := made_up(planned.case.fits):
             typer.echo(f"heatcheck: {remark}", err=True)
-        audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json)
+        audit_made, outcomes = run(planned, workers=workers, cluster=cluster, shown=not json, keep_interrupted=True)
         folder = write(audit_made, out, formats=chosen, tables=tables, figures=figures, made_with=decided_by(planned))
         audits.append(audit_made)
         found.append({"folder": str(folder), "report": made(folder), **audit_facts(audit_made)})
+        found[-1]["interrupted"] = audit_made.interrupted or None
         found[-1]["fits"] = show.fits_facts(outcomes)
         if not json:
             show.card(audit_made, verbose=verbose)
             typer.echo(f"report: {made(folder)}" if made(folder) else f"tables: {folder}")
+        if audit_made.interrupted:
+            break
     if json:
         show.as_json(found[0] if len(found) == 1 else found)
     elif len(audits) > 1:
         show.across(audits)
+    if audits[-1].interrupted:
+        raise typer.Exit(130)
     failed = {"--fail-if": holding(unwanted, audits), "--require": lacking(required, audits)}
     for option, said in failed.items():
         if said:
@@ -224,14 +230,25 @@ def check_replaceable(out: Path, *, overwrite: bool) -> None:
 
 
 def run(
-    planned: "Plan", *, shown: bool, workers: int = 0, cluster: str | None = None
+    planned: "Plan", *, shown: bool, workers: int = 0, cluster: str | None = None, keep_interrupted: bool = False
 ) -> tuple["Audit", list["Outcome"]]:
-    """Run a planned audit, with a progress bar if `shown`. Returns the audit and the outcome of each training run."""
+    """Run a planned audit, with a progress bar if `shown`. Returns the audit and the outcome of each training run.
+
+    With `keep_interrupted`, Ctrl-C ends it with what is known by then.
+    """
     from heatcheck.auditing import run_plan
     from heatcheck.cli.progress import watching
 
     with watching(planned, workers=workers, shown=shown) as watch:
-        found = run_plan(planned, workers=workers, cluster=cluster, watch=watch.check, fitted=watch.fit)
+        found = run_plan(
+            planned,
+            workers=workers,
+            cluster=cluster,
+            watch=watch.check,
+            fitted=watch.fit,
+            told=watch.tell,
+            keep_interrupted=keep_interrupted,
+        )
     return found, watch.outcomes
 
 

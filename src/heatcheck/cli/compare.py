@@ -72,8 +72,8 @@ def compare(
 
 
 def names_of(runs: Sequence[Path], audits: Sequence["Audit"]) -> dict[str, "Audit"]:
-    """Audits by model name; two models of the same name also get their folder's name."""
-    subjects = [audit.subject for audit in audits]
+    """Audits by model name, which says if one was interrupted; two of the same name also get their folder's name."""
+    subjects = [f"{audit.subject} (interrupted)" if audit.interrupted else audit.subject for audit in audits]
     doubtful = {subject for subject in subjects if subjects.count(subject) > 1}
     names = [
         f"{subject} ({run.resolve().name})" if subject in doubtful else subject

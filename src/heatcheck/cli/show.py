@@ -129,6 +129,8 @@ def card(audit: "Audit", *, verbose: bool = False) -> None:
     console = _console()
     console.print(f"Can the heatmaps of {audit.subject} be read as explanations?", style="dim")
     _headline(audit, most=None if verbose else SAID)
+    if audit.interrupted:
+        console.print(audit.interrupted, style="bold")
     console.print(_audited(audit), style="dim")
     if audit.training_rows:
         console.print(audit.training_rows)
@@ -181,6 +183,12 @@ def _in_brief(audit: "Audit") -> None:
     more = sum(len(said[SAID:]) for said in (headline.may_say, headline.do_not_say))
     sayings = f" and {more} more saying{'' if more == 1 else 's'}" if more else ""
     console.print(f"--verbose shows every number{sayings}; the report has the figures.", style="dim")
+
+
+def told_row(line: "Line", width: int) -> str:
+    """One row about a line that can no longer change, while the rest of the audit runs."""
+    rows = [f"decided so far: {_with_number(line, means)}" for means in MEANS]
+    return next((row for row in rows if len(row) <= width), f"decided so far: {_without_number(line)}")
 
 
 def _print_row(line: "Line", row: str) -> None:
@@ -403,7 +411,7 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
         costs = one.costs()
         fits = plan_fits(one, one.seconds_a_pass)
         checked = [cost._asdict() for cost in costs]
-        n, fitted = len(one.case.examples), [fit._asdict() for fit in fits]
+        n, fitted = len(one.case.examples), [_planned_facts(fit) for fit in fits]
         rows_of = {"split": one.split, "available": one.available, "left_out": dict(one.rows.left_out)}
         facts.append({"subject": one.name, "n": n, **rows_of, "checks": checked, "fits": fitted})
         if as_json_too:
@@ -419,19 +427,42 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
 
 
 def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
-    """Print the models that would be trained, and those that exist already."""
+    """Print the models that would be trained with the lines that they can decide, and those that exist already."""
+    from heatcheck.auditing import at_most
+
     if not fits:
         return
-    there = sum(fit.done == 1 for fit in fits)
-    left = sum((1 - fit.done) * fit.seconds for fit in fits) / max(1, workers)
-    rows = [[fit.name, "yes" if fit.done == 1 else f"{fit.done:.0%}", f"{fit.seconds:,.0f}"] for fit in fits]
+    there, most = sum(fit.done == 1 for fit in fits), at_most(fits)
+    left = sum((1 - fit.done) * fit.seconds for fit in most) / max(1, workers)
+    rows = [
+        [fit.name, "yes" if fit.done == 1 else f"{fit.done:.0%}", f"{fit.seconds:,.0f}", _can_decide(fit)]
+        for fit in fits
+    ]
     typer.echo("")
-    table(
-        ["model to train", "done", "seconds, at most about"],
-        rows,
-        f"{len(fits)} models to compare with; {there} exist already",
-    )
+    up_to = "At most " if len(most) < len(fits) else ""
+    title = f"{up_to}{len(most)} models to compare with; {there} exist already"
+    table(["model to train", "done", "seconds, at most about", "can decide"], rows, title)
+    searches = {fit.search.number: fit.search for fit in fits if fit.search is not None}
+    for one in dict.fromkeys((search.check, search.at_most, search.of) for search in searches.values()):
+        check, most_of_it, of = one
+        typer.echo(
+            f"search: {check} trains at most {most_of_it} of these {of} models. Each one decides which comes next."
+        )
     typer.echo(f"Training the missing ones takes at most about {max(1, round(left / 60)):,} min.")
+
+
+def _planned_facts(fit: "PlannedFit") -> dict[str, Any]:
+    """A planned training run as JSON."""
+    search = None if fit.search is None else fit.search._asdict()
+    return {**fit._asdict(), "search": search}
+
+
+def _can_decide(fit: "PlannedFit") -> str:
+    """The lines of the card that a training run can decide, or the checks that only show it."""
+    decides = ", ".join(fit.lines) or f"no line ({', '.join(fit.checks)} shows it)"
+    if fit.search is None:
+        return decides
+    return f"{decides}; search: at most {fit.search.at_most} of {fit.search.of}"
 
 
 def _console() -> "Console":

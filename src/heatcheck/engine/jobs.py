@@ -4,7 +4,7 @@ import atexit
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -47,6 +47,7 @@ def map(  # noqa: A001 - read as engine.map
     threads: int = 0,
     cluster: str | None = None,
     progress: Callable[[Outcome, int, int], None] | None = None,
+    more: Callable[[], Sequence[Job]] = tuple,
 ) -> Iterator[Outcome]:
     """Run each job once its prerequisites are there; yield one outcome per job, as they end.
 
@@ -67,6 +68,7 @@ def map(  # noqa: A001 - read as engine.map
             cluster. `workers` limits the number of jobs at once; 0 means one per CPU. A job whose worker dies is tried
             again from its last checkpoint; it fails if it dies every time.
         progress: called with each outcome, how many there are so far, and how many there will be.
+        more: asked after each outcome for further jobs, which run next. Their prerequisites must have ended.
 
     Raises:
         BadInput: before anything runs, for two jobs with one id, an unknown prerequisite or a cycle; when the
@@ -96,17 +98,19 @@ def map(  # noqa: A001 - read as engine.map
         place = Processes(function, workers)
     if not isinstance(place, Here | Threads):
         pickle.dumps((function, planned))  # what cannot be sent to a process is found before anything runs
-    return _run(place, planned, order, store, progress)
+    return _run(place, planned, order, store, progress, more)
 
 
 def _run(
     place: Place,
-    planned: Mapping[str, Job],
+    planned: dict[str, Job],
     order: "TopologicalSorter[str]",
     store: Path,
     progress: Callable[[Outcome, int, int], None] | None,
+    more: Callable[[], Sequence[Job]],
 ) -> Iterator[Outcome]:
     ready: deque[Job] = deque()
+    added: set[str] = set()  # further jobs that have not ended
     started: dict[str, float] = {}
     blamed: dict[str, str] = {}  # what failed or was skipped -> the name of the job at the root of it
     count = 0
@@ -114,7 +118,7 @@ def _run(
     # wait at exit for jobs that nobody wants any more.
     atexit.register(place.stop)
     try:
-        while order.is_active():
+        while order.is_active() or added:
             ready.extend(planned[job_id] for job_id in order.get_ready())
             ended: list[tuple[Job, Report | None]] = []  # None: skipped
             if ready and place.has_room():
@@ -131,11 +135,20 @@ def _run(
                 ended.extend((planned[target.name], report) for target, report in place.reports())
             for job, report in ended:
                 outcome = _outcome(job, report, store, time.perf_counter() - started[job.id], blamed)
-                order.done(job.id)
+                if job.id in added:
+                    added.remove(job.id)
+                else:
+                    order.done(job.id)
                 count += 1
                 if progress:
                     progress(outcome, count, len(planned))
                 yield outcome
+                for further in more():
+                    if further.id not in planned:
+                        _plan([further], store, blamed)
+                        planned[further.id] = further
+                        added.add(further.id)
+                        ready.appendleft(further)
     finally:
         place.stop()
         atexit.unregister(place.stop)
@@ -151,8 +164,10 @@ def _outcome(job: Job, report: Report | None, store: Path, seconds: float, blame
     return Outcome(job, report.state, folder, report.reason, seconds, report.log)
 
 
-def _plan(jobs: Sequence[Job], store: Path) -> "tuple[dict[str, Job], TopologicalSorter[str]]":
-    """Each job once, and the order they may run in."""
+def _plan(
+    jobs: Sequence[Job], store: Path, failed: Collection[str] = ()
+) -> "tuple[dict[str, Job], TopologicalSorter[str]]":
+    """Each job once, and the order they may run in; what needs a job that failed is skipped later."""
     planned: dict[str, Job] = {}
     for job in jobs:
         twin = planned.setdefault(check_name(job.id), job)
@@ -161,7 +176,8 @@ def _plan(jobs: Sequence[Job], store: Path) -> "tuple[dict[str, Job], Topologica
     for job in planned.values():
         for need in job.needs:
             # A folder that is there needs nothing any more.
-            if need not in planned and not (store / need).is_dir() and not (store / job.id).is_dir():
+            there = need in planned or need in failed or (store / need).is_dir()
+            if not there and not (store / job.id).is_dir():
                 raise BadInput(
                     f"the job {job.name!r} needs {need!r}, which is neither another job nor a folder in {store}."
                 )

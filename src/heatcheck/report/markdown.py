@@ -76,6 +76,7 @@ def _blocks(audit: Audit) -> list[str]:
     headline, advice = headline_of(audit.card), advised(audit.card)
     blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
     blocks += opening(audit.card)
+    blocks += [f"**{escaped(audit.interrupted)}**"] if audit.interrupted else []
     blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
     blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
     if advice:

@@ -72,6 +72,7 @@ def audit_html(audit: Audit) -> str:
     not_run = "; ".join(f"{spaced(name)}: {why}" for name, why in audit.missing.items())
     return _boxed(
         _answer(audit.card),
+        _p(audit.interrupted) if audit.interrupted else "",
         _p(f"{audit.subject}: {about}", "soft"),
         _p(audit.training_rows, "soft") if audit.training_rows else "",
         _lines(audit.card),

@@ -8,6 +8,8 @@ from heatcheck.engine import Facts
 from heatcheck.results.card import Card
 from heatcheck.results.check_result import CheckResult
 
+INTERRUPTED = "interrupted"  # in what an audit says about itself
+
 
 class AuditedExample(NamedTuple):
     """One audited example as a report shows it: what it consists of, what was answered, and each explainer's scores.
@@ -54,6 +56,11 @@ class Audit:
     shown_first: str | None = None  # the example that a report opens with, by id
 
     @property
+    def interrupted(self) -> str:
+        """What an interruption left out, in a sentence, and how to go on; empty where all checks have ended."""
+        return str(self.about.get(INTERRUPTED, ""))
+
+    @property
     def missing(self) -> dict[str, str]:
         """Everything that was not run, by a name to show, and why: fits, checks, then parts of checks."""
         parts = {
@@ -64,9 +71,10 @@ class Audit:
     def __repr__(self) -> str:
         """The card in short, and where the rest is: every number would be thousands of lines."""
         right = "" if self.accuracy is None else f", accuracy {self.accuracy:.3f}"
+        interrupted = f"{self.interrupted}\n" if self.interrupted else ""
         return (
             f"Audit of {self.subject}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split})"
-            f"{right}\n{self.card!r}\n"
+            f"{right}\n{interrupted}{self.card!r}\n"
             f"results: {', '.join(self.results) or 'none'}\n"
             "More: .card[LINE].sentence, .results[CHECK].measurements, heatcheck.write_report(audit, 'report.html')"
         )

@@ -85,13 +85,19 @@ def plan_cell(argument: Facts, store: Path, device: str, corpus: Corpus) -> Plan
     )
 
 
-def as_published(checks: Sequence[str]) -> dict[str, str]:
-    """Settings that measure a model's own probabilities, as papers do; an audit standardises them first.
+def as_published(checks: Sequence[str]) -> dict[str, Any]:
+    """Settings as in papers: a model's own probabilities, where an audit standardises them, and no search over λ.
 
-    >>> as_published(["agreement", "necessity"])
-    {'agreement.logits': 'published'}
+    >>> as_published(["agreement", "necessity", "adversarial_model"])
+    {'agreement.logits': 'published', 'adversarial_model.search': False}
     """
-    return {f"{check}.logits": PUBLISHED for check in checks if hasattr(CHECKS[check].settings(), "logits")}
+    how = {"logits": PUBLISHED, "search": False}
+    return {
+        f"{check}.{key}": value
+        for check in checks
+        for key, value in how.items()
+        if hasattr(CHECKS[check].settings(), key)
+    }
 
 
 def measure_cell(
@@ -163,12 +169,17 @@ def base_job(job: Job, corpus: Corpus, store: Path) -> Job:
     return _named(base, cell["name"], corpus)
 
 
-def other_jobs(plan: Plan) -> list[tuple[float, Job]]:
-    """Every retrained model that the checks of a cell want, with an estimate of the work."""
+def other_jobs(plan: Plan, failed: Mapping[str, str] | None = None) -> list[tuple[float, Job]]:
+    """Every retrained model that the checks of a cell want, with an estimate of the work.
+
+    With `failed`, the training runs that failed so far, by id with the reason: what they want after those before it.
+    """
     fits = fits_of(plan.case)
     fits.make(())  # puts the base where its adversaries look for it
+    fits.failed.update(failed or {})
     words = sum(len(example.words) for example in fits.corpus["train"])
-    recipes = [recipe for recipe in plan.recipes if recipe != fits.recipe]
+    wanted = plan.recipes if failed is None else plan.further
+    recipes = [recipe for recipe in wanted if recipe != fits.recipe]
     jobs = fit_jobs(recipes, fits.corpus, fits.store, vectors=fits.vectors, device=fits.device)
     work = (work_of(recipe, words) for recipe in recipes)
     return list(zip(work, (_named(job, plan.name, fits.corpus) for job in jobs), strict=True))

@@ -1,16 +1,17 @@
 """Runs any study: trains and measures what is missing in its folder, and gathers every number beside the published one.
 
 In each round, the models of all cells are trained first. Then come the retrained models that their checks plan, the
-longest first, and then the checks, one job per cell. `results` keeps one small folder per cell. If that folder exists,
-nothing is trained, so a page can be drawn on another machine.
+longest first, and those that a check asks for once it has seen these. Then come the checks, one job per cell. `results`
+keeps one small folder per cell. If that folder exists, nothing is trained, so a page can be drawn on another machine.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from heatcheck import engine
+from heatcheck.auditing import Plan
 from heatcheck.data import Corpus
 from heatcheck.engine import Job, Outcome
 from heatcheck.engine.place import JobFunction
@@ -61,7 +62,7 @@ def run_study(
 
     def run(function: JobFunction, jobs: Sequence[Job], store: Path) -> list[Outcome]:
         if function is fit_job:
-            return run_fits(jobs, store, workers=workers, progress=progress)
+            return list(run_fits(jobs, store, workers=workers, progress=progress))
         return list(engine.map(function, jobs, store, workers=workers, progress=progress))
 
     names: set[str] = set()
@@ -100,21 +101,22 @@ def run_cells(study: Study, cells: Sequence[Cell], place: Place, found: Found, r
 
     corpus_of = {name: found.corpora[job.argument["task"]] for name, job in wanted.items()}
     bases = {name: base_job(job, corpus_of[name], store) for name, job in wanted.items()}
-    # The longest first, here and below, so that none is left running alone at the end.
+    # The longest first, so that none is left running alone at the end.
     longest = sorted(bases, key=lambda name: -_work(bases[name], corpus_of[name]))
     trained = run(fit_job, [bases[name] for name in longest], store)
     lost = {o.job.id: o.reason for o in trained if o.folder is None}
     found.failed |= {name: f"its base model: {lost[base.id]}" for name, base in bases.items() if base.id in lost}
 
+    plans: dict[str, Plan] = {}
     others: dict[str, list[tuple[float, Job]]] = {}
     for name, job in wanted.items():
         if name not in found.failed and job.argument["refit"]:
             try:
-                others[name] = other_jobs(plan_cell(job.argument, store, "cpu", found.corpora[job.argument["task"]]))
+                plans[name] = plan_cell(job.argument, store, "cpu", found.corpora[job.argument["task"]])
+                others[name] = other_jobs(plans[name])
             except HeatcheckError as error:
                 found.failed[name] = str(error)
-    ordered = sorted((one for of_cell in others.values() for one in of_cell), key=lambda one: -one[0])
-    lost = {o.job.id: o.reason for o in run(fit_job, [job for _, job in ordered], store) if o.folder is None}
+    lost = run_others(plans, others, run, store)
     for name, of_cell in others.items():
         # A worker that measures has not seen why a fit failed.
         reasons = {job.id: lost[job.id] for _, job in of_cell if job.id in lost}
@@ -135,6 +137,28 @@ def run_cells(study: Study, cells: Sequence[Cell], place: Place, found: Found, r
 def _work(base: Job, corpus: Corpus) -> float:
     """An estimate of the work of a training run."""
     return work_of(Recipe(**base.argument["recipe"]), sum(len(example.words) for example in corpus["train"]))
+
+
+def run_others(
+    plans: Mapping[str, Plan], others: Mapping[str, list[tuple[float, Job]]], run: Run, store: Path
+) -> dict[str, str]:
+    """Train the other models of all cells; those that depend on earlier ones follow, and join `others`.
+
+    Returns why some could not be trained, by their ids.
+    """
+    lost: dict[str, str] = {}
+    wanted = [one for of_cell in others.values() for one in of_cell]
+    while wanted:
+        # The longest first, so that none is left running alone at the end.
+        ordered = [job for _, job in sorted(wanted, key=lambda one: -one[0])]
+        lost |= {o.job.id: o.reason for o in run(fit_job, ordered, store) if o.folder is None}
+        wanted = []
+        for name, of_cell in others.items():
+            asked = {job.id for _, job in of_cell}
+            further = [one for one in other_jobs(plans[name], lost) if one[1].id not in asked]
+            of_cell += further
+            wanted += further
+    return lost
 
 
 def run_work(works: Sequence[Work], place: Place, found: Found, run: Run) -> None:

@@ -4,7 +4,16 @@ from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, steps_of, train
 from heatcheck.training.imposed import IMPOSED, UNIFORM_EVERYWHERE, imposed
-from heatcheck.training.jobs import describe, fit_job, fit_jobs, kind_of_model, share_done, work_of
+from heatcheck.training.jobs import (
+    describe,
+    fit_job,
+    fit_jobs,
+    kind_of_model,
+    kind_of_run,
+    share_done,
+    share_used,
+    work_of,
+)
 from heatcheck.training.logistic_regression import LogisticRegression, fit_logistic_regression
 from heatcheck.training.loop import make_optimizer, train_loop
 from heatcheck.training.losses import LOSSES, Loss
@@ -63,6 +72,7 @@ __all__ = [
     "fit_recipe",
     "imposed",
     "kind_of_model",
+    "kind_of_run",
     "make_optimizer",
     "make_plan",
     "observed_steps",
@@ -78,6 +88,7 @@ __all__ = [
     "record",
     "run_fits",
     "share_done",
+    "share_used",
     "steps_of",
     "train",
     "train_loop",

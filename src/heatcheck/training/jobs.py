@@ -11,7 +11,7 @@ from heatcheck.data import Corpus, Example, Split
 from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, whole_folder, write_json, write_whole
 from heatcheck.models import Recipe
 from heatcheck.models.seq2seq.model import KIND
-from heatcheck.training.fit import fit_into
+from heatcheck.training.fit import RECORD, fit_into
 from heatcheck.training.settings import TrainingSettings
 
 CORPUS, SHARE = "corpus.json", "share.json"
@@ -65,6 +65,27 @@ def work_of(recipe: Recipe, texts: int) -> float:
         return texts * TrainingSettings(**recipe.training).epochs * 4.0  # a reader, and a writer that goes by steps
     passes = 0.125 if recipe.model.get("encoder") in ("average", "none") else 1.0
     return passes * texts * TrainingSettings(**recipe.training).epochs
+
+
+def kind_of_run(recipe: Recipe) -> str:
+    """What a training run has in common with those that stop after about as many of their epochs as it does.
+
+    >>> kind_of_run(Recipe("sst@0", {"encoder": "lstm"}, {}, 3, {"name": "adversarial", "strength": 0.001}))
+    'lstm, adversarial'
+    """
+    words = [kind_of_model(recipe), str(recipe.loss["name"])]
+    if recipe.impose is not None:
+        words.append(f"{recipe.impose['weights']} weights")
+    return ", ".join(words)
+
+
+def share_used(job_id: str, store: Path, epochs: int) -> float:
+    """The share of its epochs that a finished training run took before it stopped; 1 where its folder does not say."""
+    try:
+        took = len((store / job_id / RECORD).read_bytes().splitlines())
+    except OSError:
+        return 1.0
+    return min(1.0, took / epochs) if took else 1.0
 
 
 def kind_of_model(recipe: Recipe) -> str:

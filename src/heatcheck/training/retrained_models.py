@@ -1,12 +1,12 @@
 """Retrained models beside the audited one: where they are stored, how they are trained, what they answer."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heatcheck.data import Corpus, Example
-from heatcheck.engine import FolderExists, Outcome, content_id, whole_folder
+from heatcheck.engine import FolderExists, Job, Outcome, content_id, whole_folder
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Recipe, Trainable, load_folder, save
 from heatcheck.training.fit import STORE, vectors_reference
@@ -63,12 +63,34 @@ class Fits:
         progress: Callable[[Outcome, int, int], None] | None = None,
     ) -> list[Outcome]:
         """Train the models that are not in the store yet; record the failures and continue with the others."""
+        return list(self.train(recipes, workers=workers, cluster=cluster, progress=progress))
+
+    def train(
+        self,
+        recipes: Sequence[Recipe],
+        *,
+        workers: int = 0,
+        cluster: str | None = None,
+        progress: Callable[[Outcome, int, int], None] | None = None,
+        more: Callable[[], Sequence[Recipe]] = tuple,
+    ) -> Generator[Outcome, None, None]:
+        """The same, one outcome after the other; `more` is asked after each for further models to train."""
         self.keep(self.subject)
+        for outcome in run_fits(
+            self._jobs(recipes),
+            self.store,
+            workers=workers,
+            cluster=cluster,
+            progress=progress,
+            more=lambda: self._jobs(more()),
+        ):
+            if outcome.folder is None:
+                self.failed[outcome.job.id] = outcome.reason
+            yield outcome
+
+    def _jobs(self, recipes: Sequence[Recipe]) -> list[Job]:
         wanted = [recipe for recipe in recipes if recipe != self.recipe]
-        jobs = fit_jobs(wanted, self.corpus, self.store, vectors=self.vectors, device=self.device)
-        outcomes = run_fits(jobs, self.store, workers=workers, cluster=cluster, progress=progress)
-        self.failed |= {outcome.job.id: outcome.reason for outcome in outcomes if outcome.folder is None}
-        return outcomes
+        return fit_jobs(wanted, self.corpus, self.store, vectors=self.vectors, device=self.device)
 
     def keep(self, subject: Trainable) -> Path:
         """Save a model without a recipe in the store, in a folder named by its weights."""

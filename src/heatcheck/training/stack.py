@@ -30,20 +30,15 @@ def run_fits(
     workers: int = 0,
     cluster: str | None = None,
     progress: Callable[[Outcome, int, int], None] | None = None,
-) -> list[Outcome]:
-    """Train what is not in the store: classifiers on a GPU side by side in this process, others as `workers` says."""
-    together = [] if cluster is not None else [job for job in jobs if is_stacked(job.argument)]
-    apart = [job for job in jobs if job not in together] if together else list(jobs)
-    done = 0
+    more: Callable[[], Sequence[Job]] = tuple,
+) -> Iterator[Outcome]:
+    """Train what is not in the store: classifiers on a GPU side by side in this process, others as `workers` says.
 
-    def told(outcome: Outcome, _: int, __: int) -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(outcome, done, len(jobs))
-
-    found = list(engine.map(fit_stacked, together, store, threads=at_once(), progress=told)) if together else []
-    return found + list(engine.map(fit_job, apart, store, workers=workers, cluster=cluster, progress=told))
+    `workers`, `cluster`, `progress` and `more` are those of `engine.map`.
+    """
+    if jobs and cluster is None and all(is_stacked(job.argument) for job in jobs):
+        return engine.map(fit_stacked, jobs, store, threads=at_once(), progress=progress, more=more)
+    return engine.map(fit_job, jobs, store, workers=workers, cluster=cluster, progress=progress, more=more)
 
 
 def is_stacked(argument: Facts) -> bool:

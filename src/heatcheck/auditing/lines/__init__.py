@@ -1,7 +1,7 @@
 """The questions that an audit answers about a heatmap (the lines of its card): one file each, one row in `LINES`."""
 
 from heatcheck.auditing.lines.across import judge_across
-from heatcheck.auditing.lines.card import LINES, lines_decided_by, make_card
+from heatcheck.auditing.lines.card import LINES, judge_lines, lines_decided_by, lines_decided_by_fits, make_card
 from heatcheck.auditing.lines.hard import judge_hard
 from heatcheck.auditing.lines.necessary import judge_necessary
 from heatcheck.auditing.lines.out_of_context import judge_out_of_context
@@ -15,10 +15,12 @@ __all__ = [
     "LineRule",
     "judge_across",
     "judge_hard",
+    "judge_lines",
     "judge_necessary",
     "judge_out_of_context",
     "judge_plausible",
     "judge_points",
     "lines_decided_by",
+    "lines_decided_by_fits",
     "make_card",
 ]

@@ -6,8 +6,9 @@ another reason. Whether another model gives the same answers with another heatma
 people mark the same words: that is no part of being an explanation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from heatcheck.auditing.lines import across, hard, necessary, out_of_context, plausible, points
 from heatcheck.auditing.lines.rule import CardSettings, LineRule
@@ -29,6 +30,13 @@ LINES: dict[str, LineRule] = {
 LINES = Plugged("heatcheck.lines", LineRule, LINES)
 
 
+class Judged(NamedTuple):
+    """A line as far as the checks that have ended tell, and whether it can still change."""
+
+    line: Line
+    final: bool
+
+
 def make_card(
     results: Mapping[str, CheckResult],
     logit_scale: float,
@@ -37,6 +45,7 @@ def make_card(
     *,
     cannot_refit: str | None = None,
     available: int | None = None,
+    missing: Collection[str] = (),
 ) -> Card:
     """All lines, whatever was run.
 
@@ -44,10 +53,53 @@ def make_card(
         refused: checks that could not be run on this model, and why.
         cannot_refit: why the model cannot be retrained, where it cannot.
         available: examples that the data has.
+        missing: checks that an interruption kept from running. A line that they could change is not run.
     """
+    judged = judge_lines(results, settings, refused, cannot_refit=cannot_refit, available=available, missing=missing)
+    return Card(tuple(line for line, _ in judged), logit_scale)
+
+
+def judge_lines(
+    results: Mapping[str, CheckResult],
+    settings: CardSettings,
+    refused: Mapping[str, str] = MappingProxyType({}),
+    *,
+    cannot_refit: str | None = None,
+    available: int | None = None,
+    missing: Collection[str] = (),
+) -> Iterator[Judged]:
+    """Yield each line of the card, and whether it is final: no check in `missing` can change it any more."""
     rules = sorted(LINES.values(), key=lambda rule: rule.group == "apart")  # one that a package adds may not be
-    lines = (_why_not_run(rule, rule.judge(results, settings), refused, cannot_refit) for rule in rules)
-    return Card(tuple(_how_many(line, available) for line in lines), logit_scale)
+    for rule in rules:
+        read = _Read(results)
+        line = rule.judge(read, settings)
+        waits = [check for check in (missing if read.all else {*rule.checks, *read.names}) if check in missing]
+        if waits:
+            needed = [*dict.fromkeys((*rule.checks, *sorted(waits)))]
+            yield Judged(rule.not_run(line.holds, f"heatcheck audit MODEL --checks {','.join(needed)}"), final=False)
+        else:
+            yield Judged(_how_many(_why_not_run(rule, line, refused, cannot_refit), available), final=True)
+
+
+class _Read(Mapping[str, CheckResult]):
+    """Results that remember which checks a rule has asked for: nothing else can change what it says."""
+
+    def __init__(self, results: Mapping[str, CheckResult]) -> None:
+        self._results = results
+        self.names: set[str] = set()
+        self.all = False
+
+    def __getitem__(self, check: str) -> CheckResult:
+        self.names.add(check)
+        return self._results[check]
+
+    def __iter__(self) -> Iterator[str]:
+        self.all = True
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        self.all = True
+        return len(self._results)
 
 
 def _how_many(line: Line, available: int | None) -> Line:
@@ -66,6 +118,15 @@ def lines_decided_by(check: str) -> list[str]:
     (['hard'], [])
     """
     return [rule.short for rule in LINES.values() if check in rule.checks]
+
+
+def lines_decided_by_fits(check: str) -> list[str]:
+    """The short names of the lines that the models which a check retrains can decide.
+
+    >>> lines_decided_by_fits("necessity"), lines_decided_by_fits("guide")
+    (['necessary'], [])
+    """
+    return [rule.short for rule in LINES.values() if check in rule.checks and rule.fits_decide]
 
 
 def _why_not_run(rule: LineRule, line: Line, refused: Mapping[str, str], cannot_refit: str | None) -> Line:

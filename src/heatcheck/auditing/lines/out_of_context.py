@@ -134,4 +134,5 @@ RULE = LineRule(
     do_not_say={
         "no": "These words are important for the label in general.",
     },
+    fits_decide=False,
 )
