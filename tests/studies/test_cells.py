@@ -11,11 +11,11 @@ from heatcheck import engine
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.models import load_folder
-from heatcheck.studies import cells, corpora, running
+from heatcheck.studies import cells, corpora
 from heatcheck.studies.cells import Cell, not_fitted, plan_job
 from heatcheck.studies.corpora import DATA, LARGER, Source, about, as_released, load
 from heatcheck.studies.study import Work
-from heatcheck.training import evaluate, predict
+from heatcheck.training import evaluate, predict, stack
 from made_up_corpora import write_corpora
 from tried_study import found_by
 
@@ -136,14 +136,14 @@ def test_what_a_check_asks_for_later_is_trained_in_further_rounds(tmp_path):
 
 
 def test_what_fails_is_named_and_loses_nothing_else(tmp_path, monkeypatch):
-    real = running.fit_job
+    real = stack.fit_job
 
     def out_of_memory(argument, target, store):
         if argument["recipe"]["seed"] == 1:
             raise BadInput("no memory left")
         real(argument, target, store)
 
-    monkeypatch.setattr(running, "fit_job", out_of_memory)
+    monkeypatch.setattr(stack, "fit_job", out_of_memory)
     absent = LOOKED._replace(name="sst, seed 0", task="sst")
     odd = LOOKED._replace(name="odd", settings={"permutation.colour": 3})
     sources = {"sst": Source("sst:jw-release", 60)}

@@ -42,9 +42,9 @@ from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.explainers import of_readout, read_out, require_short_cut, stand_ins
 from heatcheck.models import KnowsItsTwins, Recipe, Subject
 from heatcheck.results import CheckResult, Measurement
-from heatcheck.training import Recorded, record
+from heatcheck.training import Recorded, can_look_elsewhere, record
 
-STARTS = ("fresh", "parent")
+STARTS = ("away", "fresh", "parent")
 BRACKETED = 50  # texts at most, with more than two labels: each ε costs several linear programs per text
 IMITATOR = "imitator"
 SEEDS = "the same number for other seeds (model=seed)"
@@ -64,7 +64,10 @@ class AdversarialModelSettings:
     epochs: int = 20
     restarts: int = 1  # adversaries of each kind, from other seeds
     seeds: int = 5  # honest ones, the audited one included
-    starts: tuple[str, ...] = ("fresh",)  # fresh: as published; parent: from the audited model's parameters
+    # fresh: as published. parent: from the audited model's parameters. away: from these too, but with a new attention
+    # that puts most weight on a few random words; 8 epochs then get as far as 20 do from a fresh start. Where the
+    # attention has no scorer of its own, and in `as_published`, away means fresh.
+    starts: tuple[str, ...] = ("away",)
     scorer_only: bool = False  # also adversaries that share everything but the attention with the subject
     as_published: bool = False  # half the total variation, and batches weighed by their gold labels, as was released
     epsilons: tuple[float, ...] = (0.05, 0.01, 0.001)  # of the instance-level adversaries
@@ -92,6 +95,11 @@ class AdversarialModelSettings:
         for name in ("strengths", "starts", "epsilons"):
             if len(set(getattr(self, name))) < len(getattr(self, name)):
                 raise BadInput(f"adversarial_model.{name} names a value twice: {getattr(self, name)}.")
+
+    def starts_of(self, subject: Subject) -> tuple[str, ...]:
+        """The starts that this model's adversaries can have."""
+        can = can_look_elsewhere(subject) and not self.as_published
+        return tuple(dict.fromkeys("fresh" if start == "away" and not can else start for start in self.starts))
 
     @property
     def searches(self) -> bool:
@@ -182,13 +190,18 @@ def _beside(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Fa
     for recipe in others:
         yield {"model": "seed", "seed": recipe.seed}, recipe
     yield {"model": "uniform"}, imposing(own, weights="uniform")
-    yield {"model": IMITATOR}, adversary_recipe(case, 0.0, epochs=settings.epochs, as_published=settings.as_published)
+    how: dict[str, Any] = {"epochs": settings.epochs, "as_published": settings.as_published}
+    # It starts as adversaries do; from its parent's own parameters there would be nothing to learn.
+    start = "away" if "away" in settings.starts_of(case.subject) else "fresh"
+    yield {"model": IMITATOR}, adversary_recipe(case, 0.0, **how, start=start)
 
 
 def _frontiers(case: Case, settings: AdversarialModelSettings) -> Iterator[Frontier]:
     """Yield the adversaries of each kind, in the order of λ if it is searched."""
     how: dict[str, Any] = {"epochs": settings.epochs, "as_published": settings.as_published}
-    kinds = [(start, "all", restart) for start in settings.starts for restart in range(settings.restarts)]
+    kinds = [
+        (start, "all", restart) for start in settings.starts_of(case.subject) for restart in range(settings.restarts)
+    ]
     # Everything but the attention is the audited model's own, so these start from it.
     kinds += [("parent", "attention", restart) for restart in range(settings.restarts) if settings.scorer_only]
     strengths = sorted(settings.strengths) if settings.searches else settings.strengths

@@ -39,7 +39,7 @@ class GuideSettings:
 
     smoothing: float = 0.5  # texts added to each count
     seeds: int = 5  # of each refitted guide
-    strength: float = 3e-3  # λ of the adversary whose weights are tried too; adversarial_model trains it anyway
+    strength: float = 3e-3  # λ of the adversary whose weights are tried too, which starts fresh as in the paper
     epochs: int = 20  # of that adversary
     draws: int = 2000  # of the bootstrap over examples
 

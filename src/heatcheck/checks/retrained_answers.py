@@ -19,6 +19,7 @@ from heatcheck.models import KnowsItsTwins, Recipe
 from heatcheck.training import Fits, Recorded, describe, record
 from heatcheck.training.losses import FROM_BASE
 
+AWAY_EPOCHS = 8  # at most, of an adversary that starts away from its parent: it knows the answers from the start
 ADVERSARY_SEED = 1000  # added to the recipe's seed, so that no adversary starts like the audited model
 
 
@@ -103,6 +104,7 @@ def adversary_recipe(
     }
     if "label_weight" in own.loss:
         loss["label_weight"] = own.loss["label_weight"]
+    epochs = min(epochs, AWAY_EPOCHS) if start == "away" else epochs
     training = {**own.training, "epochs": epochs, "patience": 10, "select": "train_loss", "skip_first": False}
     model = {**own.model, "dropout": 0.0}
     seed = own.seed + ADVERSARY_SEED * (1 + restart)

@@ -85,19 +85,23 @@ def plan_cell(argument: Facts, store: Path, device: str, corpus: Corpus) -> Plan
     )
 
 
-def as_published(checks: Sequence[str]) -> dict[str, Any]:
-    """Settings as in papers: a model's own probabilities, where an audit standardises them, and no search over λ.
+AS_PUBLISHED = {"adversarial_model": {"search": False, "starts": ["fresh"]}}  # every λ, each model drawn anew
 
-    >>> as_published(["agreement", "necessity", "adversarial_model"])
-    {'agreement.logits': 'published', 'adversarial_model.search': False}
+
+def as_published(checks: Sequence[str]) -> dict[str, Any]:
+    """Settings as in papers: a model's own probabilities, where an audit standardises them, and every adversary.
+
+    >>> as_published(["agreement", "necessity"])
+    {'agreement.logits': 'published'}
+    >>> as_published(["adversarial_model"])
+    {'adversarial_model.search': False, 'adversarial_model.starts': ['fresh']}
     """
-    how = {"logits": PUBLISHED, "search": False}
-    return {
-        f"{check}.{key}": value
-        for check in checks
-        for key, value in how.items()
-        if hasattr(CHECKS[check].settings(), key)
-    }
+    found: dict[str, Any] = {}
+    for check in checks:
+        how: dict[str, Any] = dict(AS_PUBLISHED.get(check, {}))
+        how |= {"logits": PUBLISHED} if hasattr(CHECKS[check].settings(), "logits") else {}
+        found |= {f"{check}.{key}": value for key, value in how.items()}
+    return found
 
 
 def measure_cell(

@@ -35,6 +35,7 @@ from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.retrained_models import Fits, fingerprint
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
 from heatcheck.training.stack import run_fits
+from heatcheck.training.starts import can_look_elsewhere
 from heatcheck.training.steps import epoch_batches
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "TrainingSettings",
     "batches_by_length",
     "build",
+    "can_look_elsewhere",
     "checkpoint_steps",
     "describe",
     "epoch_batches",

@@ -48,6 +48,7 @@ from heatcheck.training.own_file import remember
 from heatcheck.training.recorded import record
 from heatcheck.training.seq2seq import build_sequences, check_sequences, is_of_sequences, plan_sequences
 from heatcheck.training.settings import TrainingSettings, make_plan
+from heatcheck.training.starts import set_start
 from heatcheck.training.steps import Watch
 
 STORE = Path("heatcheck-out")
@@ -253,7 +254,7 @@ def fit_into(
         baseline = bag_of_words(subject, subject.vocabulary, corpus, several=several)
         odds = add_log_odds(subject, corpus)
     parents = record_parents(recipe, corpus, store, str(subject.device))
-    _start(subject, recipe, store)
+    set_start(subject, recipe, store, corpus["train"].examples)
     if not _is_of(scratch, recipe):
         (scratch / checkpoint.FILE).unlink(missing_ok=True)
         shutil.rmtree(scratch / OBSERVED, ignore_errors=True)
@@ -277,33 +278,6 @@ def fit_into(
     )
     (scratch / "recipe.json").unlink()  # it stands in config.json
     (scratch / checkpoint.FILE).unlink(missing_ok=True)
-
-
-def _start(subject: Trainable, recipe: Recipe, store: Path) -> None:
-    """Set an adversary's first weights and what is trained: the whole model, or only its attention."""
-    if recipe.loss.get("start") == "parent":
-        parent = load_folder(store / recipe.loss["parent"], device=str(subject.device))
-        if not _of_one_kind(parent, subject):
-            raise BadInput(
-                f"start=parent needs a model of the same kind and size as its parent, which {subject.id} is not."
-            )
-        theirs = parent.state_dict()
-        if recipe.loss.get("trains") == "attention":
-            # Its own attention is a saddle: where the weights are the parent's, the divergence has no gradient.
-            theirs |= {name: own for name, own in subject.state_dict().items() if name.startswith("attention.")}
-        subject.load_state_dict(theirs)
-    if recipe.loss.get("trains") == "attention":
-        assert isinstance(subject, Classifier)  # `check_recipe` refuses others
-        subject.requires_grad_(False)
-        subject.attention.requires_grad_(True)
-
-
-def _of_one_kind(one: Trainable, other: Trainable) -> bool:
-    """Whether the parameters of one model fit the other."""
-    if isinstance(one, Classifier) and isinstance(other, Classifier):
-        return one.vocabulary == other.vocabulary and one.settings.encoder == other.settings.encoder
-    shapes = [{name: tensor.shape for name, tensor in of.state_dict().items()} for of in (one, other)]
-    return type(one) is type(other) and shapes[0] == shapes[1]
 
 
 def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) -> Classifier:

@@ -113,6 +113,7 @@ def describe(recipe: Recipe) -> str:
         strength = recipe.loss["strength"]
         words.append(f"adversary at λ = {strength:g}" if strength else "imitator")
         words += ["from its parent"] if recipe.loss.get("start") == "parent" else []
+        words += ["from its parent with other attention"] if recipe.loss.get("start") == "away" else []
         words += ["attention only"] if recipe.loss.get("trains") == "attention" else []
     elif recipe.loss["name"] == "deceptive":
         words.append(f"deceptive at λ = {recipe.loss['strength']:g}")

@@ -179,7 +179,7 @@ LOSSES: dict[str, Loss] = {
     "log_odds_regularised": Loss(log_odds_regularised, read_out, MappingProxyType({"strength": 5.0})),
 }
 CHOICES = {  # of settings that are one of a few words
-    "start": ("fresh", "parent"),
+    "start": ("fresh", "parent", "away"),
     "trains": ("all", "attention"),
     "divergence": (FROM_BASE, FROM_ADVERSARY),
 }
