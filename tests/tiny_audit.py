@@ -32,6 +32,7 @@ SETTINGS = {
     "counterfactual.search": "jain2019",
     "necessity.shuffles": 2,
     "adversarial_model.strengths": "0.001,0.1",
+    "adversarial_model.search": False,  # both, for the figures
     "adversarial_model.starts": "fresh,parent",
     "adversarial_model.epochs": 2,
     "guide.epochs": 2,

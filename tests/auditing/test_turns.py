@@ -189,7 +189,7 @@ def test_ctrl_c_in_a_check_keeps_those_that_ended(trained, ran, monkeypatch):
     assert found.card["points"] == whole.card["points"]
     necessary = found.card["necessary"]
     assert (necessary.state, necessary.undecided) == ("not run", "not run")
-    assert necessary.reason == "heatcheck audit MODEL --checks necessity"
+    assert necessary.reason == "heatcheck audit MODEL --checks necessity --refit"
     assert "Interrupted: 3 of 7" in repr(found)
     assert {"attention", "leave_one_out"} <= set(found.examples[0].scores), "what was known"
 

@@ -134,6 +134,7 @@ def _gather(
             cannot_refit=cannot_refit(case.subject),
             available=plan.available,
             missing=missing,
+            refit=case.fits is not None,
         ),
         results=results,
         examples=examples,

@@ -128,9 +128,9 @@ def card(audit: "Audit", *, verbose: bool = False) -> None:
     """The answer, then two rows per line of the card; `verbose`: every number, what it means, and what was not run."""
     console = _console()
     console.print(f"Can the heatmaps of {audit.subject} be read as explanations?", style="dim")
-    _headline(audit, most=None if verbose else SAID)
     if audit.interrupted:
         console.print(audit.interrupted, style="bold")
+    _headline(audit, most=None if verbose else SAID)
     console.print(_audited(audit), style="dim")
     if audit.training_rows:
         console.print(audit.training_rows)
@@ -434,8 +434,14 @@ def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
         return
     there, most = sum(fit.done == 1 for fit in fits), at_most(fits)
     left = sum((1 - fit.done) * fit.seconds for fit in most) / max(1, workers)
+    task, colon, _ = fits[0].name.partition(": ")  # the same for all, and long
     rows = [
-        [fit.name, "yes" if fit.done == 1 else f"{fit.done:.0%}", f"{fit.seconds:,.0f}", _can_decide(fit)]
+        [
+            fit.name.removeprefix(task + colon),
+            "yes" if fit.done == 1 else f"{fit.done:.0%}",
+            f"{fit.seconds:,.0f}",
+            _can_decide(fit),
+        ]
         for fit in fits
     ]
     typer.echo("")
@@ -446,7 +452,7 @@ def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
     for one in dict.fromkeys((search.check, search.at_most, search.of) for search in searches.values()):
         check, most_of_it, of = one
         typer.echo(
-            f"search: {check} trains at most {most_of_it} of these {of} models. Each one decides which comes next."
+            f"{check} searches: it trains at most {most_of_it} of these {of} models. Each one decides which is next."
         )
     typer.echo(f"Training the missing ones takes at most about {max(1, round(left / 60)):,} min.")
 
@@ -462,7 +468,7 @@ def _can_decide(fit: "PlannedFit") -> str:
     decides = ", ".join(fit.lines) or f"no line ({', '.join(fit.checks)} shows it)"
     if fit.search is None:
         return decides
-    return f"{decides}; search: at most {fit.search.at_most} of {fit.search.of}"
+    return f"{decides}; at most {fit.search.at_most} of {fit.search.of}"
 
 
 def _console() -> "Console":

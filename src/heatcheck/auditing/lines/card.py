@@ -46,6 +46,7 @@ def make_card(
     cannot_refit: str | None = None,
     available: int | None = None,
     missing: Collection[str] = (),
+    refit: bool = False,
 ) -> Card:
     """All lines, whatever was run.
 
@@ -54,8 +55,11 @@ def make_card(
         cannot_refit: why the model cannot be retrained, where it cannot.
         available: examples that the data has.
         missing: checks that an interruption kept from running. A line that they could change is not run.
+        refit: whether they were to compare with retrained models.
     """
-    judged = judge_lines(results, settings, refused, cannot_refit=cannot_refit, available=available, missing=missing)
+    judged = judge_lines(
+        results, settings, refused, cannot_refit=cannot_refit, available=available, missing=missing, refit=refit
+    )
     return Card(tuple(line for line, _ in judged), logit_scale)
 
 
@@ -67,6 +71,7 @@ def judge_lines(
     cannot_refit: str | None = None,
     available: int | None = None,
     missing: Collection[str] = (),
+    refit: bool = False,
 ) -> Iterator[Judged]:
     """Yield each line of the card, and whether it is final: no check in `missing` can change it any more."""
     rules = sorted(LINES.values(), key=lambda rule: rule.group == "apart")  # one that a package adds may not be
@@ -75,8 +80,9 @@ def judge_lines(
         line = rule.judge(read, settings)
         waits = [check for check in (missing if read.all else {*rule.checks, *read.names}) if check in missing]
         if waits:
-            needed = [*dict.fromkeys((*rule.checks, *sorted(waits)))]
-            yield Judged(rule.not_run(line.holds, f"heatcheck audit MODEL --checks {','.join(needed)}"), final=False)
+            needed = ",".join(dict.fromkeys((*rule.checks, *sorted(waits))))
+            command = f"heatcheck audit MODEL --checks {needed}{' --refit' if refit else ''}"
+            yield Judged(rule.not_run(line.holds, command), final=False)
         else:
             yield Judged(_how_many(_why_not_run(rule, line, refused, cannot_refit), available), final=True)
 
