@@ -17,7 +17,7 @@ from heatcheck.report.study_summary import not_met
 from heatcheck.report.study_wording import fitted, quantity_name
 from heatcheck.results import CheckResult, Measurement, key
 from heatcheck.stats import Interval, t_interval
-from heatcheck.studies import STUDIES, read_published, run_study, running
+from heatcheck.studies import STUDIES, read_published, run_study
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.rows import Published, Where, row_from
@@ -158,7 +158,7 @@ def test_a_fit_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, made
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(running, "fit_job", no_memory)
+    monkeypatch.setattr("heatcheck.training.stack.fit_job", no_memory)
     found = run(replace(SMALL, encoders=("none",)), tmp_path, data_dir=made_up_corpora, device="cpu")
     assert found.failed["wiki_only, embedding, seed 1"] == "its base model: no memory left"
     reason = found.failed["sst_wiki, embedding: deceptive model at λ = 1, seed 1"]

@@ -15,7 +15,7 @@ from heatcheck.checks.other_weights import SWAPS
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.results import CheckResult, Measurement
-from heatcheck.studies import STUDIES, read_published, run_study, running
+from heatcheck.studies import STUDIES, read_published, run_study
 from heatcheck.studies.cells import Measured
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.running import gather
@@ -82,7 +82,7 @@ def test_a_seed_that_fails_is_named_and_the_others_are_used(smoke, tmp_path, mon
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(running, "fit_job", no_memory)
+    monkeypatch.setattr("heatcheck.training.stack.fit_job", no_memory)
     found = run(SMALL, tmp_path, device="cpu")
     assert found.failed["planted_lookup, linear, seed 1"] == "its base model: no memory left"
     rows = {(row.task, row.quantity): row for row in found.rows}

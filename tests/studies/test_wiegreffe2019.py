@@ -16,7 +16,7 @@ from heatcheck.errors import BadInput, BrokenFolder
 from heatcheck.results import CheckResult, Measurement, keep_results, read_results
 from heatcheck.results.check_files import EXAMPLES, RESULTS
 from heatcheck.stats import t_interval
-from heatcheck.studies import STUDIES, read_published, run_study, running
+from heatcheck.studies import STUDIES, read_published, run_study
 from heatcheck.studies.cells import Cell, Measured, plan_job
 from heatcheck.studies.corpora import DATA
 from heatcheck.studies.wiegreffe2019.numbers import FAR, _spread, best_of, gather
@@ -133,7 +133,7 @@ def test_a_fit_that_fails_is_named_and_loses_nothing_else(smoke, tmp_path, made_
         calls.append([job.name for job in jobs])
         return real(function, jobs, *arguments, **options)
 
-    monkeypatch.setattr(running, "fit_job", no_memory)
+    monkeypatch.setattr("heatcheck.training.stack.fit_job", no_memory)
     monkeypatch.setattr(engine, "map", counted)
     found = run(SMALL, folder, data_dir=made_up_corpora, device="cpu")
     ((name, reason),) = found.failed.items()
@@ -155,7 +155,7 @@ def test_a_base_that_fails_is_said_and_nothing_else_is_tried(tmp_path, made_up_c
     def no_memory(*_):
         raise BadInput("no memory left")
 
-    monkeypatch.setattr(running, "fit_job", no_memory)
+    monkeypatch.setattr("heatcheck.training.stack.fit_job", no_memory)
     with pytest.raises(BadInput, match=r"no model could be measured\. The first error: its base model: no memory left"):
         run(SMALL, tmp_path, data_dir=made_up_corpora, device="cpu")
 

@@ -61,6 +61,7 @@ class Plan:
     checks: Mapping[str, Any]  # name -> its settings
     card: CardSettings
     units: str = "words"  # what scores are of
+    all_fits: bool = False  # also train models that can no longer change an answer
 
     @property
     def split(self) -> str:
@@ -153,6 +154,7 @@ def plan_audit(
     data_dir: Path | str | None = None,
     name: str | None = None,
     refit: bool = False,
+    all_fits: bool = False,
     train: Any = None,
     vectors: Path | str | None = None,
     store: Path | str = STORE / "fits",
@@ -172,6 +174,7 @@ def plan_audit(
         train: training data of the model, if its folder does not name it.
         refit: also run the checks that need retrained models. They are trained on `train` (by default the model's own
             training data), start from the same word vectors, and are kept in `store`.
+        all_fits: with `refit`, also train models that can no longer change an answer of the card.
         device: device for a model given by name and for retrained models; `auto` picks a GPU if there is one.
         labels: meaning of the outputs of a Hugging Face classifier, in order.
         units: `words`, or `tokens` for one score per piece of a Hugging Face tokenizer.
@@ -227,7 +230,7 @@ def plan_audit(
         fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
     )
     card = chosen.pop("card")
-    return Plan(name, case, corpus, rows, chosen, card, units)
+    return Plan(name, case, corpus, rows, chosen, card, units, all_fits)
 
 
 def _each_once(recipes: Iterable[Recipe]) -> tuple[Recipe, ...]:

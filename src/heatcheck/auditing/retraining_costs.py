@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from heatcheck.auditing.lines import LINES, lines_decided_by_fits
 from heatcheck.auditing.planning import Plan
+from heatcheck.checks import CHECKS
 from heatcheck.training import TrainingSettings, describe, kind_of_run, share_done, work_of
 
 TRAINING = 4.0  # about so many times as long as a text's forward pass is its training step: forward, backward, update
@@ -31,6 +32,7 @@ class PlannedFit(NamedTuple):
     lines: tuple[str, ...] = ()  # of the card that it can decide, by their short names
     sure: bool = True  # False: it depends on what a search finds
     search: Searched | None = None
+    if_open: bool = False  # only if its lines are not settled without it
     kind: str = ""  # runs of one kind take about equally many of their epochs
     epochs: int = 1  # at most
 
@@ -62,6 +64,7 @@ def plan_fits(plan: Plan, seconds_a_pass: float) -> list[PlannedFit]:
             decided_with(used[recipe.id]),
             recipe.id in sure,
             searched.get(recipe.id),
+            not plan.all_fits and not any(CHECKS[check].refits for check in used[recipe.id]),
             kind_of_run(recipe),
             TrainingSettings(**recipe.training).epochs,
         )

@@ -39,8 +39,8 @@ def audit(
     """Audit a model on a sample of the data; returns the card and every result.
 
     `data` is the name of a task, a file, a frame or `(texts, labels)`. `choices` are the arguments of `plan_audit`:
-    `checks`, `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `train`, `vectors`, `store`,
-    `device`, `labels`, `units`. The others are those of `run_plan`.
+    `checks`, `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `all_fits`, `train`, `vectors`,
+    `store`, `device`, `labels`, `units`. The others are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
     how: dict[str, Any] = {"workers": workers, "cluster": cluster, "keep_interrupted": keep_interrupted}

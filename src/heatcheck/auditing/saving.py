@@ -73,4 +73,6 @@ def decided_by(plan: Plan) -> dict[str, Any]:
         found["labels"] = plan.case.labels  # which the user may have named
     if plan.units != "words":
         found["units"] = plan.units
+    if plan.all_fits:
+        found["all fits"] = True
     return found

@@ -49,6 +49,8 @@ class Turns:
         for check in plan.checks:
             if check not in retraining:
                 self._ask(check)
+        if not plan.all_fits:
+            retraining = [check for check in retraining if CHECKS[check].refits or not self._spare(check)]
         if fits is not None:
             ordered = sorted(retraining, key=_urgency)
             self._waits = {check: self._missing(plan.recipes_of[check]) for check in ordered}
@@ -63,6 +65,25 @@ class Turns:
                     if outcome.folder is None:
                         self._lost[outcome.job.id] = outcome
                     self._go_on()
+
+    def _spare(self, check: str) -> bool:
+        """Ask a check without the models that it would retrain; True if none of them could change a line.
+
+        That is no guess: the rules of these lines say so, whatever the models would answer.
+        """
+        rules = [rule for rule in LINES.values() if check in rule.checks]
+        case = self._plan.case
+        case.spared.add(check)
+        try:
+            made = ask(self._plan, check)
+        except NotSupported:
+            made = None  # nor can it be run with them
+        found = self._results if made is None else {**self._results, check: made}
+        if made is None or (rules and all(rule.settled(rule.judge(found, self._plan.card)) for rule in rules)):
+            self._ask(check, made)
+            return True
+        case.spared.discard(check)
+        return False
 
     @property
     def results(self) -> dict[str, CheckResult]:
@@ -109,11 +130,12 @@ class Turns:
         further, self._further = self._further, []
         return further
 
-    def _ask(self, check: str) -> None:
+    def _ask(self, check: str, made: CheckResult | None = None) -> None:
+        """Run a check, unless its result is there, and tell what is final now."""
         done = len(self._results) + len(self._not_run)
         self._watch(check, done, len(self._plan.checks))
         try:
-            self._results[check] = ask(self._plan, check)
+            self._results[check] = ask(self._plan, check) if made is None else made
         except NotSupported as error:
             self._not_run[check] = self._plan.told(str(error))
         self._watch("", done + 1, len(self._plan.checks))

@@ -63,7 +63,12 @@ class Case:
         self.examples = tuple(examples)
         self.labels = tuple(labels)
         self.seed = seed
+        self.spared: set[str] = set()  # checks that do without retrained models, which could not change an answer
         self._scores: dict[tuple[str, str], Scores] = {}
+
+    def retrains(self, check: str) -> bool:
+        """Whether a check that can do without retrained models is to use them."""
+        return self.fits is not None and check not in self.spared
 
     @cached_property
     def log_probabilities(self) -> Float[np.ndarray, "example label"]:

@@ -15,6 +15,8 @@ from heatcheck.errors import BadInput
 from heatcheck.models import Recipe, Subject
 from heatcheck.results import CheckResult, Holds, Measurement
 
+# Why a check that could use retrained models has none.
+SPARED = {"retrained models": "None could change an answer of the card. Add --all-fits to train them all the same."}
 MOST = 1_000_000  # draws, orders, …: more would never end
 
 

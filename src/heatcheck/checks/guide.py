@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
-from heatcheck.checks.check import Check, at_least_one, measured
+from heatcheck.checks.check import SPARED, Check, at_least_one, measured
 from heatcheck.checks.retrained_answers import adversary_recipe, fits_of, imposing, said
 from heatcheck.data import Example, Vocabulary
 from heatcheck.data.word_odds import WordOdds, count_word_odds
@@ -96,7 +96,9 @@ def measure(case: Case, settings: GuideSettings) -> CheckResult:
     frozen = {kind: answers == gold for kind, answers in read["log-odds"].items()}
     best = best_readings(case, read)
     half = at_half_the_counts(case, settings, counted, tokens, best["unweighted"].name)
-    refitted, not_run = _refitted(case, settings) if case.fits is not None else ({}, {})
+    refitted, not_run = _refitted(case, settings) if case.retrains("guide") else ({}, {})
+    if case.fits is not None and not case.retrains("guide"):
+        not_run = SPARED
     right: dict[str, np.ndarray] = {f"right:log_odds:{kind}": found for kind, found in frozen.items()}
     right |= {f"right:{kind}": reading.right for kind, reading in best.items()}
     right |= {f"right:refitted:{kind}": (_stacked(found) == gold).mean(0) for kind, found in refitted.items()}

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
-from heatcheck.checks.check import Check, at_least_one, measured
+from heatcheck.checks.check import SPARED, Check, at_least_one, measured
 from heatcheck.checks.other_weights import SWAPS, swapped_logits
 from heatcheck.checks.passes import to_try
 from heatcheck.checks.retrained_answers import fits_of, imposing, said, seed_recipes, total_variation
@@ -76,8 +76,10 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
     found.measurements += measured(case, "evenness", evenness, everyone, baseline, {}, settings.draws)
     if isinstance(case.subject, KnowsItsTwins):
         _closed_form(case, settings, own, common, found)
-    elif case.fits is not None:
+    elif case.retrains("necessity"):
         _retrained(case, settings, common, found)
+    elif case.fits is not None:
+        found.not_run |= SPARED
     return CheckResult(
         check="necessity",
         subject=case.subject.id,

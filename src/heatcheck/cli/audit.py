@@ -69,6 +69,10 @@ def audit(
         bool,
         typer.Option("--refit", help="Compare with retrained models: other seeds, no attention, adversaries."),
     ] = False,
+    all_fits: Annotated[
+        bool,
+        typer.Option("--all-fits", help="With --refit: also train models that can no longer change an answer."),
+    ] = False,
     train: Annotated[
         str | None,
         typer.Option(
@@ -147,7 +151,12 @@ def audit(
     cluster = cluster_of(engine)
     if workers < 0:
         raise BadInput(f"--workers must be 0 or more, not {workers}.")
-    for name, given in (("--vectors", vectors is not None), ("--workers", workers), ("--engine", cluster)):
+    for name, given in (
+        ("--vectors", vectors is not None),
+        ("--workers", workers),
+        ("--engine", cluster),
+        ("--all-fits", all_fits),
+    ):
         if given and not refit:
             raise BadInput(f"{name} works only together with --refit: add --refit.")
     unwanted, required = conditions(fail_if), conditions(require, "--require")
@@ -167,6 +176,7 @@ def audit(
         "settings": pairs(setting),
         "data_dir": data_dir,
         "refit": refit,
+        "all_fits": all_fits,
         "train": train,
         "vectors": vectors,
         "units": units,

@@ -34,6 +34,7 @@ class Fit(NamedTuple):
     kind: str = ""  # runs of one kind stop about equally early
     search: int | None = None  # the number of the search that may train it
     sure: bool = True  # False: if the search comes to it
+    checks: tuple[str, ...] = ()  # that wait for it; when all of these have begun, nobody does
 
 
 class Searching(NamedTuple):
@@ -153,7 +154,9 @@ class Watch:
 
     def _chance(self, name: str) -> float:
         """How likely a training run is part of this audit."""
-        search = self._fits[name].search
+        search, checks = self._fits[name].search, self._fits[name].checks
+        if checks and name not in self._used and all(check in self._begun for check in checks):
+            return 0.0  # they could do without it
         if name in self._asked or name in self._lost or search is None:
             return 0.0 if name in self._lost else 1.0
         if self._searches[search].check in self._begun:
@@ -285,4 +288,5 @@ def _watch(plan: "Plan", workers: int, tell: "Callable[[Line], None]") -> Watch:
 
 
 def _counted(fit: "PlannedFit", at_once: int) -> Fit:
-    return Fit(fit.seconds / at_once, fit.kind, None if fit.search is None else fit.search.number, fit.sure)
+    number = None if fit.search is None else fit.search.number
+    return Fit(fit.seconds / at_once, fit.kind, number, fit.sure, fit.checks)

@@ -454,6 +454,10 @@ def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
         typer.echo(
             f"{check} searches: it trains at most {most_of_it} of these {of} models. Each one decides which is next."
         )
+    if any(fit.if_open for fit in fits):
+        typer.echo(
+            "If open: heatcheck trains these only if they can still change an answer; --all-fits trains them all."
+        )
     typer.echo(f"Training the missing ones takes at most about {max(1, round(left / 60)):,} min.")
 
 
@@ -466,6 +470,7 @@ def _planned_facts(fit: "PlannedFit") -> dict[str, Any]:
 def _can_decide(fit: "PlannedFit") -> str:
     """The lines of the card that a training run can decide, or the checks that only show it."""
     decides = ", ".join(fit.lines) or f"no line ({', '.join(fit.checks)} shows it)"
+    decides += ", if open" if fit.if_open else ""
     if fit.search is None:
         return decides
     return f"{decides}; at most {fit.search.at_most} of {fit.search.of}"

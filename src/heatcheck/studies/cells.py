@@ -79,6 +79,7 @@ def plan_cell(argument: Facts, store: Path, device: str, corpus: Corpus) -> Plan
         settings={**as_published(argument["checks"]), **argument["settings"]},
         examples=argument["examples"],
         refit=argument["refit"],
+        all_fits=True,
         vectors=argument["choices"].get("vectors"),
         store=store,
         device=argument["device"],

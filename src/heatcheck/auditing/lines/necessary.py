@@ -23,7 +23,7 @@ from heatcheck.auditing.lines.rule import (
     too_few_seeds,
     too_few_texts,
 )
-from heatcheck.results import CheckResult, Line, Mark, Measurement, Strip, Zone
+from heatcheck.results import TOO_FEW, CheckResult, Line, Mark, Measurement, Strip, Zone
 from heatcheck.results.written import in_brief
 
 NAME = "necessary"
@@ -282,4 +282,6 @@ RULE = LineRule(
     do_not_say={
         "no": "The model needs its attention to do well on this task.",
     },
+    # A no that needs no retraining stays one, and so do too few examples.
+    settled=lambda line: line.state == "no" or line.route == TOO_FEW,
 )

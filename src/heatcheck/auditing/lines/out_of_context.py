@@ -135,4 +135,5 @@ RULE = LineRule(
         "no": "These words are important for the label in general.",
     },
     fits_decide=False,
+    settled=lambda line: line.state != "no",  # a retrained guide may add to a no that the weights encode the label
 )

@@ -65,6 +65,8 @@ class LineRule(NamedTuple):
     refusal: str = "{check} could not be run: {reason}"  # how a check that could not be run is told
     heading: str = ""  # of a line that stands apart: what it is about
     preface: str = ""  # what to know before reading it
+    # Whether retrained models could not change a line that was judged without any.
+    settled: Callable[[Line], bool] = lambda _: False
     fits_decide: bool = True  # False: models that its checks retrain are shown beside it and decide nothing
 
     def line(self, found: Found, evidence: tuple[Measurement, ...], holds: str) -> Line:
