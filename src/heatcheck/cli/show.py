@@ -447,13 +447,15 @@ def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
     typer.echo("")
     up_to = "At most " if len(most) < len(fits) else ""
     title = f"{up_to}{len(most)} models to compare with; {there} exist already"
-    table(["model to train", "done", "seconds, at most about", "can decide"], rows, title)
+    table(["model to train", "done", "seconds, at most", "can decide"], rows, title)
     searches = {fit.search.number: fit.search for fit in fits if fit.search is not None}
     for one in dict.fromkeys((search.check, search.at_most, search.of) for search in searches.values()):
         check, most_of_it, of = one
         typer.echo(
             f"{check} searches: it trains at most {most_of_it} of these {of} models. Each one decides which is next."
         )
+    if not all(fit.lines for fit in fits):
+        typer.echo("no line: the report shows these models; they decide nothing.")
     typer.echo(f"Training the missing ones takes at most about {max(1, round(left / 60)):,} min.")
 
 
@@ -465,7 +467,7 @@ def _planned_facts(fit: "PlannedFit") -> dict[str, Any]:
 
 def _can_decide(fit: "PlannedFit") -> str:
     """The lines of the card that a training run can decide, or the checks that only show it."""
-    decides = ", ".join(fit.lines) or f"no line ({', '.join(fit.checks)} shows it)"
+    decides = ", ".join(fit.lines) or f"no line ({', '.join(fit.checks)})"
     if fit.search is None:
         return decides
     return f"{decides}; at most {fit.search.at_most} of {fit.search.of}"
