@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from heatcheck.auditing import CardSettings, make_card, plan_audit, run_checks, run_plan
-from heatcheck.auditing.lines import judge_lines
+from heatcheck.auditing.lines import LINES, judge_lines, judge_necessary, judge_out_of_context
 from heatcheck.checks import CHECKS
+from heatcheck.checks.check import SPARED
 from heatcheck.data import Split, load_task
 from heatcheck.training import train
-from made_up_lines import erasure, gauge, necessity
+from made_up_lines import erasure, gauge, guide, necessity
 
 # In the order of an audit: what retrains models comes first and last in it.
 NAMES = ("adversarial_model", "erasure", "gauge", "guide", "necessity", "permutation", "seed_variance")
@@ -39,7 +40,7 @@ def trained(tmp_path_factory):
 
 def planned(trained, store=None, **options):
     subject, corpus, kept = trained
-    options = {"checks": NAMES, "settings": SETTINGS, "examples": 40, "refit": True, **options}
+    options = {"checks": NAMES, "settings": SETTINGS, "examples": 40, "refit": True, "all_fits": True, **options}
     return plan_audit(subject, corpus, store=store or kept, **options)
 
 
@@ -227,3 +228,66 @@ def test_nothing_is_kept_before_a_check_has_found_something(trained, monkeypatch
         plan = planned(trained, checks=["gauge", last], settings={}, refit=False)
         with pytest.raises(KeyboardInterrupt):
             run_plan(plan, keep_interrupted=True)
+
+
+# Models that cannot change an answer ---------------------------------------------------------------------------------
+
+
+def run_with(monkeypatch, trained, store, *, settled):
+    """An audit in which the lines of both checks that can do without retrained models are settled, or not."""
+    for name in ("necessary", "works out of context"):
+        monkeypatch.setitem(LINES, name, LINES[name]._replace(settled=lambda _: settled))
+    names = ("gauge", "guide", "necessity", "seed_variance")
+    settings = {key: value for key, value in SETTINGS.items() if key.partition(".")[0] in (*names, "card")}
+    plan = planned(trained, store, checks=names, settings=settings, all_fits=False)
+    events = Events()
+    return events.run(plan), events, plan
+
+
+def test_models_that_cannot_change_a_line_are_not_trained(trained, tmp_path, monkeypatch):
+    found, events, plan = run_with(monkeypatch, trained, tmp_path / "fits", settled=True)
+    for name in ("guide", "necessity"):
+        assert found.results[name].not_run == SPARED
+        assert not any(m.by.get("fit") == "retrained" for m in found.results[name].measurements)
+    assert set(events.of("fit")) == {recipe.id for recipe in plan.recipes_of["seed_variance"]}
+    assert len(events.of("check")) == 4, "each once"
+
+
+def test_models_that_can_are(trained, tmp_path, monkeypatch):
+    found, events, plan = run_with(monkeypatch, trained, tmp_path / "fits", settled=False)
+    wanted = {recipe.id for recipe in plan.recipes if recipe != plan.case.fits.recipe}
+    assert wanted == set(events.of("fit"))
+    assert not found.results["necessity"].not_run
+    assert len(events.of("check")) == 4
+
+
+RETRAINED = [None, (0.0, 0.05), (0.05, 0.2), (0.3, 0.6)]
+
+
+@pytest.mark.parametrize("swap", [(0.0, 0.05), (0.05, 0.2), (0.3, 0.5)])
+@pytest.mark.parametrize("change", [0.0, 0.4])
+@pytest.mark.parametrize("equal", [None, 0.9, 1.0])
+@pytest.mark.parametrize("texts", [12, 200])
+@pytest.mark.parametrize("room", [(-0.1, 0.1), (0.3, 0.4)])
+def test_no_retrained_model_changes_a_line_that_is_settled(swap, change, equal, texts, room):
+    """Whatever they would lose."""
+    twin = None if equal is None else gauge(equal, texts)
+    made = [
+        judge_necessary(necessity(swap, change, room, texts, retrained=retrained), twin, CardSettings())
+        for retrained in RETRAINED
+    ]
+    if LINES["necessary"].settled(made[0]):
+        assert len({(line.state, line.route, line.reason, line.sentence) for line in made}) == 1
+    elif texts > 30 and room[0] > 0:
+        assert len({line.state for line in made}) > 1, "these can"
+
+
+@pytest.mark.parametrize("gained", [None, (-0.1, 0.2), (0.3, 0.7), (0.6, 0.9)])
+@pytest.mark.parametrize("room", [(0.0, 0.01), (0.2, 0.4)])
+def test_no_retrained_guide_changes_a_line_that_is_settled(gained, room):
+    made = [
+        judge_out_of_context(guide(gained, room, refitted=refitted), CardSettings())
+        for refitted in (None, (0.0, 0.1), (0.7, 0.9))
+    ]
+    same = len({(line.state, line.route, line.reason, line.sentence) for line in made}) == 1
+    assert same == LINES["works out of context"].settled(made[0])

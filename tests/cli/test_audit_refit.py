@@ -32,7 +32,7 @@ def test_what_is_planned_is_made_once(heatcheck, model, tmp_path):
     code, out, _ = heatcheck(*model, *REFIT, "--plan")
     assert code == 0
     assert "5 models to compare with; 0 exist already" in out
-    assert "uniform weights, seed 1" in out
+    assert re.search(r"uniform weights, seed 1 +0% +\d+ +necessary", out)
     assert re.search(r"takes at most about \d+ min", out)
     assert sorted(tmp_path.rglob("*")) == before
     made, found = fits_of(heatcheck, *model, *REFIT)
@@ -45,6 +45,21 @@ def test_what_is_planned_is_made_once(heatcheck, model, tmp_path):
     assert same["card"] == found["card"]
     assert {m["by"].get("fit") for m in found["card"][0]["evidence"]} >= {"retrained", "swapped"}
     assert "at most 2 epochs over" in found["card"][0]["holds"]
+
+
+def test_the_plan_says_what_each_model_can_decide_and_how_many_a_search_trains(heatcheck, model, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    chosen = ["--refit", "--checks", "adversarial_model,seed_variance", "--set", "adversarial_model.seeds=2"]
+    _, out, _ = heatcheck(*model, *chosen, "--plan")
+    assert "At most 9 models to compare with; 0 exist already" in out
+    assert "adversarial_model searches: it trains at most 3 of these 5 models." in out
+    assert out.count("across; at most 3 of 5") == 5
+    assert re.search(r"average, seed 4 +0% +\d+ +no line \(seed_variance\)", out)
+    assert "no line: the report shows these models; they decide nothing." in out
+    found = json.loads(heatcheck(*model, *chosen, "--plan", "--json")[1])["fits"]
+    assert sum(fit["sure"] for fit in found) == 7
+    assert [fit["search"]["of"] for fit in found if fit["search"]] == [5] * 5
+    assert {tuple(fit["lines"]) for fit in found} == {("across",), ()}
 
 
 def test_an_audit_with_other_fits_is_another_audit(heatcheck, model):

@@ -77,7 +77,8 @@ def test_nothing_is_saved_before_a_check_has_ended(heatcheck, interrupt):
     assert not Path("heatcheck-out").exists()
 
 
-def test_the_first_of_several_models_is_complete_and_the_third_is_not_begun(heatcheck, interrupt, monkeypatch):
+def test_the_first_of_several_models_is_complete_and_the_third_is_not_begun(heatcheck, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     measure, asked = CHECKS["gauge"].measure, []
 
     def press_at_the_second(case, settings):

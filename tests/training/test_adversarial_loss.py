@@ -9,14 +9,16 @@ from scipy.special import expit, logsumexp
 
 from heatcheck import stats
 from heatcheck.checks import Case
-from heatcheck.checks.retrained_answers import ADVERSARY_SEED, adversary_recipe
+from heatcheck.checks.adversarial_model import AdversarialModelSettings
+from heatcheck.checks.retrained_answers import ADVERSARY_SEED, AWAY_EPOCHS, adversary_recipe
 from heatcheck.data import Batch, Corpus, Split, load_task
 from heatcheck.errors import BadInput
 from heatcheck.explainers import read_out
 from heatcheck.models import Run, Site, load_folder
 from heatcheck.models.known_answers import GaugeTwin, Reader
-from heatcheck.training import LOSSES, Fits, Recorded, fit_recipe, plan_recipe, record
+from heatcheck.training import LOSSES, Fits, Recorded, build, can_look_elsewhere, fit_recipe, plan_recipe, record
 from heatcheck.training.losses import FROM_ADVERSARY, FROM_BASE, plan_loss
+from heatcheck.training.starts import SPREAD, set_start
 
 SCORE = Site("score")
 ANY = Reader("planted_keyword")  # the loss looks at runs, not at who made them
@@ -295,3 +297,44 @@ def test_a_trained_adversary_goes_far_beyond_seeds_with_the_same_decisions(train
     assert jsd.mean() > 0.2
     assert same == 1
     assert tvd.mean() < 0.05
+
+
+# A start away from the parent ----------------------------------------------------------------------------------------
+
+
+def test_an_adversary_that_starts_away_knows_the_answers_and_looks_elsewhere(trained):
+    recipe = adversary_recipe(trained.case, 0.003, epochs=20, start="away")
+    assert recipe.training["epochs"] == AWAY_EPOCHS
+    subject = build(recipe, trained.fits.corpus)
+    fresh = {name: tensor.clone() for name, tensor in subject.attention.state_dict().items()}
+    trained.fits.make(())
+    set_start(subject, recipe, trained.fits.store, trained.fits.corpus["train"].examples)
+    parent = trained.subject.state_dict()
+    for name, tensor in subject.state_dict().items():
+        if not name.startswith("attention."):
+            assert tensor.equal(parent[name]), name
+    score, drawn = subject.attention.score.weight, fresh["score.weight"]
+    assert torch.allclose(score / score.norm(), drawn / drawn.norm()), "its own attention, only sharper"
+    assert subject.attention.of_state.weight.equal(fresh["of_state.weight"])
+    batch = subject.encode(trained.test)
+    scores = subject.run(batch, want=[Site("score")]).parts[Site("score")][:, 0, 0].detach()
+    within = [row[kept].std(correction=0) for row, kept in zip(scores, batch.scored, strict=True) if kept.sum() > 1]
+    assert float(torch.stack(within).mean()) == pytest.approx(SPREAD, rel=0.4)
+
+
+def test_from_away_weights_go_further_than_from_the_parent_in_as_many_epochs(trained):
+    _, away, close, _ = trained.adversary(0.01, start="away")
+    _, stuck, _, _ = trained.adversary(0.01, start="parent")
+    assert away.mean() > stuck.mean() + 0.1
+    assert close.mean() < 0.25
+
+
+def test_an_attention_without_a_scorer_starts_fresh(trained):
+    settings = AdversarialModelSettings()
+    assert settings.starts_of(trained.subject) == ("away",)
+    assert AdversarialModelSettings(as_published=True).starts_of(trained.subject) == ("fresh",)
+    pairs = load_task("planted_lookup")
+    asked = build(plan_recipe(pairs, attention="dot", hidden=4, embedding=4), pairs)
+    assert not can_look_elsewhere(asked)
+    assert settings.starts_of(asked) == ("fresh",)
+    assert AdversarialModelSettings(starts=("away", "fresh")).starts_of(asked) == ("fresh",)

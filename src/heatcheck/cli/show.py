@@ -447,7 +447,7 @@ def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
     typer.echo("")
     up_to = "At most " if len(most) < len(fits) else ""
     title = f"{up_to}{len(most)} models to compare with; {there} exist already"
-    table(["model to train", "done", "seconds, at most about", "can decide"], rows, title)
+    table(["model to train", "done", "seconds, at most", "can decide"], rows, title)
     searches = {fit.search.number: fit.search for fit in fits if fit.search is not None}
     for one in dict.fromkeys((search.check, search.at_most, search.of) for search in searches.values()):
         check, most_of_it, of = one
@@ -458,6 +458,8 @@ def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
         typer.echo(
             "If open: heatcheck trains these only if they can still change an answer; --all-fits trains them all."
         )
+    if not all(fit.lines for fit in fits):
+        typer.echo("no line: the report shows these models; they decide nothing.")
     typer.echo(f"Training the missing ones takes at most about {max(1, round(left / 60)):,} min.")
 
 
@@ -469,7 +471,7 @@ def _planned_facts(fit: "PlannedFit") -> dict[str, Any]:
 
 def _can_decide(fit: "PlannedFit") -> str:
     """The lines of the card that a training run can decide, or the checks that only show it."""
-    decides = ", ".join(fit.lines) or f"no line ({', '.join(fit.checks)} shows it)"
+    decides = ", ".join(fit.lines) or f"no line ({', '.join(fit.checks)})"
     decides += ", if open" if fit.if_open else ""
     if fit.search is None:
         return decides
