@@ -274,7 +274,7 @@ def trained_up_to(trained, monkeypatch):
     """
 
     def search(passes, **settings):
-        settings = AdversarialModelSettings(**{"strengths": STRENGTHS, "draws": 50, **settings})
+        settings = AdversarialModelSettings(**{"strengths": STRENGTHS, "starts": ("fresh",), "draws": 50, **settings})
         asked, own = {}, trained.own
         against = replace(own, log_probabilities=own.log_probabilities[..., ::-1].copy())
         monkeypatch.setattr(trained.fits, "failed", {})
@@ -327,9 +327,28 @@ def test_each_kind_has_its_own_search_and_a_training_that_failed_does_not_pass(t
     assert len(kinds) == 6
     assert set(map(tuple, kinds.values())) == {(3e-3, 1e-2, 1e-1)}
     searched = check.searches(trained, settings)
-    assert [(len(one.candidates), one.at_most, one.usually) for one in searched] == [(5, 3, pytest.approx(16 / 6))] * 6
+    usually = [16 / 6, 16 / 6, 4 / 6, 4 / 6, 16 / 6, 16 / 6]  # the second start only if the first led nowhere
+    assert [(len(one.candidates), one.at_most) for one in searched] == [(5, 3)] * 6
+    assert [one.usually for one in searched] == pytest.approx(usually)
     _, kinds, _ = trained_up_to(lambda strength: None if strength == 3e-3 else True)
     assert set(map(tuple, kinds.values())) == {(3e-3, 1e-4, 1e-3)}
+
+
+@pytest.mark.parametrize(("far", "tried"), [(True, {"away"}), (False, {"away", "fresh"})])
+def test_a_later_start_is_tried_only_if_the_earlier_ones_led_nowhere(trained, trained_up_to, monkeypatch, far, tried):
+    monkeypatch.setattr(sys.modules[AdversarialModelSettings.__module__], "can_look_elsewhere", lambda _: True)
+    # Whoever keeps the answers here has the audited model's own weights: 0 nats away, as seeds are.
+    settings, kinds, _ = trained_up_to(lambda _: True, starts=("away", "fresh"), far=0.0 if far else 0.25)
+    assert {start for start, _, _ in kinds} == tried
+    assert all(of == [3e-3, 1e-2, 1e-1] for of in kinds.values())
+    found = check.measure(trained, settings).measurements
+    assert {m.by["start"] for m in found if m.by.get("model") == "adversary"} == tried
+
+
+def test_a_later_start_is_tried_if_no_adversary_of_the_first_keeps_the_answers(trained, trained_up_to, monkeypatch):
+    monkeypatch.setattr(sys.modules[AdversarialModelSettings.__module__], "can_look_elsewhere", lambda _: True)
+    _, kinds, _ = trained_up_to(lambda strength: strength == 0, starts=("away", "fresh"), far=0.0)
+    assert {start for start, _, _ in kinds} == {"away", "fresh"}
 
 
 def test_others_in_the_store_change_nothing_and_a_step_that_waits_is_named(trained, trained_up_to):
@@ -344,7 +363,10 @@ def test_others_in_the_store_change_nothing_and_a_step_that_waits_is_named(train
 
 
 def test_the_paper_and_whoever_asks_for_it_get_every_strength(trained):
-    for settings in (AdversarialModelSettings(as_published=True), AdversarialModelSettings(search=False)):
+    for settings in (
+        AdversarialModelSettings(as_published=True),
+        AdversarialModelSettings(search=False, starts=("fresh",)),
+    ):
         planned = [r.loss["strength"] for r in check.plan(trained, settings) if r.loss["name"] == "adversarial"]
         assert planned == [0.0, *STRENGTHS]
         assert check.more(trained, settings) == check.searches(trained, settings) == []

@@ -47,6 +47,7 @@ from heatcheck.training import Recorded, can_look_elsewhere, record
 STARTS = ("away", "fresh", "parent")
 BRACKETED = 50  # texts at most, with more than two labels: each ε costs several linear programs per text
 IMITATOR = "imitator"
+LATER_START = 0.25  # how likely a search comes to a start after the first, for the estimate of its time
 SEEDS = "the same number for other seeds (model=seed)"
 Values = Float[np.ndarray, " example"]
 Logs = Float[np.ndarray, "example label"]  # log-probabilities
@@ -65,9 +66,11 @@ class AdversarialModelSettings:
     restarts: int = 1  # adversaries of each kind, from other seeds
     seeds: int = 5  # honest ones, the audited one included
     # fresh: as published. parent: from the audited model's parameters. away: from these too, but with a new attention
-    # that puts most weight on a few random words; 8 epochs then get as far as 20 do from a fresh start. Where the
-    # attention has no scorer of its own, and in `as_published`, away means fresh.
-    starts: tuple[str, ...] = ("away",)
+    # that puts most weight on a few random words; 8 epochs may then get as far as 20 from a fresh start. That is for
+    # models whose states know their context; elsewhere, and in `as_published`, away means fresh. A search tries one
+    # start after the other until one has led `far`.
+    starts: tuple[str, ...] = ("away", "fresh")
+    far: float = 0.25  # nats of JSD beyond other seeds
     scorer_only: bool = False  # also adversaries that share everything but the attention with the subject
     as_published: bool = False  # half the total variation, and batches weighed by their gold labels, as was released
     epsilons: tuple[float, ...] = (0.05, 0.01, 0.001)  # of the instance-level adversaries
@@ -85,6 +88,8 @@ class AdversarialModelSettings:
                 f"adversarial_model.strengths must be numbers above 0, not {self.strengths}. "
                 "heatcheck always trains the imitator, which has strength 0."
             )
+        if not 0 <= self.far < 1:
+            raise BadInput(f"adversarial_model.far must be at least 0 and below 1 nat, not {self.far}.")
         if not all(0 <= value < 1 for value in (*self.epsilons, self.slack)):
             raise BadInput(
                 "adversarial_model.epsilons and slack must be changes of probability, at least 0 and below 1."
@@ -109,7 +114,8 @@ class AdversarialModelSettings:
     @property
     def fits(self) -> int:
         """The largest number of models to train, besides the audited one."""
-        kinds = len(self.starts) + self.scorer_only
+        starts = {"fresh" if self.as_published and start == "away" else start for start in self.starts}
+        kinds = len(starts) + self.scorer_only  # a search may come to all starts
         uniform_and_imitator = 2
         strengths = max(trials(len(self.strengths))) if self.searches else len(self.strengths)
         return self.seeds - 1 + uniform_and_imitator + strengths * self.restarts * kinds
@@ -154,13 +160,8 @@ def plan(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
 
     A search starts with one adversary of each kind; `more` has the others.
     """
-    first = list(bisect(len(settings.strengths), lambda _: None))
-    adversaries = [
-        frontier[place]
-        for frontier in _frontiers(case, settings)
-        for place in (first if settings.searches else range(len(frontier)))
-    ]
-    return [recipe for _, recipe in (*_beside(case, settings), *adversaries)]
+    adversaries = _searched(case, settings, ()) if settings.searches else _frontiers(case, settings)
+    return [recipe for _, recipe in (*_beside(case, settings), *(one for frontier in adversaries for one in frontier))]
 
 
 def more(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
@@ -170,18 +171,21 @@ def more(case: Case, settings: AdversarialModelSettings) -> list[Recipe]:
     seeds = [_point(case, by, fit) for by, fit in _seeds(case, settings)]
     if not seeds:
         return []  # `measure` says why
-    return [recipe for frontier in _frontiers(case, settings) for _, recipe in _tried(case, settings, frontier, seeds)]
+    return [recipe for tried in _searched(case, settings, seeds) for _, recipe in tried]
 
 
 def searches(case: Case, settings: AdversarialModelSettings) -> list[Search]:
     """One search for each kind of adversary."""
     if not settings.searches or case.fits is None:
         return []
-    counts = trials(len(settings.strengths))
-    return [
-        Search(tuple(recipe for _, recipe in frontier), max(counts), float(np.mean(counts)))
-        for frontier in _frontiers(case, settings)
-    ]
+    counts, found = trials(len(settings.strengths)), []
+    first, *_ = settings.starts_of(case.subject)
+    for frontier in _frontiers(case, settings):
+        by, _ = frontier[0]
+        likely = 1.0 if by["start"] == first or by["trains"] == "attention" else LATER_START
+        recipes = tuple(recipe for _, recipe in frontier)
+        found.append(Search(recipes, max(counts), likely * float(np.mean(counts))))
+    return found
 
 
 def _beside(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Facts, Recipe]]:
@@ -213,6 +217,33 @@ def _frontiers(case: Case, settings: AdversarialModelSettings) -> Iterator[Front
         ]
 
 
+def _searched(case: Case, settings: AdversarialModelSettings, seeds: Sequence[Point]) -> Iterator[Frontier]:
+    """Yield the adversaries that each search tries; a later start only if all earlier ones have ended and led nowhere.
+
+    Without seeds nothing can be judged: the first of each search that begins at once.
+    """
+    waits: dict[str, bool] = {}  # start -> whether later ones need not, or cannot yet, be tried
+    for frontier in _frontiers(case, settings):
+        by, _ = frontier[0]
+        whole = by["trains"] == "all"
+        if whole and any(stops for start, stops in waits.items() if start != by["start"]):
+            continue
+        tried = _tried(case, settings, frontier, seeds)
+        yield tried
+        if whole:
+            waits[by["start"]] = waits.get(by["start"], False) or _ends_the_search(case, settings, tried, seeds)
+
+
+def _ends_the_search(case: Case, settings: AdversarialModelSettings, tried: Frontier, seeds: Sequence[Point]) -> bool:
+    """Whether a search has not ended, or has found weights that are far from the audited model's."""
+    said_by = [(by, said(case, [recipe]).fits, recipe) for by, recipe in tried]
+    if not seeds or any(not fits and recipe.id not in fits_of(case).failed for _, fits, recipe in said_by):
+        return True
+    close = _as_close_as_seeds([_point(case, by, fits[0]) for by, fits, _ in said_by if fits], seeds, settings)
+    others = float(np.mean([seed.mean("jsd") for seed in seeds]))
+    return bool(close) and close[0].mean("jsd") - others >= settings.far
+
+
 def _tried(case: Case, settings: AdversarialModelSettings, frontier: Frontier, seeds: Sequence[Point]) -> Frontier:
     """The adversaries that the search tries: the last one may be missing still, and is then what it waits for.
 
@@ -222,6 +253,8 @@ def _tried(case: Case, settings: AdversarialModelSettings, frontier: Frontier, s
 
     def keeps_the_answers(place: int) -> bool | None:
         by, recipe = frontier[place]
+        if not seeds:
+            return None
         found = said(case, [recipe]).fits
         if not found:
             return False if recipe.id in fits_of(case).failed else None
@@ -297,8 +330,9 @@ def _points(case: Case, settings: AdversarialModelSettings) -> tuple[list[Point]
     else:
         seeds = [_point(case, by, fit) for by, fit in _seeds(case, settings)]
         trained = [*_beside(case, settings)]
-        for frontier in _frontiers(case, settings):
-            trained += _tried(case, settings, frontier, seeds) if settings.searches and seeds else frontier
+        searched = settings.searches and seeds
+        for frontier in _searched(case, settings, seeds) if searched else _frontiers(case, settings):
+            trained += frontier
         for by, recipe in trained:
             fits = said(case, [recipe])
             not_run |= fits.not_run

@@ -9,6 +9,7 @@ from torch import nn
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.models import Classifier, FlatClassifier, Recipe, Site, Subject, Trainable, load_folder
+from heatcheck.models.classifiers.context_free import ContextFree
 
 SPREAD = 3.0  # nats: standard deviation of the scores within a text, so that a few random words have most of the weight
 MEASURED = 256  # texts on which it is
@@ -40,15 +41,23 @@ def set_start(subject: Trainable, recipe: Recipe, store: Path, examples: Sequenc
 
 
 def can_look_elsewhere(subject: Subject) -> bool:
-    """Whether a model's attention has a scorer that can be drawn anew and sharpened."""
-    return isinstance(subject, FlatClassifier) and isinstance(getattr(subject.attention, "score", None), nn.Linear)
+    """Whether a model's attention has a scorer that can be drawn anew, and its states know their context.
+
+    In a model without context only the words that decide can tell the answer, so that attention goes back to them.
+    """
+    if not isinstance(subject, FlatClassifier) or isinstance(subject.encoder, ContextFree):
+        return False
+    return isinstance(getattr(subject.attention, "score", None), nn.Linear)
 
 
 @torch.no_grad()
 def _look_elsewhere(subject: Trainable, examples: Sequence[Example]) -> None:
     """Sharpen a freshly drawn attention, whose weights would else be nearly uniform, as its parent's often are."""
     if not can_look_elsewhere(subject):
-        raise BadInput(f"start=away needs an attention with a scorer of its own, which {subject.id} does not have.")
+        raise BadInput(
+            f"start=away needs an encoder that reads context, and an attention with a scorer of its own. {subject.id} "
+            "does not have both."
+        )
     assert isinstance(subject, FlatClassifier)
     was_training = subject.training
     subject.eval()
