@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
 from heatcheck import stats
+from heatcheck.checks.answers import Answers
 from heatcheck.data import Corpus, Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, MissingPackage, NotSupported
@@ -24,7 +25,7 @@ from heatcheck.explainers import (
     responses,
 )
 from heatcheck.models import Subject
-from heatcheck.training import Fits, Recorded, predict, record
+from heatcheck.training import Fits, Recorded, record
 
 STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold on probabilities
 PUBLISHED, STANDARDISED = "published", "standardised"  # logits as the model gives them (as in papers), or scaled
@@ -63,13 +64,13 @@ class Case:
         self.examples = tuple(examples)
         self.labels = tuple(labels)
         self.seed = seed
+        self.answers = Answers(subject)  # to changed texts: each is read once, whichever check asks
         self._scores: dict[tuple[str, str], Scores] = {}
 
     @cached_property
     def log_probabilities(self) -> Float[np.ndarray, "example label"]:
         """Log-probabilities of the first decision: the checks support models with one decision per text."""
-        found: Float[np.ndarray, "example label"] = predict(self.subject, self.examples)[:, 0]
-        return found
+        return self.answers(self.examples)
 
     @cached_property
     def predicted(self) -> Int[np.ndarray, " example"]:
