@@ -14,6 +14,7 @@ from heatcheck.auditing.chosen_settings import plain_settings
 from heatcheck.auditing.lines import make_card
 from heatcheck.auditing.planning import Plan, plan_audit
 from heatcheck.auditing.retraining import cannot_refit, made_up
+from heatcheck.auditing.shards import in_shards
 from heatcheck.checks import CHECKS
 from heatcheck.engine import Outcome
 from heatcheck.errors import NotSupported
@@ -65,7 +66,8 @@ def run_plan(
     if plan.case.fits is not None:
         outcomes = plan.case.fits.make(plan.recipes, workers=workers, cluster=cluster, progress=fitted)
         not_fitted = {outcome.job.name: outcome.reason for outcome in outcomes if outcome.folder is None}
-    results, not_run = run_checks(plan, watch)
+    with in_shards(plan, workers=workers, cluster=cluster):
+        results, not_run = run_checks(plan, watch)
     return _gather(plan, results, not_run, not_fitted)
 
 

@@ -21,11 +21,18 @@ from heatcheck.models.own_module.taps import OUTPUT
 from heatcheck.models.own_module.tokens import OwnTokenizer, encode_own
 
 DRY = ((2, 5), (3, 7))  # examples and tokens of two passes: an axis is known by how its size changes
+
+
+def _counted(valid: Tensor) -> Tensor:
+    return valid.sum(1)
+
+
+# Functions with a name, because a wrapped module may go to another process.
 MASKS: dict[str, Callable[[Tensor], Tensor]] = {
-    "True at tokens": lambda valid: valid,
-    "True at padding": lambda valid: ~valid,
-    "1 at tokens": lambda valid: valid.long(),
-    "how many tokens": lambda valid: valid.sum(1),
+    "True at tokens": Tensor.bool,
+    "True at padding": torch.logical_not,
+    "1 at tokens": Tensor.long,
+    "how many tokens": _counted,
 }
 
 Reading: TypeAlias = Callable[[Any], Tensor]
