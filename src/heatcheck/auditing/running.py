@@ -57,8 +57,9 @@ def run_plan(
     """Train the retrained models that are missing, then run the checks.
 
     Args:
-        workers: training runs at once, each in its own process; 0: one after the other, in this process.
-        cluster: `ray`, or `ray:ADDRESS`, to train them on.
+        workers: number of processes, for training runs and for the examples of the checks; 0: all in this process. An
+            audit that was stopped finds the examples that were done. Short audits stay in this process.
+        cluster: `ray`, or `ray:ADDRESS`, for the same.
         watch: called before each check with its name, how many are done, how many there are.
         fitted: called after each training run with its outcome, how many are done, how many there are.
     """

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from heatcheck.auditing.planning import Plan
+from heatcheck.auditing.planning import STATISTICS, Plan, Planned
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.passes import searches, to_explain
@@ -27,8 +27,9 @@ from heatcheck.models import Subject
 from heatcheck.training import STORE
 from heatcheck.version import __version__
 
-WORTH = 12.0  # seconds of work in an audit below which more processes would take longer to start than they save
+WORTH = 20.0  # seconds of work in an audit below which more processes would take longer to start than they save
 SMALL = 0.3  # seconds of one piece of work below which it is done in this process
+START = 5.0  # seconds until the processes are there
 EACH = 4  # parts per worker, so that no worker waits long for the last one
 ROWS, MODEL = "rows.npz", "model"
 NOT_LOADED = "its model could not be loaded in another process"
@@ -59,6 +60,15 @@ def in_shards(plan: Plan, *, workers: int = 0, cluster: str | None = None, store
         shards.close(keep=False)
     finally:
         case.share = alone
+
+
+def seconds_in_parallel(costs: Sequence[Planned], workers: int) -> float:
+    """About how long the checks take with so many processes; what does not depend on the model stays in this one."""
+    alone = sum(cost.seconds for cost in costs)
+    if workers < 2 or alone < WORTH:
+        return alone
+    here = sum(min(cost.seconds, STATISTICS) for cost in costs)
+    return START + here + (alone - here) / workers
 
 
 class Part(NamedTuple):
