@@ -36,7 +36,7 @@ def test_the_same_processes_make_what_is_given_later(tmp_path):
         assert len({one["process"] for one in made}) == 1
     finally:
         crew.stop()
-    eventually(lambda: not alive(made[0]["process"]))
+    assert eventually(lambda: not alive(made[0]["process"]))
 
 
 def test_what_is_needed_first_goes_before_the_rest_and_folders_are_used_again(tmp_path):

@@ -122,6 +122,8 @@ class Shards:
                 continue  # it will say why it does not run
             logits = getattr(chosen, "logits", STANDARDISED)
             for explainer in check.explains(chosen):
+                if explainer == "attention":
+                    continue  # one pass, which the case may have made already
                 facts = case.wanted_scores(explainer, case.scale_of(logits))
                 if self._worth(scores_by, case.examples, facts):
                     self._crew.give([part.job for part in self._split(scores_by, case.examples, facts)])

@@ -75,12 +75,19 @@ class Transformer(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, or a copy: all but what is this process's own."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_names")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_paths")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._lock = threading.Lock()
-        self._names = _paths_in(self.network)
+        self._paths: dict[int, str] = {}  # not yet: the network's hooks lead here before it is whole
+
+    @property
+    def _names(self) -> dict[int, str]:
+        """The path of each module, by its identity in this process."""
+        if not self._paths:
+            self._paths = {id(module): path for path, module in self.network.named_modules()}
+        return self._paths
 
     def _pad(self) -> None:
         tokenizer, config = self.tokenizer, self.network.config
@@ -105,7 +112,7 @@ class Transformer(nn.Module):
         except (ValueError, AttributeError, ImportError) as error:
             reason = str(error).splitlines()[0]
             raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
-        self._names = _paths_in(self.network)
+        self._paths = {}
 
     def _discover(self) -> None:
         """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""
@@ -403,11 +410,6 @@ def _block_of(path: str) -> str:
 
 
 _WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}. For other torch modules use heatcheck.wrap."
-
-
-def _paths_in(network: nn.Module) -> dict[int, str]:
-    """The path of each module, by its identity in this process."""
-    return {id(module): path for path, module in network.named_modules()}
 
 
 def _embedded_ids(network: Any) -> int | None:
