@@ -78,7 +78,9 @@ def assert_same(one, other):
         np.testing.assert_allclose(*numbers, rtol=0, atol=1e-6, equal_nan=True)
         for key, values in found.per_example.items():
             np.testing.assert_allclose(values, twin.per_example[key], rtol=0, atol=5e-6, equal_nan=True)
-    assert [(line.name, line.state) for line in one.card.lines] == [(line.name, line.state) for line in other.card.lines]
+    assert [(line.name, line.state) for line in one.card.lines] == [
+        (line.name, line.state) for line in other.card.lines
+    ]
 
 
 @pytest.mark.parametrize("plan", [recurrent, transformer])

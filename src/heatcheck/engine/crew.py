@@ -121,4 +121,3 @@ class Crew:
             said = job._replace(argument={})  # the argument may be large, and nobody needs it any more
             self._ended[job.id] = Outcome(said, report.state, folder, report.reason, seconds, report.log)
             self._changed.notify_all()
-
