@@ -16,7 +16,6 @@ from pretrained import film_corpus
 from subjects import classifier
 from tiny_transformers import make
 
-from heatcheck import wrap
 from heatcheck.auditing import plan_audit, run_plan, shards
 from heatcheck.checks import Case
 from heatcheck.checks.other_weights import swapped
@@ -60,7 +59,7 @@ def transformer():
 
 
 @pytest.fixture
-def everything(monkeypatch, tmp_path):
+def _everything_is_shared(monkeypatch, tmp_path):
     """All work is shared, however little it is."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shards, "WORTH", 0.0)
@@ -105,7 +104,7 @@ def test_any_parts_give_the_rows_of_the_whole(plan, work, facts, data):
 @given(words=st.lists(st.integers(0, 60), min_size=1, max_size=80), parts=st.integers(1, 12), squared=st.booleans())
 def test_each_text_is_in_one_part_and_no_part_is_far_larger_than_others(words, parts, squared):
     found = shards.split(words, parts, squared=squared)
-    assert sorted(sum(found, [])) == list(range(len(words)))
+    assert sorted(place for part in found for place in part) == list(range(len(words)))
     assert len(found) <= parts
     power = 2 if squared else 1
     work = [(n + 1) ** power for n in words]
@@ -113,8 +112,9 @@ def test_each_text_is_in_one_part_and_no_part_is_far_larger_than_others(words, p
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_everything_is_shared")
 @pytest.mark.parametrize("plan", [recurrent, transformer])
-def test_two_processes_find_what_one_does(plan, everything, monkeypatch):
+def test_two_processes_find_what_one_does(plan, monkeypatch):
     given_out = []
     monkeypatch.setattr(shards.Crew, "give", spied(shards.Crew.give, given_out))
     together = run_plan(plan(), workers=2)
@@ -156,27 +156,28 @@ def test_the_id_follows_the_model_the_examples_and_the_labels():
     assert len({own, *map(shards.decides, (fewer, other, twin))}) == 4
 
 
-def test_a_model_that_cannot_be_sent_is_refused_before_anything_runs(everything):
+@pytest.mark.usefixtures("_everything_is_shared")
+def test_a_model_that_cannot_be_sent_is_refused_before_anything_runs():
     subject = classifier(KEYWORD["train"].examples[:200], KEYWORD.labels, encoder="lstm")
     subject.beside = lambda: None
-    with pytest.raises(BadInput, match="cannot be sent to other processes .* Leave out workers"):
+    with pytest.raises(BadInput, match=r"cannot be sent to other processes .* Leave out workers"):
         run_plan(planned(subject, KEYWORD), workers=2)
 
 
-def fails_there(subject, examples, *, here):
-    """In another process something goes wrong: an exception, or death."""
-    if os.getpid() != here:
-        if examples[0].id.endswith("0"):
-            os.kill(os.getpid(), signal.SIGKILL)
+def fails_there(_subject, examples, *, here):
+    """In another process some parts die."""
+    if os.getpid() != here and examples[0].id.endswith("0"):
+        os.kill(os.getpid(), signal.SIGKILL)
     return {"rows": np.array([len(example.words) for example in examples])}
 
 
-def raises(subject, examples):
+def raises(_subject, examples):
     raise BadInput(f"not these {len(examples)}")
 
 
 @pytest.mark.slow
-def test_an_error_is_that_of_one_process_and_a_death_costs_its_part_only(everything):
+@pytest.mark.usefixtures("_everything_is_shared")
+def test_an_error_is_that_of_one_process_and_a_death_costs_its_part_only():
     plan = recurrent()
     with shards.in_shards(plan, workers=2):
         found = plan.case.share(fails_there, plan.case.examples, here=os.getpid())
@@ -199,7 +200,8 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
-def test_a_stopped_audit_resumes_and_leaves_no_process(by, everything, monkeypatch):
+@pytest.mark.usefixtures("_everything_is_shared")
+def test_a_stopped_audit_resumes_and_leaves_no_process(by, monkeypatch):
     Path("audit.py").write_text(AUDIT.format(path=[str(Path(__file__).parent), *sys.path]))
     running = subprocess.Popen([sys.executable, "audit.py"], stderr=subprocess.DEVNULL, start_new_session=True)
     until = time.monotonic() + 120

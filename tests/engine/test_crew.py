@@ -12,7 +12,7 @@ from heatcheck.engine import Crew, read_json
 pytestmark = pytest.mark.slow  # processes of its own
 
 
-def write_process(argument, folder, store):
+def write_process(argument, folder, _store):
     engine.write_json(folder / "made.json", {"process": os.getpid(), "number": argument["number"]})
     if argument.get("die"):
         os.kill(os.getpid(), signal.SIGKILL)

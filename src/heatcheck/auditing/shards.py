@@ -161,8 +161,9 @@ def decides(case: Case) -> str:
     """An id of all that decides the numbers of an audit: the model with its weights, the examples, the versions."""
     subject = case.subject
     weights = hashlib.sha256()
-    if isinstance(state := getattr(getattr(subject, "module", subject), "state_dict", dict)(), Mapping):
-        for name, tensor in state.items():
+    module = getattr(subject, "module", subject)  # of a user's own, or what heatcheck or transformers made
+    for name, tensor in module.state_dict().items() if isinstance(module, torch.nn.Module) else ():
+        if isinstance(tensor, torch.Tensor):
             weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             weights.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
     told = {

@@ -89,5 +89,6 @@ def joined(parts: Sequence[Rows], places: Sequence[Sequence[int]]) -> Rows:
         shape = np.max([found.shape[1:] for found in of_parts], axis=0).astype(int) if of_parts[0].ndim > 1 else ()
         whole[name] = np.zeros((sum(map(len, places)), *shape), dtype=np.result_type(*of_parts))
         for found, rows in zip(of_parts, places, strict=True):
-            whole[name][(list(rows), *(slice(size) for size in found.shape[1:]))] = found
+            where: Any = (list(rows), *(slice(size) for size in found.shape[1:]))
+            whole[name][where] = found
     return whole

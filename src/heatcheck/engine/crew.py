@@ -48,7 +48,7 @@ class Crew:
         atexit.register(self.stop)
 
     def give(self, jobs: Sequence[Job], *, first: bool = False) -> None:
-        """Put jobs into the queue, at its head if they are needed `first`; one that was given before is not repeated."""
+        """Put jobs into the queue, at its head if they are needed `first`; a job that was given before runs once."""
         with self._changed:
             queued = {job.id: job for job in self._waiting}
             known = {*self._ended, *self._running}

@@ -43,7 +43,10 @@ class Driver(NamedTuple):
 
 
 def start_driver(address: str | None, workers: int, *, stay: bool = False) -> Driver:
-    """A new driver, whose workers may `stay` for several jobs. Its first word is how many jobs may run at once, or a sentence that says why none can."""
+    """A new driver, whose workers may `stay` for several jobs.
+
+    Its first word is how many jobs may run at once, or a sentence that says why none can.
+    """
     # Not in TMPDIR, which may be long: Ray keeps sockets there, and their paths must be short.
     folder = Path(tempfile.mkdtemp(prefix="heatcheck-ray-", dir="/tmp" if os.name == "posix" else None))
     context = multiprocessing.get_context("spawn")
@@ -131,7 +134,7 @@ def _connect(address: str | None, workers: int, folder: Path) -> tuple[int, int]
 
 
 def _task(directory: Path, threads: int, *, stay: bool) -> Any:
-    """The function that makes a folder, as Ray calls it: never twice by itself, and in a new process unless they stay."""
+    """The function that makes a folder, as Ray calls it: in a new process unless they `stay`, never twice by itself."""
     import ray
 
     environment = {name: value for name, value in os.environ.items() if name.startswith("HEATCHECK_")}
