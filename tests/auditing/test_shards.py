@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pretrained import film_corpus
-from subjects import classifier
-from tiny_transformers import make
 
 from heatcheck.auditing import plan_audit, run_plan, shards
 from heatcheck.checks import Case
@@ -22,6 +19,9 @@ from heatcheck.checks.other_weights import swapped
 from heatcheck.checks.shared_work import answers_to, joined, other_weights_for, records_of, scores_by
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput
+from pretrained import film_corpus
+from subjects import classifier
+from tiny_transformers import make
 
 KEYWORD = load_task("planted_keyword")
 FILMS = film_corpus(48)

@@ -138,8 +138,8 @@ def audit(
     $ heatcheck audit hf:models/sst2 --data mine.csv --labels negative,positive
     $ heatcheck audit known:bystander_wrong@planted_contrast
 
-    If an audit stops early, run the same command again to resume: trained models are kept, and with --workers the
-    results on finished parts of the examples.
+    If an audit stops early, run the same command again to resume. heatcheck keeps trained models and, with --workers,
+    finished parts of the examples.
     """
     chosen = chosen_formats(formats)
     if tables is not None and tables not in TABLES:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -156,20 +157,20 @@ def _require_whole_precision(module: nn.Module, name: str) -> None:
 
 def _reading(output: Callable[[Any], Tensor] | None, name: str) -> Callable[[Any], Float[Tensor, "example label"]]:
     """A function from the module's return value to logits; a lone output z becomes the pair of logits (0, z)."""
+    return partial(_read, output, name)
 
-    def read(returned: Any) -> Float[Tensor, "example label"]:
-        found = _first_tensor(returned) if output is None else output(returned)
-        if not isinstance(found, Tensor) or found.ndim not in (1, 2):
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            raise NotSupported(
-                f"{name} returns {shape}, but heatcheck needs logits [example label]. Choose them with output=, "
-                "such as output=lambda out: out[:, 0] for the first token."
-            )
-        logits = found[:, None] if found.ndim == 1 else found
-        pair = nn.functional.pad(logits, (1, 0)) if logits.shape[1] == 1 else logits
-        return pair if pair.dtype == torch.float64 else pair.float()
 
-    return read
+def _read(output: Callable[[Any], Tensor] | None, name: str, returned: Any) -> Float[Tensor, "example label"]:
+    found = _first_tensor(returned) if output is None else output(returned)
+    if not isinstance(found, Tensor) or found.ndim not in (1, 2):
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise NotSupported(
+            f"{name} returns {shape}, but heatcheck needs logits [example label]. Choose them with output=, "
+            "such as output=lambda out: out[:, 0] for the first token."
+        )
+    logits = found[:, None] if found.ndim == 1 else found
+    pair = nn.functional.pad(logits, (1, 0)) if logits.shape[1] == 1 else logits
+    return pair if pair.dtype == torch.float64 else pair.float()
 
 
 def _first_tensor(returned: Any) -> Any:
