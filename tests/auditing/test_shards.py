@@ -1,6 +1,7 @@
 """Audits in several processes: the same results as in one, resumed after a kill, and no process left behind."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,13 +13,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
+from heatcheck import wrap
 from heatcheck.auditing import plan_audit, run_plan, shards
 from heatcheck.checks import Case
 from heatcheck.checks.other_weights import swapped
 from heatcheck.checks.shared_work import answers_to, joined, other_weights_for, records_of, scores_by
 from heatcheck.data import load_task
 from heatcheck.errors import BadInput
+from heatcheck.models import with_labels
 from pretrained import film_corpus
 from subjects import classifier
 from tiny_transformers import make
@@ -229,3 +233,34 @@ def members(session):
     """The processes of a session that live."""
     found = subprocess.run(["ps", "-s", str(session), "-o", "stat="], capture_output=True, text=True, check=False)
     return [state for state in found.stdout.split() if not state.startswith("Z")]
+
+
+class Own(nn.Module):
+    """A user's own module."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(30, 8)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.out = nn.Linear(8, 2)
+
+    def forward(self, tokens):
+        states = self.embedding(tokens)
+        return self.out(self.attention(states, states, states)[0][:, 0])
+
+
+def lengths(text):
+    return [len(word) for word in text.split(" ")]
+
+
+@pytest.mark.parametrize("kind", ["own", "bert", "gpt2"])
+def test_a_copy_in_another_process_answers_alike(kind):
+    subject = wrap(Own(), lengths, labels=("bad", "good")) if kind == "own" else make(kind)
+    examples = FILMS["test"].examples[:5]
+    scores_by(subject, examples, name="gradient", seed=0, scale=1.0)  # which leaves hooks in a transformer
+    subject = with_labels(subject, FILMS.labels) if kind == "bert" else subject
+    copied = pickle.loads(pickle.dumps(subject))
+    for name in ("attention", "gradient", "leave_one_out"):
+        facts = {"name": name, "seed": 0, "scale": 1.0}
+        found = [scores_by(one, examples, **facts)["values"] for one in (subject, copied)]
+        np.testing.assert_array_equal(*found)
