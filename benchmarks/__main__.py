@@ -13,12 +13,25 @@ from benchmarks import (
     kendall,
     leave_one_out,
     norms,
+    parallel_audit,
     recorder,
     stacked,
     transformer,
 )
 
-BENCHMARKS = (kendall, epoch, leave_one_out, battery, flow, norms, gradient_rollout, transformer, stacked, recorder)
+BENCHMARKS = (
+    kendall,
+    epoch,
+    leave_one_out,
+    battery,
+    flow,
+    norms,
+    gradient_rollout,
+    transformer,
+    stacked,
+    recorder,
+    parallel_audit,
+)
 
 
 def main(quick: bool = False) -> list[dict[str, Any]]:

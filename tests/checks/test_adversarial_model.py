@@ -345,7 +345,7 @@ def test_a_later_start_is_tried_only_if_the_earlier_ones_led_nowhere(trained, tr
     assert {m.by["start"] for m in found if m.by.get("model") == "adversary"} == tried
 
 
-def test_a_later_start_is_tried_if_no_adversary_of_the_first_keeps_the_answers(trained, trained_up_to, monkeypatch):
+def test_a_later_start_is_tried_if_no_adversary_of_the_first_keeps_the_answers(trained_up_to, monkeypatch):
     monkeypatch.setattr(sys.modules[AdversarialModelSettings.__module__], "can_look_elsewhere", lambda _: True)
     _, kinds, _ = trained_up_to(lambda strength: strength == 0, starts=("away", "fresh"), far=0.0)
     assert {start for start, _, _ in kinds} == {"away", "fresh"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from heatcheck.checks import CHECKS, Case, texts_without_words
+from heatcheck.checks import CHECKS, Case, answers, texts_without_words
 from heatcheck.checks.eraser import EraserSettings, _completed, size_of
 from heatcheck.data import Example, Vocabulary, load_task
 from heatcheck.data.vocabulary import SPECIAL, UNKNOWN
@@ -282,10 +282,8 @@ def test_normalised_by_the_empty_input():
 def test_the_empty_input_is_one_unknown_word(monkeypatch):
     """By deletion; by masking all words are unknown."""
     read = []
-    plain = texts_without_words.predict
-    monkeypatch.setattr(
-        texts_without_words, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts)
-    )
+    plain = answers.predict
+    monkeypatch.setattr(answers, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts))
     measure(by_hand(), ALONE)
     unknown = SPECIAL[UNKNOWN]
     texts = [text.masked_text for text in read]
@@ -378,10 +376,8 @@ def test_the_plan_is_an_upper_bound(monkeypatch):
     case = case_of("reader@planted_contrast", n=15)
     settings = EraserSettings(rivals=(), random_orders=2, draws=10)
     read = []
-    plain = texts_without_words.predict
-    monkeypatch.setattr(
-        texts_without_words, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts)
-    )
+    plain = answers.predict
+    monkeypatch.setattr(answers, "predict", lambda subject, texts: read.extend(texts) or plain(subject, texts))
     measure(case, settings)
     planned = CHECKS["eraser"].cost(case, settings)
     assert planned / 2 < len(read) <= planned

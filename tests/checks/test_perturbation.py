@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heatcheck.checks import CHECKS, Case
-from heatcheck.checks import texts_without_words as removals
+from heatcheck.checks import CHECKS, Case, answers
 from heatcheck.checks.perturbation import PerturbationSettings, size_of
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput, UnknownName
@@ -144,7 +143,7 @@ def test_each_text_is_read_once(monkeypatch):
         seen.extend((e.id, e.text, e.masked) for e in texts)
         return predict(subject, texts, **options)
 
-    monkeypatch.setattr(removals, "predict", watched)
+    monkeypatch.setattr(answers, "predict", watched)
     measure(case_of("reader@planted_keyword", n=5), replace(QUICK, operators=("masking",)))
     assert seen
     assert len(seen) == len(set(seen))
@@ -204,7 +203,7 @@ def test_the_plan_is_an_upper_bound(monkeypatch):
         count += len(texts)
         return predict(subject, texts, **options)
 
-    monkeypatch.setattr(removals, "predict", counted)
+    monkeypatch.setattr(answers, "predict", counted)
     case = case_of("reader@planted_keyword", n=5, filler=0.05)  # no two words are tied
     measure(case, QUICK)
     assert 0 < count <= CHECKS["perturbation"].cost(case, QUICK)

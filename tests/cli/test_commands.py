@@ -312,12 +312,7 @@ def test_checks_say_which_fit_the_model_again(heatcheck):
         ),
         (["audit", "READER", "--engine", "dask"], "--engine takes here, ray or ray:ADDRESS, not 'dask'"),
         (["audit", "READER", "--engine", "ray:"], "--engine takes here, ray or ray:ADDRESS, not 'ray:'"),
-        (["audit", "READER", "--engine", "ray"], "--engine works only together with --refit: add --refit"),
-        (["audit", "READER", "--workers", "2"], "--workers works only together with --refit: add --refit"),
-        (
-            ["audit", "READER", "--workers", "-1", "--refit"],
-            "--workers must be 0 or more, not -1",
-        ),
+        (["audit", "READER", "--workers", "-1"], "--workers must be 0 or more, not -1"),
         (["audit", "READER", "--vectors", "FILE"], "--vectors works only together with --refit: add --refit"),
         (["audit", "READER", "--train", "none.csv"], "none.csv does not exist"),
         (["explain", "READER", "good", "--by", "heat"], "unknown explainer 'heat'"),

@@ -211,7 +211,7 @@ def test_the_gauge_twin_s_loss_is_its_closed_form():
 
 
 class Trained:
-    """A small model of planted_keyword without context, whose seeds all attend to the deciding word; and adversaries."""
+    """A small model of planted_keyword without context, whose seeds attend to the deciding word; and adversaries."""
 
     def __init__(self, folder, task="planted_keyword", encoder="average", loss="log_odds_regularised"):
         whole = load_task(task)

@@ -8,6 +8,7 @@ from heatcheck.auditing.retraining import made_up
 from heatcheck.auditing.retraining_costs import PlannedFit, at_most, plan_fits
 from heatcheck.auditing.running import audit, run_checks, run_plan
 from heatcheck.auditing.saving import audit_id, decided_by, save_audit
+from heatcheck.auditing.shards import in_shards, seconds_in_parallel
 
 __all__ = [
     "LINES",
@@ -22,6 +23,7 @@ __all__ = [
     "audit_id",
     "choose_settings",
     "decided_by",
+    "in_shards",
     "made_up",
     "make_card",
     "over_models",
@@ -30,4 +32,5 @@ __all__ = [
     "run_checks",
     "run_plan",
     "save_audit",
+    "seconds_in_parallel",
 ]

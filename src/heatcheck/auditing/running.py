@@ -13,6 +13,7 @@ from heatcheck.auditing.chosen_settings import plain_settings
 from heatcheck.auditing.lines import make_card
 from heatcheck.auditing.planning import Plan, plan_audit
 from heatcheck.auditing.retraining import cannot_refit, made_up
+from heatcheck.auditing.shards import in_shards
 from heatcheck.auditing.turns import Turns, ask
 from heatcheck.engine import Outcome
 from heatcheck.errors import NotSupported
@@ -60,8 +61,9 @@ def run_plan(
     """Run the checks, each as soon as the retrained models that it needs are there; train the missing ones.
 
     Args:
-        workers: training runs at once, each in its own process; 0: one after the other, in this process.
-        cluster: `ray`, or `ray:ADDRESS`, to train them on.
+        workers: number of processes, for training runs and for the examples of the checks; 0: all in this process. An
+            audit that was stopped finds the examples that were done. Short audits stay in this process.
+        cluster: `ray`, or `ray:ADDRESS`, for the same.
         watch: called before each check with its name, how many are done, how many there are. After each check it is
             called again, with an empty name.
         fitted: called after each training run with its outcome, how many are done, how many are planned so far.
@@ -72,7 +74,8 @@ def run_plan(
     """
     turns = Turns(plan, watch, told)
     try:
-        turns.run(workers=workers, cluster=cluster, fitted=fitted)
+        with in_shards(plan, workers=workers, cluster=cluster):
+            turns.run(workers=workers, cluster=cluster, fitted=fitted)
     except KeyboardInterrupt:
         if not keep_interrupted or not turns.results:
             raise

@@ -4,19 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
 from heatcheck import stats
+from heatcheck.checks.answers import Answers
+from heatcheck.checks.shared_work import Rows, Share, Work, answers_to, as_recorded, as_scores, records_of, scores_by
 from heatcheck.data import Corpus, Example
-from heatcheck.engine import stream
+from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, MissingPackage, NotSupported
 from heatcheck.explainers import (
     Readout,
     Scores,
-    explain_one,
     find_explainer,
     of_words,
     pad_scores,
@@ -24,7 +26,7 @@ from heatcheck.explainers import (
     responses,
 )
 from heatcheck.models import Subject
-from heatcheck.training import Fits, Recorded, predict, record
+from heatcheck.training import Fits, Recorded, record
 
 STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold on probabilities
 PUBLISHED, STANDARDISED = "published", "standardised"  # logits as the model gives them (as in papers), or scaled
@@ -64,6 +66,9 @@ class Case:
         self.labels = tuple(labels)
         self.seed = seed
         self.spared: set[str] = set()  # checks that do without retrained models, which could not change an answer
+        self.share: Share = self._alone  # an audit with several processes sets another
+        # To changed texts: each is read once, whichever check asks.
+        self.answers = Answers(subject, lambda texts: self.share(answers_to, texts)["logs"])
         self._scores: dict[tuple[str, str], Scores] = {}
 
     def retrains(self, check: str) -> bool:
@@ -73,8 +78,7 @@ class Case:
     @cached_property
     def log_probabilities(self) -> Float[np.ndarray, "example label"]:
         """Log-probabilities of the first decision: the checks support models with one decision per text."""
-        found: Float[np.ndarray, "example label"] = predict(self.subject, self.examples)[:, 0]
-        return found
+        return self.answers(self.examples)
 
     @cached_property
     def predicted(self) -> Int[np.ndarray, " example"]:
@@ -96,7 +100,13 @@ class Case:
         """The model's weights and log-probabilities on `tested`."""
         if self.fits is not None:
             return self.fits.of_base(self.tested, "tested")
-        return record(self.subject, self.tested)
+        return self.recorded()
+
+    def recorded(self, impose: Facts | None = None) -> Recorded:
+        """The model's weights and log-probabilities on `tested`, with imposed weights if asked."""
+        if len({example.id for example in self.tested}) < len(self.tested):
+            return record(self.subject, self.tested, impose=impose)  # which refuses them
+        return as_recorded(self.tested, self.share(records_of, self.tested, impose=impose))
 
     @cached_property
     def logit_scale(self) -> float:
@@ -171,7 +181,16 @@ class Case:
         if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)
-        return explain_one(self.subject, self.examples, explainer, seed=self.seed, scale=scale)
+        found = self.share(scores_by, self.examples, **self.wanted_scores(explainer, scale))
+        return as_scores(explainer, self.examples, found)
+
+    def wanted_scores(self, explainer: str, scale: float) -> dict[str, str | int | float]:
+        """What decides an explainer's scores, beside the model and the examples."""
+        return {"name": explainer, "seed": self.seed, "scale": scale if find_explainer(explainer).scaled else 1.0}
+
+    def _alone(self, work: Work, examples: Sequence[Example], /, **facts: Any) -> Rows:
+        """Do some work in this process."""
+        return work(self.subject, examples, **facts)
 
     def scale_of(self, logits: str) -> float:
         """The factor for these logits: that of standardised ones, or 1."""

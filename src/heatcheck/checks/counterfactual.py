@@ -16,9 +16,10 @@ from heatcheck import stats
 from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import searches
+from heatcheck.checks.shared_work import as_stand_ins, other_weights_for
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
-from heatcheck.explainers import Readout, StandIns, of_readout, require_short_cut, searched, stand_ins
+from heatcheck.explainers import Readout, StandIns, of_readout, require_short_cut, searched
 from heatcheck.models import name_of_keys
 from heatcheck.results import CheckResult, Measurement
 
@@ -103,7 +104,8 @@ def _stand_ins(case: Case, epsilon: float, scale: float) -> StandIns:
     if isinstance(case.readout, Readout):
         ids = [example.id for example in case.examples]
         return of_readout(case.readout, ids, epsilon=epsilon, scale=scale, seed=case.seed)
-    return stand_ins(case.subject, case.examples, epsilon=epsilon, scale=scale, seed=case.seed)
+    wanted = {"epsilon": epsilon, "scale": scale, "seed": case.seed}
+    return as_stand_ins(case.share(other_weights_for, case.examples, **wanted))
 
 
 def _null(

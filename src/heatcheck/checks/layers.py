@@ -25,7 +25,7 @@ from heatcheck.explainers.rollout import roll_out, with_residual
 from heatcheck.explainers.tokens import pool
 from heatcheck.models import require_layers
 from heatcheck.results import CheckResult, Measurement
-from heatcheck.training import batches_by_length, predict
+from heatcheck.training import batches_by_length
 
 METHODS = ("raw", "rollout", "flow")
 TARGETS = {"blank_out": "the effect of masking the word", "gradient": "|embedding · gradient|"}
@@ -106,9 +106,7 @@ def blanked_out(case: Case, scores: Scores, logits: str = STANDARDISED) -> Float
         row, word = np.array(places).T
         label = case.predicted[row]
         scale = case.scale_of(logits)
-        before, after = (
-            log_odds(logs, label, scale) for logs in (case.log_probabilities[row], predict(case.subject, texts)[:, 0])
-        )
+        before, after = (log_odds(logs, label, scale) for logs in (case.log_probabilities[row], case.answers(texts)))
         found[row, word] = np.abs(probability_lost(before, after))
     return stats.level_ties(found, scores.valid)
 

@@ -31,7 +31,7 @@ from heatcheck.models import (
     word_log_odds,
 )
 from heatcheck.results import CheckResult, Measurement
-from heatcheck.training import batches_by_length, predict
+from heatcheck.training import batches_by_length
 
 WEIGHTS = {  # kind -> baseline
     "log_odds": "the same weights shuffled",
@@ -194,7 +194,7 @@ def _words_replaced(
             changed.append(overwrite(example, dict(zip(places.tolist(), put, strict=True))))
             wanted.append((kind, place, draw))
     if changed:
-        for (kind, place, draw), logs in zip(wanted, predict(case.subject, changed)[:, 0], strict=True):
+        for (kind, place, draw), logs in zip(wanted, case.answers(changed), strict=True):
             after[kind][place, draw] = logs
     return [Replaced({"words": kind[0], "places": kind[1]}, WORDS[kind], after[kind]) for kind in WORDS]
 

@@ -121,7 +121,7 @@ def _swapped(case: Case, settings: NecessitySettings, common: Values, found: Fin
     found.measurements.append(_most_change("uniform", found))
     found.measurements += _needed(case, settings, right["own"], right["uniform"], common, "swap")
     if len(case.subject.sites) > 1:
-        free = record(case.subject, case.tested, impose=UNIFORM_EVERYWHERE)
+        free = case.recorded(UNIFORM_EVERYWHERE)
         of_free = (free.predicted == case.gold).astype(float)
         _add_accuracy(case, settings, EVERYWHERE, of_free, found)
         changed = total_variation(case.standardised(free.log_probabilities[:, 0]), before)

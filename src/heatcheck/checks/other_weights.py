@@ -10,20 +10,27 @@ from torch.nn.functional import one_hot
 
 from heatcheck import stats
 from heatcheck.checks.case import Case
+from heatcheck.checks.shared_work import Rows
+from heatcheck.data import Example
 from heatcheck.engine import seed_of, stream
 from heatcheck.explainers import responses
-from heatcheck.models import Response
+from heatcheck.models import Response, Subject
 
 SWAPS = ("uniform", "permuted", "random", "first", "last")
 
 
 def swapped_logits(case: Case, shuffles: int) -> dict[str, Float[np.ndarray, "example draw label"]]:
     """Logits of the first decision with the model's own and with replaced weights, on `case.tested`."""
+    return case.share(swapped, case.tested, seed=case.seed, shuffles=shuffles)
+
+
+def swapped(subject: Subject, examples: Sequence[Example], *, seed: int, shuffles: int) -> Rows:
+    """The same on these examples."""
     rows: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in ("own", *SWAPS)}
-    for indices, batch, response in responses(case.subject, case.tested):
-        for kind, weights in other_weights(case.seed, batch.ids, response, shuffles).items():
+    for indices, batch, response in responses(subject, examples):
+        for kind, weights in other_weights(seed, batch.ids, response, shuffles).items():
             rows[kind].update(zip(indices, _logits(response, weights), strict=True))
-    return {kind: np.stack([of[place] for place in range(len(case.tested))]) for kind, of in rows.items()}
+    return {kind: np.stack([of[place] for place in range(len(examples))]) for kind, of in rows.items()}
 
 
 def other_weights(

@@ -1,4 +1,4 @@
-"""Removes words from texts and asks the model again; it reads each new text once, even if several rankings need it."""
+"""Removes words from texts and asks the model again; it reads each new text once, whichever ranking or check asks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -12,7 +12,6 @@ from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.explainers import REMOVALS, Scores
 from heatcheck.explainers.word_removal import delete, mask
-from heatcheck.training import predict
 
 Order: TypeAlias = list[int]  # word places, most important first
 Orders: TypeAlias = list[list[Order]]  # of one ranking: for each draw, one order per example
@@ -109,7 +108,7 @@ def read_without(
                         number_of[row, places] = len(texts)
                         known = frozenset() if read is None else read[row]
                         texts.append(take_out(case.examples[row], places, operator, known))
-        logs = predict(case.subject, texts)[:, 0]
+        logs = case.answers(texts)
         for row, sets in part.items():
             for name, of_ranking in sets.items():
                 found.setdefault(name, []).append(logs[[number_of[row, places] for places in of_ranking]])

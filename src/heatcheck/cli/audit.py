@@ -136,13 +136,14 @@ def audit(
     $ heatcheck audit models/mine
     $ heatcheck audit models/mine --data others.csv
     $ heatcheck audit models/mine --checks erasure --set erasure.sizes=1,2
+    $ heatcheck audit hf:models/sst2 --data mine.csv --workers 2
     $ heatcheck audit models/mine --refit --workers 2 --fail-if points=no
     $ heatcheck audit models/seed0 models/seed1 models/seed2
     $ heatcheck audit hf:models/sst2 --data mine.csv --labels negative,positive
     $ heatcheck audit known:bystander_wrong@planted_contrast
 
     Ctrl-C ends an audit with the lines that are decided; a second Ctrl-C ends it at once. Run the same command again
-    to resume: trained models are kept.
+    to resume: heatcheck keeps trained models and, with --workers, finished parts of the examples.
     """
     chosen = chosen_formats(formats)
     if tables is not None and tables not in TABLES:
@@ -151,12 +152,7 @@ def audit(
     cluster = cluster_of(engine)
     if workers < 0:
         raise BadInput(f"--workers must be 0 or more, not {workers}.")
-    for name, given in (
-        ("--vectors", vectors is not None),
-        ("--workers", workers),
-        ("--engine", cluster),
-        ("--all-fits", all_fits),
-    ):
+    for name, given in (("--vectors", vectors is not None), ("--all-fits", all_fits)):
         if given and not refit:
             raise BadInput(f"{name} works only together with --refit: add --refit.")
     unwanted, required = conditions(fail_if), conditions(require, "--require")

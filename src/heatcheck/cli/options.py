@@ -42,10 +42,10 @@ MergeLabels = Annotated[
 ]
 
 Workers = Annotated[
-    int, typer.Option(help="Number of models that --refit trains at once, one per process; 0 trains in this process.")
+    int, typer.Option(help="Number of parallel processes for the checks and for --refit; 0 runs in this process.")
 ]
 Engine = Annotated[
-    str, typer.Option(help="Place of training with --refit: here, ray (starts Ray), or ray:ADDRESS (a Ray cluster).")
+    str, typer.Option(help="Place of the parallel processes: here, ray (starts Ray), or ray:ADDRESS (a Ray cluster).")
 ]
 
 

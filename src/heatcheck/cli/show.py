@@ -404,7 +404,7 @@ def controls(audits: Mapping[str, tuple["Audit", Mapping[str, str]]]) -> None:
 
 def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None:
     """Print the checks that audits would run with their cost, and the models they would train first."""
-    from heatcheck.auditing import plan_fits
+    from heatcheck.auditing import plan_fits, seconds_in_parallel
 
     facts = []
     for one in planned:
@@ -421,6 +421,9 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
         table(["check", "forward passes", "about seconds", "question"], rows, title)
         if one.rows.said:
             typer.echo(one.rows.said)
+        alone, shared = sum(cost.seconds for cost in costs), seconds_in_parallel(costs, workers)
+        if shared < alone:
+            typer.echo(f"With {workers} workers the checks take about {shared:,.0f} s instead of {alone:,.0f} s.")
         _fits(fits, workers)
     if as_json_too:
         as_json(facts[0] if len(facts) == 1 else facts)

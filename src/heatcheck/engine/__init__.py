@@ -1,9 +1,11 @@
 """Runs jobs in the order of their prerequisites; each job writes one folder, completely or not at all.
 
-`map` runs the jobs, here, in processes of their own or on Ray; `whole_folder` makes one folder; `content_id` names it
-by what decides its content; `stream` gives every example its own randomness. It knows nothing of attention.
+`map` runs the jobs, here, in processes of their own or on Ray; a `Crew` stays for jobs that come one after the other;
+`whole_folder` makes one folder; `content_id` names it by what decides its content; `stream` gives every example its
+own randomness. It knows nothing of attention.
 """
 
+from heatcheck.engine.crew import Crew
 from heatcheck.engine.deadline import check_time, within
 from heatcheck.engine.given import expect, expect_if_given, expect_names
 from heatcheck.engine.identity import Facts, content_id, nulled, plain, seed_of, stream
@@ -13,6 +15,7 @@ from heatcheck.engine.plugins import Plugged, package_of
 from heatcheck.engine.whole_files import FolderExists, read_json, whole_file, whole_folder, write_json, write_whole
 
 __all__ = [
+    "Crew",
     "Facts",
     "FolderExists",
     "Job",

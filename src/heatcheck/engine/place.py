@@ -34,8 +34,8 @@ class Place(Protocol):
     def start(self, argument: Facts, target: Path) -> None:
         """Begin to make one folder."""
 
-    def reports(self) -> list[tuple[Path, Report]]:
-        """What ended since the last call; where nothing has, wait a while for it."""
+    def reports(self, patience: float = 1.0) -> list[tuple[Path, Report]]:
+        """What ended since the last call; where nothing has, wait so many seconds for it."""
 
     def stop(self) -> None:
         """End whatever is at work and leave no process behind."""
@@ -54,7 +54,7 @@ class Here:
     def start(self, argument: Facts, target: Path) -> None:
         self._ended.append((target, attempt(self._function, argument, target)))
 
-    def reports(self) -> list[tuple[Path, Report]]:
+    def reports(self, patience: float = 1.0) -> list[tuple[Path, Report]]:  # noqa: ARG002 - nothing to wait for
         ended, self._ended = self._ended, []
         return ended
 

@@ -42,13 +42,16 @@ class Driver(NamedTuple):
     folder: Path
 
 
-def start_driver(address: str | None, workers: int) -> Driver:
-    """A new driver. Its first word is how many jobs may run at once, or a sentence that says why none can."""
+def start_driver(address: str | None, workers: int, *, stay: bool = False) -> Driver:
+    """A new driver, whose workers may `stay` for several jobs.
+
+    Its first word is how many jobs may run at once, or a sentence that says why none can.
+    """
     # Not in TMPDIR, which may be long: Ray keeps sockets there, and their paths must be short.
     folder = Path(tempfile.mkdtemp(prefix="heatcheck-ray-", dir="/tmp" if os.name == "posix" else None))
     context = multiprocessing.get_context("spawn")
     pipe, its_end = context.Pipe()
-    arguments = (its_end, os.getpid(), folder, Path.cwd(), address, workers)
+    arguments = (its_end, os.getpid(), folder, Path.cwd(), address, workers, stay)
     process = context.Process(target=_drive, args=arguments, daemon=True)
     process.start()
     its_end.close()
@@ -74,7 +77,9 @@ def must_share(store: Path) -> str:
     return f"{store} must be on a file system that all machines of the Ray cluster share"
 
 
-def _drive(pipe: Connection, parent: int, folder: Path, directory: Path, address: str | None, workers: int) -> None:
+def _drive(
+    pipe: Connection, parent: int, folder: Path, directory: Path, address: str | None, workers: int, stay: bool
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setsid"):  # ctrl-C is for our parent: it would end the parts of Ray in no good order
         os.setsid()
@@ -87,7 +92,7 @@ def _drive(pipe: Connection, parent: int, folder: Path, directory: Path, address
                 pipe.send(_one_sentence(error))
             else:
                 pipe.send(limit)
-                _serve(pipe, parent, _task(directory, threads))
+                _serve(pipe, parent, _task(directory, threads, stay=stay))
     finally:
         import ray
 
@@ -128,8 +133,8 @@ def _connect(address: str | None, workers: int, folder: Path) -> tuple[int, int]
     return limit, max(1, min(sum(cpus) // limit, min(filter(None, cpus), default=1)))
 
 
-def _task(directory: Path, threads: int) -> Any:
-    """The function that makes a folder, as Ray calls it: in a new process for each job, never twice by itself."""
+def _task(directory: Path, threads: int, *, stay: bool) -> Any:
+    """The function that makes a folder, as Ray calls it: in a new process unless they `stay`, never twice by itself."""
     import ray
 
     environment = {name: value for name, value in os.environ.items() if name.startswith("HEATCHECK_")}
@@ -137,8 +142,9 @@ def _task(directory: Path, threads: int) -> Any:
     environment["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(threads))
     # Some versions of Ray hide the GPUs from a job that reserves none; a process of ours would see them.
     environment["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
-    remote = ray.remote(max_calls=1, max_retries=0, num_cpus=threads, runtime_env={"env_vars": environment})
-    return partial(remote(_make).remote, directory)
+    calls = 0 if stay else 1  # 0: no limit
+    remote = ray.remote(max_calls=calls, max_retries=0, num_cpus=threads, runtime_env={"env_vars": environment})
+    return partial(remote(_make).remote, directory, stay)
 
 
 def _serve(pipe: Connection, parent: int, task: Any) -> None:
@@ -179,7 +185,7 @@ def _said(future: Any) -> Report | Died:
     return Report("failed", f"{type(cause).__name__}: {' '.join(str(cause).split())}", str(error))
 
 
-def _make(directory: Path, payload: bytes, target: Path) -> Report:
+def _make(directory: Path, stay: bool, payload: bytes, target: Path) -> Report:
     """Make one folder, in a worker of Ray."""
     if not target.parent.is_dir():
         return Report("failed", f"the folder does not exist on {platform.node()}: {must_share(target.parent)}")
@@ -191,10 +197,11 @@ def _make(directory: Path, payload: bytes, target: Path) -> Report:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         return Report("failed", f"its process exited with status {code}")
     finally:
-        # A thread that the job left behind must not keep this process, whose only job it was.
-        end = threading.Timer(_LINGER_S, os._exit, (0,))
-        end.daemon = True
-        end.start()
+        if not stay:
+            # A thread that the job left behind must not keep this process, whose only job it was.
+            end = threading.Timer(_LINGER_S, os._exit, (0,))
+            end.daemon = True
+            end.start()
 
 
 def _one_sentence(error: BaseException) -> str:

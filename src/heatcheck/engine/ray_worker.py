@@ -20,9 +20,12 @@ _START_S = 120.0  # a busy machine takes its time
 
 
 class RayCluster:
-    """At most so many jobs at once on a Ray cluster, which is sought or started when the first one comes."""
+    """At most so many jobs at once on a Ray cluster, which is sought or started when the first one comes.
 
-    def __init__(self, function: JobFunction, workers: int, cluster: str) -> None:
+    Each job gets a new process, unless the processes shall `stay` for the next one with what they have read.
+    """
+
+    def __init__(self, function: JobFunction, workers: int, cluster: str, *, stay: bool = False) -> None:
         self._address = _address_in(cluster)
         if find_spec("ray") is None:
             raise MissingPackage("ray", extra="ray")
@@ -30,6 +33,7 @@ class RayCluster:
             raise BadInput(f"Ray cannot import {function.__qualname__!r} from a script. Move it to a module.")
         self._function = function
         self._workers = workers
+        self._stay = stay
         self._limit: int | None = None
         self._driver: Driver | None = None
         self._running: dict[Path, Facts] = {}
@@ -42,9 +46,9 @@ class RayCluster:
         target.parent.mkdir(parents=True, exist_ok=True)  # so that a machine without it does not share our files
         self._try(argument, target)
 
-    def reports(self) -> list[tuple[Path, Report]]:
+    def reports(self, patience: float = 1.0) -> list[tuple[Path, Report]]:
         ended = []
-        for target, said in self._said():
+        for target, said in self._said(patience):
             argument = self._running.pop(target)
             if isinstance(said, Died) and not _is_there(target) and self._tries[target] < _TRIES:
                 self._try(argument, target)
@@ -69,7 +73,7 @@ class RayCluster:
         answer: int | str = "it did not answer"
         if silence := _silence_at(self._address):
             raise _no_cluster(self._address, silence)
-        self._driver = driver = start_driver(self._address, self._workers)
+        self._driver = driver = start_driver(self._address, self._workers, stay=self._stay)
         with suppress(EOFError, OSError):
             if driver.pipe.poll(_START_S if self._address is None else _JOIN_S):
                 answer = driver.pipe.recv()
@@ -80,10 +84,10 @@ class RayCluster:
         self._limit = answer
         return driver
 
-    def _said(self) -> list[tuple[Path, Report | Died]]:
+    def _said(self, patience: float) -> list[tuple[Path, Report | Died]]:
         """What the driver says, after waiting for it; its own death is that of all that is running."""
         driver = self._driver or self._open()
-        heard = wait([driver.process.sentinel, driver.pipe], timeout=1.0)
+        heard = wait([driver.process.sentinel, driver.pipe], timeout=patience)
         said: list[tuple[Path, Report | Died]] = []
         with suppress(EOFError, OSError):
             while driver.pipe.poll():

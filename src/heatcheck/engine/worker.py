@@ -47,10 +47,10 @@ class Processes:
     def start(self, argument: Facts, target: Path) -> None:
         self._give(pickle.dumps((self._function, argument)), target)
 
-    def reports(self) -> list[tuple[Path, Report]]:
+    def reports(self, patience: float = 1.0) -> list[tuple[Path, Report]]:
         handles = [handle for worker, _ in self._running.values() for handle in (worker.process.sentinel, worker.talk)]
         # The time limit is for a dead worker whose own children keep its pipes open: nothing would wake us.
-        wait(handles, timeout=1.0)
+        wait(handles, timeout=patience)
         ended = []
         for target, (worker, payload) in list(self._running.items()):
             report, alive = _report_of(worker)

@@ -73,6 +73,22 @@ class Transformer(nn.Module):
         self._discover()
         self.eval()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, or a copy: all but what is this process's own."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_paths")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._lock = threading.Lock()
+        self._paths: dict[int, str] = {}  # not yet: the network's hooks lead here before it is whole
+
+    @property
+    def _names(self) -> dict[int, str]:
+        """The path of each module, by its identity in this process."""
+        if not self._paths:
+            self._paths = {id(module): path for path, module in self.network.named_modules()}
+        return self._paths
+
     def _pad(self) -> None:
         tokenizer, config = self.tokenizer, self.network.config
         if tokenizer.pad_token is None:
@@ -96,7 +112,7 @@ class Transformer(nn.Module):
         except (ValueError, AttributeError, ImportError) as error:
             reason = str(error).splitlines()[0]
             raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
-        self._names = {id(module): path for path, module in self.network.named_modules()}
+        self._paths = {}
 
     def _discover(self) -> None:
         """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""

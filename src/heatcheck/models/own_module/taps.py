@@ -168,6 +168,10 @@ class Interception:
         self._lock = threading.Lock()
         self._hooks: list[RemovableHandle] = []
 
+    def __reduce__(self) -> tuple[type["Interception"], tuple[nn.Module]]:
+        """In another process no pass runs yet."""
+        return Interception, (self._module,)
+
     @contextmanager
     def passing(self, started: Pass) -> Iterator[None]:
         """The forward pass within is this one."""

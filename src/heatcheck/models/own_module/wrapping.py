@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -21,11 +22,18 @@ from heatcheck.models.own_module.taps import OUTPUT
 from heatcheck.models.own_module.tokens import OwnTokenizer, encode_own
 
 DRY = ((2, 5), (3, 7))  # examples and tokens of two passes: an axis is known by how its size changes
+
+
+def _counted(valid: Tensor) -> Tensor:
+    return valid.sum(1)
+
+
+# Functions with a name, because a wrapped module may go to another process.
 MASKS: dict[str, Callable[[Tensor], Tensor]] = {
-    "True at tokens": lambda valid: valid,
-    "True at padding": lambda valid: ~valid,
-    "1 at tokens": lambda valid: valid.long(),
-    "how many tokens": lambda valid: valid.sum(1),
+    "True at tokens": Tensor.bool,
+    "True at padding": torch.logical_not,
+    "1 at tokens": Tensor.long,
+    "how many tokens": _counted,
 }
 
 Reading: TypeAlias = Callable[[Any], Tensor]
@@ -149,20 +157,20 @@ def _require_whole_precision(module: nn.Module, name: str) -> None:
 
 def _reading(output: Callable[[Any], Tensor] | None, name: str) -> Callable[[Any], Float[Tensor, "example label"]]:
     """A function from the module's return value to logits; a lone output z becomes the pair of logits (0, z)."""
+    return partial(_read, output, name)
 
-    def read(returned: Any) -> Float[Tensor, "example label"]:
-        found = _first_tensor(returned) if output is None else output(returned)
-        if not isinstance(found, Tensor) or found.ndim not in (1, 2):
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            raise NotSupported(
-                f"{name} returns {shape}, but heatcheck needs logits [example label]. Choose them with output=, "
-                "such as output=lambda out: out[:, 0] for the first token."
-            )
-        logits = found[:, None] if found.ndim == 1 else found
-        pair = nn.functional.pad(logits, (1, 0)) if logits.shape[1] == 1 else logits
-        return pair if pair.dtype == torch.float64 else pair.float()
 
-    return read
+def _read(output: Callable[[Any], Tensor] | None, name: str, returned: Any) -> Float[Tensor, "example label"]:
+    found = _first_tensor(returned) if output is None else output(returned)
+    if not isinstance(found, Tensor) or found.ndim not in (1, 2):
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise NotSupported(
+            f"{name} returns {shape}, but heatcheck needs logits [example label]. Choose them with output=, "
+            "such as output=lambda out: out[:, 0] for the first token."
+        )
+    logits = found[:, None] if found.ndim == 1 else found
+    pair = nn.functional.pad(logits, (1, 0)) if logits.shape[1] == 1 else logits
+    return pair if pair.dtype == torch.float64 else pair.float()
 
 
 def _first_tensor(returned: Any) -> Any:

@@ -1,0 +1,69 @@
+"""A model's answers to changed texts, kept: a text that several checks need is read once in an audit."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from heatcheck.data import Example
+from heatcheck.models import Subject
+from heatcheck.training import predict
+
+Read: TypeAlias = Callable[[Sequence[Example]], Float[np.ndarray, "text label"]]
+Key: TypeAlias = tuple[object, ...]
+
+KEPT = 2**28  # characters of texts that are remembered, beside ENTRY for each: some hundred megabytes
+ENTRY = 500
+
+
+class Answers:
+    """Log-probabilities of a model's first decision, by text; each distinct text is read once.
+
+    If memory for texts runs out, the oldest are forgotten, and read again if they are needed again.
+
+    >>> from heatcheck.models import load
+    >>> answers = Answers(load("known:reader@planted_keyword"))
+    >>> answers([Example("a", "a dull film"), Example("a", "a dull film")]).shape, len(answers)
+    ((2, 2), 1)
+    """
+
+    def __init__(self, subject: Subject, read: Read | None = None, *, kept: int = KEPT) -> None:
+        """
+        Args:
+            read: reads texts that are new here, all different; by default the model itself, in this process.
+        """
+        self.read: Read = read or (lambda texts: predict(subject, texts)[:, 0])
+        self._kept = kept
+        self._held = 0
+        self._known: dict[Key, Float[np.ndarray, " label"]] = {}
+
+    def __call__(self, texts: Sequence[Example]) -> Float[np.ndarray, "text label"]:
+        keys = [_key(text) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        found = dict(zip(new, self.read(list(new.values())), strict=True)) if new or not texts else {}
+        answers = np.stack([found[key] if key in found else self._known[key] for key in keys])
+        for key, answer in found.items():
+            self._keep(key, answer)
+        return answers
+
+    def __len__(self) -> int:
+        """The number of texts that are remembered."""
+        return len(self._known)
+
+    def _keep(self, key: Key, answer: Float[np.ndarray, " label"]) -> None:
+        self._known[key] = answer.copy()  # a row would keep the whole array alive
+        self._held += _size(key)
+        while self._held > self._kept:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._held -= _size(oldest)
+
+
+def _key(text: Example) -> Key:
+    """All that a model may read of an example; a removal takes its marks away."""
+    return text.text, text.masked, text.id, text.text_pair, text.options, text.spans, not text.marks
+
+
+def _size(key: Key) -> int:
+    return ENTRY + len(str(key[0]))
