@@ -28,7 +28,7 @@ def explain_tokens(
         return [pool(scores[row], word[row], len(example.words)) for row, example in enumerate(chosen)]
 
     found: dict[int, np.ndarray] = {}
-    for indices, of_words in in_memory(batches_by_length(examples, batch_size), words):
+    for indices, of_words in in_memory(batches_by_length(examples, batch_size, subject), words):
         found.update(zip(indices, of_words, strict=True))
     return [found[place] for place in range(len(examples))]
 

@@ -21,13 +21,15 @@ from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
 from heatcheck.models.contract.weights import visible
-from heatcheck.models.hf.pieces import cut_texts, encode_pieces
+from heatcheck.models.hf.linear import quicken
+from heatcheck.models.hf.pieces import count_pieces, cut_texts, encode_pieces
 from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
+CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
 AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 
@@ -97,6 +99,7 @@ class Transformer(nn.Module):
             reason = str(error).splitlines()[0]
             raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
         self._names = {id(module): path for path, module in self.network.named_modules()}
+        quicken(self.network)
 
     def _discover(self) -> None:
         """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""
@@ -163,6 +166,15 @@ class Transformer(nn.Module):
             options=None if self.several else options,
             device=self.device,
         )
+
+    @property
+    def tokens_at_once(self) -> int:
+        """In a batch: few enough for a processor's cache, or many for a GPU, which waits for the next otherwise."""
+        return CACHED if self.device.type == "cpu" else MANY
+
+    def lengths(self, examples: Sequence[Example]) -> list[int]:
+        """How many tokens the network reads of each text."""
+        return count_pieces(self.tokenizer, examples, self.longest)
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are those of both texts, or pieces of the tokenizer."""
