@@ -167,7 +167,7 @@ class Case:
         if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)
-        return explain_one(self.subject, self.examples, explainer, seed=self.seed, scale=scale)
+        return explain_one(self.subject, self.examples, explainer, seed=self.seed, scale=scale, read=self.answers)
 
     def scale_of(self, logits: str) -> float:
         """The factor for these logits: that of standardised ones, or 1."""

@@ -1,4 +1,4 @@
-"""Batches of like length with so many tokens each: little padding, and as much work at once as the device likes best."""
+"""Batches of like length with so many tokens each: little padding, and as much work at once as suits the device."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable

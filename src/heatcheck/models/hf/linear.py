@@ -30,7 +30,7 @@ def quicken(network: nn.Module) -> None:
 
 def _is_quicker() -> bool:
     """Whether this torch and this processor have it: wide vectors, and the operation that torch's compiler uses."""
-    if torch.backends.cpu.get_cpu_capability() != "AVX512" or not torch.backends.mkldnn.is_available():
+    if torch.backends.cpu.get_cpu_capability() != "AVX512":
         return False
     try:
         found = _product(torch.eye(16), torch.eye(16), torch.ones(16))
@@ -49,8 +49,9 @@ def _forward(module: Any, forward: Any, states: Tensor) -> Tensor:
     if torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad):
         constants = [None if one is None else _Constant.apply(one) for one in (outwards, module.bias)]  # type: ignore[no-untyped-call]
         found = _Linear.apply(states, *constants)  # type: ignore[no-untyped-call]
-        return found
-    return _product(states, outwards, module.bias)
+    else:
+        found = _product(states, outwards, module.bias)
+    return found
 
 
 def _product(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -76,9 +77,9 @@ class _Constant(torch.autograd.Function):
     """A parameter that gets no gradient; who asks for one is told, rather than given none."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, parameter: Tensor) -> Tensor:
+    def forward(_: FunctionCtx, parameter: Tensor) -> Tensor:
         return parameter.view_as(parameter)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> Tensor:
+    def backward(_: Any, *__: Tensor) -> Tensor:
         raise NotSupported("a transformer in evaluation mode has no gradient by its parameters: call train() first.")
