@@ -5,8 +5,11 @@ import copy
 import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, BertConfig, GPT2Config
+from transformers.models.bert.modeling_bert import BertSelfOutput
+from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
 
 from heatcheck.errors import NotSupported
+from heatcheck.explainers import explain_one
 from heatcheck.models import Site, differentiate
 from heatcheck.models.hf import Transformer, linear
 from tiny_transformers import EXAMPLES, SIZE, tokenizer
@@ -76,3 +79,19 @@ def test_outside_a_pass_nothing_changes(subject, monkeypatch):
 
     monkeypatch.setattr(linear, "_product", refuse)
     subject.network(**subject.encode(EXAMPLES).inputs)
+
+
+def test_a_word_that_nothing_reads_has_no_effect_at_all(subject):
+    """One kernel for the whole text and for each removal: no noise that a ranking could see."""
+    with torch.no_grad():
+        for module in subject.network.modules():
+            if isinstance(module, BertSelfOutput):
+                module.dense.weight.zero_()
+            if isinstance(module, GPT2Attention):
+                module.c_proj.weight.zero_()
+    words = slice(None) if subject.name == "bert" else slice(1, -1)  # a decoder reads the last, and counts positions
+    if subject.name == "gpt2":
+        subject.network.transformer.wpe.weight.data.zero_()
+    found = explain_one(subject, EXAMPLES, "leave_one_out")
+    for row, example in enumerate(EXAMPLES):
+        assert (found.values[row, : len(example.words)][words] == 0).all()
