@@ -13,6 +13,7 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
 from heatcheck.models import Seq2Seq, Subject, require_subject
+from heatcheck.models.contract.direct_answers import AnswersDirectly
 from heatcheck.models.contract.lengths import CountsTokens, with_tokens
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.imposed import Parent, imposed
@@ -76,9 +77,12 @@ def _answers(
 
     def said(indices: list[int]) -> tuple[np.ndarray, np.ndarray | list[None]]:
         batch = subject.encode([examples[i] for i in indices])
-        run = subject.run(batch, edits=imposed(subject, batch, impose, parent))
+        if impose is None and isinstance(subject, AnswersDirectly):
+            logits = subject.answer(batch)
+        else:
+            logits = subject.run(batch, edits=imposed(subject, batch, impose, parent)).logits
         gold = [None] * len(indices) if batch.gold is None else batch.gold.cpu().numpy()
-        return run.logits.double().log_softmax(-1).cpu().numpy(), gold
+        return logits.double().log_softmax(-1).cpu().numpy(), gold
 
     found: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
     for indices, (logs, gold) in in_memory(batches_by_length(examples, batch_size, subject), said):
