@@ -49,6 +49,8 @@ def test_answers_do_not_depend_on_the_batches(monkeypatch):
     monkeypatch.setattr(transformer, "CACHED", 12)
     assert len(list(batches_by_length(texts, 128, subject))) > 4
     assert predict(subject, texts) == pytest.approx(whole, abs=1e-6)
+    monkeypatch.setattr(transformer, "CACHED", 1024)
+    assert len(list(batches_by_length(texts, 128, subject, times=64))) > 4, "each text is read so many times"
 
 
 def test_one_text_with_different_words_hidden_is_cut_into_pieces_once(monkeypatch):

@@ -46,7 +46,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
             )
         return found.sum(-1)
 
-    return explain_tokens(subject, examples, score, batch_size=16)
+    return explain_tokens(subject, examples, score, batch_size=16, times=STEPS)
 
 
 def _at_once(subject: Subject, batch: Batch) -> int:

@@ -42,13 +42,16 @@ class Scores(NamedTuple):
         return {name: None if value != value else value for name, value in self._asdict().items()}
 
 
-def batches_by_length(examples: Sequence[Example], size: int, subject: Subject | None = None) -> Iterator[list[int]]:
+def batches_by_length(
+    examples: Sequence[Example], size: int, subject: Subject | None = None, *, times: int = 1
+) -> Iterator[list[int]]:
     """Indices of examples of like length, so that little of a batch is padding.
 
-    A subject that counts its tokens gets batches of as many tokens as suit its device, whatever the `size`.
+    A subject that counts its tokens gets batches of as many tokens as suit its device, whatever the `size`, each
+    text counted so many `times`.
     """
     if isinstance(subject, CountsTokens):
-        yield from with_tokens(subject.lengths(examples), subject.tokens_at_once)
+        yield from with_tokens(subject.lengths(examples), subject.tokens_at_once // times)
         return
     order = sorted(range(len(examples)), key=lambda i: len(examples[i].masked_text))
     for start in range(0, len(order), size):
