@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 import torch
-from benchmarks import battery, library_side, plain_side, published
+from benchmarks import battery, library_side, minilm_audit, plain_side, published
 from benchmarks.__main__ import main
 from benchmarks.inputs import IMDB, SST, TOY_SST, Setup, make_texts
 
 from heatcheck.explainers import stand_ins
+from tiny_transformers import tiny
 
 TOY = Setup("average", TOY_SST, toy=True)
 
@@ -86,3 +87,19 @@ def test_a_chaotic_word_is_judged_by_the_truth_and_a_wrong_side_is_not_excused()
     assert not plain_side.same_removals(TOY, plain, moved(5e-5), 1e-5)
     assert not plain_side.same_removals(TOY, moved(0.1), plain, 1e-5)  # no rounding
     assert not plain_side.same_removals(TOY, plain, {n: row + 2e-5 for n, row in plain.items()}, 1e-5)
+
+
+def test_a_transformers_audit_is_timed_per_check():
+    texts = [f"the film was {word}" for word in ("good", "bad", "great", "dull")]
+    labels = ["LABEL_1", "LABEL_0", "LABEL_1", "LABEL_0"]
+    audited = {"checks": "permutation,erasure", "examples": 4}
+    found, again = (minilm_audit.measure(tiny("bert"), (texts, labels), **audited) for _ in range(2))
+    assert set(found["of_check"]) == {"permutation", "erasure"}
+    assert 0 < sum(found["of_check"].values()) <= found["processor_s"]
+    assert minilm_audit.differences(found, again) == []
+    name = next(iter(again["numbers"]))
+    again["numbers"][name] = [again["numbers"][name][0] + 1e-3, *again["numbers"][name][1:]]
+    assert [line.startswith(name) for line in minilm_audit.differences(found, again)] == [True]
+    again["card"]["points at what matters"] = "changed"
+    assert len(minilm_audit.differences(found, again)) == 2
+    json.dumps(found)

@@ -9,6 +9,7 @@ from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.answers import ENTRY, Answers
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
+from heatcheck.explainers import explain_one
 from heatcheck.explainers.word_removal import delete, mask
 from heatcheck.training import predict
 from tiny_transformers import EXAMPLES, tiny
@@ -80,3 +81,16 @@ def test_two_checks_that_remove_the_same_words_read_a_text_once():
     distinct = {(text.id, text.text, text.masked) for text in counting.read}
     assert len(distinct) == len(counting.read)
     assert len(counting.read) < sum(read for _, read in alone.values())
+
+
+def test_explainers_that_remove_words_ask_for_known_answers_first():
+    subject = tiny("bert")
+    case = Case(subject, EXAMPLES, labels=subject.labels)
+    case.answers.read = counting = Counting(subject)
+    for name in ("leave_one_out", "influence_left_out", "lime", "shapley_sampling"):
+        alone = explain_one(subject, EXAMPLES, name, seed=case.seed, scale=case.logit_scale)
+        before = len(counting.read)
+        found = case.scores(name)
+        assert found.values == pytest.approx(alone.values, abs=1e-5)
+        assert (len(counting.read) > before) == (name != "influence_left_out"), "that one reads what the first did"
+    assert len({(text.id, text.text, text.masked) for text in counting.read}) == len(counting.read)

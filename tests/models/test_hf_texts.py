@@ -21,7 +21,7 @@ from heatcheck.explainers import explain
 from heatcheck.explainers.word_removal import delete, mask
 from heatcheck.models import in_units, load, name_units
 from heatcheck.models.hf import Transformer
-from heatcheck.models.hf.pieces import cut_texts, encode_pieces, stand_in
+from heatcheck.models.hf.pieces import count_pieces, cut_texts, encode_pieces, stand_in
 from heatcheck.report.audited import audited
 from heatcheck.training import predict
 from tiny_transformers import make, tiny
@@ -185,6 +185,26 @@ def test_a_masked_word_is_one_token_in_place_of_its_pieces(
     beside = encode(kind, whole, mask(whole, {number}))
     assert beside.inputs["input_ids"][1].tolist()[: len(after)] == after
     assert beside.valid.sum(1).tolist() == [len(before), len(after)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(st.lists(TEXT, min_size=2, max_size=4), st.data())
+@settings(max_examples=15, deadline=None)
+def test_texts_side_by_side_are_read_and_counted_as_each_alone(
+    kind: str, texts: list[str], data: st.DataObject
+) -> None:
+    """Several of one text with other words hidden among other texts, cut off or not."""
+    own, longest = tokenizer(kind), data.draw(st.sampled_from([8, 512]))
+    assume(all(own(text, add_special_tokens=False)["input_ids"] for text in texts))
+    some = [Example(str(number), text) for number, text in enumerate([*texts, *texts])]
+    hidden = [mask(one, data.draw(st.sets(st.integers(0, len(one.words) - 1)))) for one in some]
+    together = encode(kind, *hidden, longest=longest)
+    for row, one in enumerate(hidden):
+        alone = encode(kind, one, longest=longest)
+        read = together.valid[row]
+        assert together.inputs["input_ids"][row, read].tolist() == alone.inputs["input_ids"][0].tolist()
+        assert together.word[row, read].tolist() == alone.word[0].tolist()
+    assert count_pieces(own, hidden, longest) == together.valid.sum(1).tolist()
 
 
 def test_a_line_break_before_a_masked_word_stays() -> None:

@@ -1,16 +1,18 @@
 """A model's answers to changed texts, kept: a text that several checks need is read once in an audit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from heatcheck.data import Example
+from heatcheck.explainers.scores import Read
 from heatcheck.models import Subject
 from heatcheck.training import predict
 
-Read: TypeAlias = Callable[[Sequence[Example]], Float[np.ndarray, "text label"]]
 Key: TypeAlias = tuple[object, ...]
 
 KEPT = 2**28  # characters of texts that are remembered, beside ENTRY for each: some hundred megabytes
@@ -33,7 +35,7 @@ class Answers:
         Args:
             read: reads texts that are new here, all different; by default the model itself, in this process.
         """
-        self.read: Read = read or (lambda texts: predict(subject, texts)[:, 0])
+        self.read: Read = read or partial(_read, subject)
         self._kept = kept
         self._held = 0
         self._known: dict[Key, Float[np.ndarray, " label"]] = {}
@@ -58,6 +60,14 @@ class Answers:
             oldest = next(iter(self._known))
             del self._known[oldest]
             self._held -= _size(oldest)
+
+
+def _read(subject: Subject, texts: Sequence[Example]) -> Float[np.ndarray, "text label"]:
+    # TensorFloat32, cuDNN's default, would make differences of probabilities out of nothing.
+    own = torch.backends.cudnn
+    with own.flags(enabled=own.enabled, deterministic=own.deterministic, allow_tf32=False):
+        found: Float[np.ndarray, "text label"] = predict(subject, texts)[:, 0]
+    return found
 
 
 def _key(text: Example) -> Key:

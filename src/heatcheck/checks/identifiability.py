@@ -101,7 +101,7 @@ def read_rows(subject: HasLayers, examples: Sequence[Example]) -> list[Row]:
     site = subject.sites[-1]
     values = Site("value", site.where)
     found: dict[int, Row] = {}
-    for indices in batches_by_length(examples, 64):
+    for indices in batches_by_length(examples, 64, subject):
         batch = subject.encode([examples[i] for i in indices])
         with torch.no_grad():
             run = subject.run(batch, want=[site, values])

@@ -115,7 +115,7 @@ def read_layers(case: Case, methods: tuple[str, ...], words: int) -> OfWords:
     """The read-out token's row at each layer, summed by word."""
     subject = require_layers(case.subject, "layers")
     found = {method: np.zeros((len(case.examples), len(subject.sites), words)) for method in methods}
-    for indices in batches_by_length(case.examples, BATCH):
+    for indices in batches_by_length(case.examples, BATCH, subject):
         batch = subject.encode([case.examples[i] for i in indices])
         run, attention = mean_attention(subject, batch)
         raw, rolled = attention.cpu().numpy(), roll_out(attention).cpu().numpy()

@@ -108,7 +108,7 @@ def measure(case: Case, settings: LogOddsSettings) -> CheckResult:
 def _excluded(case: Case) -> dict[str, str]:
     """Texts that have only stop words and unknown words: the bag of words has no weights for them."""
     reasons: dict[str, str] = {}
-    for indices in batches_by_length(case.examples, 64):
+    for indices in batches_by_length(case.examples, 64, case.subject):
         batch = case.subject.encode([case.examples[i] for i in indices])
         known = batch.scored & ~token_log_odds(case.subject, batch)[..., 0].isnan()
         for name, some in zip(batch.ids, known.any(1).tolist(), strict=True):
@@ -123,7 +123,7 @@ def _weights_replaced(
     """The JSD between the model's own weights and each kind, and the answers under each, with the same states."""
     apart = np.zeros((len(examples), 2 + settings.shuffles))
     after: dict[int, np.ndarray] = {}
-    for indices in batches_by_length(examples, 64):
+    for indices in batches_by_length(examples, 64, case.subject):
         batch = case.subject.encode([examples[i] for i in indices])
         found = response(case.subject, batch)
         imposed = _kinds_of_weights(case, settings, batch)

@@ -64,7 +64,7 @@ def measure(case: Case, settings: MixingSettings) -> CheckResult:
 def _values(case: Case) -> Values:
     found: Values = {}
     each = layers_of(case.subject, "mixing")
-    for indices in batches_by_length(case.examples, BATCH):
+    for indices in batches_by_length(case.examples, BATCH, case.subject):
         batch = case.subject.encode([case.examples[i] for i in indices])
         for name, of_layers in _of_batch(each, batch).items():
             for layer, values in enumerate(of_layers.cpu().numpy()):

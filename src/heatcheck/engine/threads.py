@@ -29,9 +29,9 @@ class Threads:
         self._running[target] = thread
         thread.start()
 
-    def reports(self) -> list[tuple[Path, Report]]:
+    def reports(self, patience: float = 1.0) -> list[tuple[Path, Report]]:
         try:
-            ended = [self._ended.get(timeout=1.0)]  # not for ever: ctrl-C must get through
+            ended = [self._ended.get(timeout=patience)]  # not for ever: ctrl-C must get through
         except queue.Empty:
             return []
         with suppress(queue.Empty):

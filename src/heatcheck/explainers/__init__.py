@@ -29,7 +29,7 @@ from heatcheck.explainers.readout import Readout, of_words, read_out, require_sh
 from heatcheck.explainers.relevance import relevance
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
-from heatcheck.explainers.scores import Aim, Explainer, Scores, pad_scores
+from heatcheck.explainers.scores import Aim, Explainer, Read, Scores, pad_scores
 from heatcheck.explainers.scores_from_file import check_ids, from_file
 from heatcheck.explainers.target import find_label
 from heatcheck.explainers.weight_factor import gradient_contains_weight
@@ -131,15 +131,17 @@ def explain_one(
     seed: int = 0,
     scale: float = 1.0,
     label: int | None = None,
+    read: Read | None = None,
 ) -> Scores:
     """Scores over the words of each example, by one explainer.
 
     Args:
         scale: factor on the logits, for explainers that depend on their size.
         label: the label to explain, for explainers that depend on one; None: the predicted label.
+        read: gives the model's answers to changed texts, where some are known already; None: the model reads each.
     """
     explainer = find_explainer(name)
-    aim = Aim(scale if explainer.scaled else 1.0, label)
+    aim = Aim(scale if explainer.scaled else 1.0, label, read)
     if explainer.aimed is None or aim == Aim():
         return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
     return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))

@@ -54,7 +54,7 @@ def word_left_out(
         return -found if as_published else found
 
     def score(some: Sequence[Example]) -> WordScores:
-        return erase_each(subject, some, scale=aim.scale, lost=lowered, of_gold=True, label=aim.label)
+        return erase_each(subject, some, aim=aim, lost=lowered, of_gold=True)
 
     return labelled_apart(examples, score)
 

@@ -14,9 +14,12 @@ from heatcheck.explainers.probability import explained_labels, label_probability
 from heatcheck.explainers.scores import Aim, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Subject
+from heatcheck.models.contract.lengths import CountsTokens
 
 STEPS = 50
 AT_ONCE = 128  # steps of texts whose states are kept for the way back: all of a batch's are gigabytes of a transformer
+
+MOST = 2**14  # tokens of a transformer likewise
 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
@@ -39,11 +42,18 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
 
         with torch.backends.cudnn.flags(enabled=False):
             found: Tensor = IntegratedGradients(forward).attribute(
-                run.parts[EMBEDDING], n_steps=STEPS, internal_batch_size=AT_ONCE
+                run.parts[EMBEDDING], n_steps=STEPS, internal_batch_size=_at_once(subject, batch)
             )
         return found.sum(-1)
 
-    return explain_tokens(subject, examples, score, batch_size=16)
+    return explain_tokens(subject, examples, score, batch_size=16, times=STEPS)
+
+
+def _at_once(subject: Subject, batch: Batch) -> int:
+    """How many texts go there and back together, each once for some of the steps."""
+    if not isinstance(subject, CountsTokens):
+        return AT_ONCE
+    return max(len(batch), min(subject.tokens_at_once, MOST) // batch.valid.shape[1])
 
 
 def repeated(batch: Batch, times: int) -> Batch:

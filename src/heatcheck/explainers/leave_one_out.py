@@ -9,14 +9,14 @@ from jaxtyping import Float, Int
 
 from heatcheck import stats
 from heatcheck.data import Batch, Example
-from heatcheck.explainers.probability import OWN, log_odds, probability_lost
-from heatcheck.explainers.scores import Aim, WordScores, of_probability
+from heatcheck.explainers.probability import log_odds, probability_lost
+from heatcheck.explainers.scores import OWN_ANSWER, Aim, WordScores, of_probability
 from heatcheck.explainers.word_removal import delete
 from heatcheck.models import Erases, Subject
-from heatcheck.training import batches_by_length, predict
+from heatcheck.training import batches_by_length
 
 BATCH = 512  # texts that are encoded together; fewer are worked on at once
-FEW = 32  # texts whose shortened copies are made together, one a word
+FEW = 128  # texts whose shortened copies are made together, one a word
 # Log-odds that differ by less, as a share of the text's largest, differ by rounding (float32): such words are tied.
 NOISE = 1e-6
 Odds: TypeAlias = Float[np.ndarray, "example ..."]  # log-odds of one label, one a word or one for all of them
@@ -25,7 +25,7 @@ Lost: TypeAlias = Callable[[Odds, Odds], Odds]  # by a word's absence, from the 
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
     """p(label) − p(label | the text without the word), the word deleted and the rest encoded again."""
-    return erase_each(subject, examples, scale=aim.scale, label=aim.label)
+    return erase_each(subject, examples, aim=aim)
 
 
 def erase_each(
@@ -33,29 +33,27 @@ def erase_each(
     examples: Sequence[Example],
     *,
     tolerance: float = 0.0,
-    scale: float = OWN,
+    aim: Aim = OWN_ANSWER,
     lost: Lost = probability_lost,
     of_gold: bool = False,
-    label: int | None = None,
 ) -> WordScores:
     """Leave-one-out, by the model's own shortcut if it has one; a tolerance may speed it up (contract/without_each.py).
 
     Args:
-        scale: factor on the logits.
+        aim: the factor on the logits; the label to explain, whatever is correct or predicted; known answers.
         lost: the quantity that the label loses; its probability by default.
         of_gold: explain the correct label if known, otherwise the one predicted for the whole text.
-        label: explain this label, whatever is correct or predicted.
     """
     found: dict[int, np.ndarray | str] = {}
     for indices in batches_by_length(examples, BATCH if isinstance(subject, Erases) else FEW):
         chosen = [examples[i] for i in indices]
         words = [len(example.words) for example in chosen]
         batch = subject.encode(chosen)
-        odds = _Odds(batch, max(words), scale, of_gold=of_gold, label=label)
+        odds = _Odds(batch, max(words), aim.scale, of_gold=of_gold, label=aim.label)
         if isinstance(subject, Erases):
             _without(subject, batch, tolerance, odds)
         else:
-            _deleted(subject, chosen, batch, odds)
+            _deleted(subject, chosen, batch, odds, aim)
         losses = lost(odds.whole[:, None], odds.without_noise())
         some = np.asarray(np.isfinite(losses).any(1))
         for i, row, length, known in zip(indices, losses, words, some, strict=True):
@@ -104,7 +102,7 @@ def _without(subject: Erases, batch: Batch, tolerance: float, odds: _Odds) -> No
         odds.put(example[~gap], logs[~gap], (example[gap], word[gap]), logs[gap])
 
 
-def _deleted(subject: Subject, examples: Sequence[Example], batch: Batch, odds: _Odds) -> None:
+def _deleted(subject: Subject, examples: Sequence[Example], batch: Batch, odds: _Odds, aim: Aim) -> None:
     """The same from encoding every shortened text."""
     tokens = [{w for w in row if w >= 0} for row in batch.word.tolist()]
     gaps = [(row, word) for row, some in enumerate(tokens) if len(some) > 1 for word in sorted(some)]
@@ -112,8 +110,8 @@ def _deleted(subject: Subject, examples: Sequence[Example], batch: Batch, odds: 
         # TensorFloat32, cuDNN's default, would make differences of probabilities out of nothing.
         own = torch.backends.cudnn
         with own.flags(enabled=own.enabled, deterministic=own.deterministic, allow_tf32=False):
-            whole = predict(subject, examples)[:, 0]
-            without = predict(subject, [delete(examples[row], {word}) for row, word in gaps])[:, 0]
+            whole = aim.answers(subject, examples)
+            without = aim.answers(subject, [delete(examples[row], {word}) for row, word in gaps])
         row, word = np.array(gaps).T
         odds.put(np.arange(len(examples)), whole, (row, word), without)
 

@@ -51,7 +51,7 @@ def responses(
         batch = subject.encode([examples[i] for i in indices])
         return batch, shrinking(response(subject, batch))
 
-    for indices, (batch, found) in in_memory(batches_by_length(examples, batch_size), respond):
+    for indices, (batch, found) in in_memory(batches_by_length(examples, batch_size, subject), respond):
         yield indices, batch, found
 
 

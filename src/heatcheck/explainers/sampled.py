@@ -21,7 +21,6 @@ from heatcheck.explainers.probability import log_odds
 from heatcheck.explainers.scores import Aim, ExplainAimed, WordScores, of_probability
 from heatcheck.explainers.word_removal import mask
 from heatcheck.models import Subject
-from heatcheck.training import predict
 
 ORDERS = 25  # orders of the words that a Shapley value averages over: captum's default
 FEWEST_ORDERS = 5
@@ -79,12 +78,12 @@ def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -
     def one(subject: Subject, example: Example, seed: int, aim: Aim) -> np.ndarray:
         batch = subject.encode([example])
         players = sorted({word for word in batch.word[0].tolist() if word >= 0})
-        label = int(predict(subject, [example])[0, 0].argmax()) if aim.label is None else aim.label
+        label = int(aim.answers(subject, [example])[0].argmax()) if aim.label is None else aim.label
 
         def worth(presence: Tensor) -> Tensor:
             absent = [np.flatnonzero(row).tolist() for row in (presence == 0).numpy()]
             texts = [mask(example, {players[number] for number in row}) for row in absent]
-            logs = predict(subject, texts, batch_size=AT_ONCE)[:, 0]
+            logs = aim.answers(subject, texts)
             return torch.from_numpy(expit(log_odds(logs, np.full(len(texts), label), aim.scale)))
 
         scores = np.full(len(example.words), np.nan)

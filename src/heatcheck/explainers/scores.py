@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 
 from heatcheck.data import Example
 from heatcheck.models import Subject
+from heatcheck.training import predict
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,26 @@ WordScores: TypeAlias = Sequence[
 Explain: TypeAlias = Callable[[Subject, Sequence[Example], int], WordScores]
 
 
+Read: TypeAlias = Callable[[Sequence[Example]], Float[np.ndarray, "text label"]]  # texts to log-probabilities
+
+
 class Aim(NamedTuple):
-    """The output to explain: `label`, or the predicted label of each text, of logits times `scale`."""
+    """The output to explain: `label`, or the predicted label of each text, of logits times `scale`.
+
+    `read` asks for the model's answers to changed texts, in case some are known already (checks/answers.py); None: the
+    model reads each.
+    """
 
     scale: float = 1.0
     label: int | None = None
+    read: Read | None = None
+
+    def answers(self, subject: Subject, texts: Sequence[Example]) -> Float[np.ndarray, "text label"]:
+        """Log-probabilities of the first decision."""
+        found: Float[np.ndarray, "text label"] = (
+            predict(subject, texts)[:, 0] if self.read is None else self.read(texts)
+        )
+        return found
 
 
 OWN_ANSWER = Aim()  # the predicted label, with the model's own probabilities

@@ -16,9 +16,9 @@ OfTokens = Callable[[Batch], Float[Tensor, "example token"]]
 
 
 def explain_tokens(
-    subject: Subject, examples: Sequence[Example], score: OfTokens, *, batch_size: int = 64
+    subject: Subject, examples: Sequence[Example], score: OfTokens, *, batch_size: int = 64, times: int = 1
 ) -> WordScores:
-    """Runs `score` over batches of like length and pools its tokens to words."""
+    """Runs `score` over batches of like length and pools its tokens to words; it reads each text so many `times`."""
 
     def words(indices: list[int]) -> list[np.ndarray]:
         chosen = [examples[i] for i in indices]
@@ -28,7 +28,7 @@ def explain_tokens(
         return [pool(scores[row], word[row], len(example.words)) for row, example in enumerate(chosen)]
 
     found: dict[int, np.ndarray] = {}
-    for indices, of_words in in_memory(batches_by_length(examples, batch_size), words):
+    for indices, of_words in in_memory(batches_by_length(examples, batch_size, subject, times=times), words):
         found.update(zip(indices, of_words, strict=True))
     return [found[place] for place in range(len(examples))]
 

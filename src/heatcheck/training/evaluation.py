@@ -13,6 +13,8 @@ from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
 from heatcheck.models import Seq2Seq, Subject, require_subject
+from heatcheck.models.contract.direct_answers import AnswersDirectly
+from heatcheck.models.contract.lengths import CountsTokens, with_tokens
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training.imposed import Parent, imposed
 
@@ -40,8 +42,17 @@ class Scores(NamedTuple):
         return {name: None if value != value else value for name, value in self._asdict().items()}
 
 
-def batches_by_length(examples: Sequence[Example], size: int) -> Iterator[list[int]]:
-    """Indices of examples of like length, so that little of a batch is padding."""
+def batches_by_length(
+    examples: Sequence[Example], size: int, subject: Subject | None = None, *, times: int = 1
+) -> Iterator[list[int]]:
+    """Indices of examples of like length, so that little of a batch is padding.
+
+    A subject that counts its tokens gets batches of as many tokens as suit its device, whatever the `size`, each
+    text counted so many `times`.
+    """
+    if isinstance(subject, CountsTokens):
+        yield from with_tokens(subject.lengths(examples), subject.tokens_at_once // times)
+        return
     order = sorted(range(len(examples)), key=lambda i: len(examples[i].masked_text))
     for start in range(0, len(order), size):
         yield order[start : start + size]
@@ -69,12 +80,15 @@ def _answers(
 
     def said(indices: list[int]) -> tuple[np.ndarray, np.ndarray | list[None]]:
         batch = subject.encode([examples[i] for i in indices])
-        run = subject.run(batch, edits=imposed(subject, batch, impose, parent))
+        if impose is None and isinstance(subject, AnswersDirectly):
+            logits = subject.answer(batch)
+        else:
+            logits = subject.run(batch, edits=imposed(subject, batch, impose, parent)).logits
         gold = [None] * len(indices) if batch.gold is None else batch.gold.cpu().numpy()
-        return run.logits.double().log_softmax(-1).cpu().numpy(), gold
+        return logits.double().log_softmax(-1).cpu().numpy(), gold
 
     found: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
-    for indices, (logs, gold) in in_memory(batches_by_length(examples, batch_size), said):
+    for indices, (logs, gold) in in_memory(batches_by_length(examples, batch_size, subject), said):
         found.update(zip(indices, zip(logs, gold, strict=True), strict=True))
     ordered = [found[i] for i in range(len(examples))]
     known = [gold for _, gold in ordered if gold is not None]

@@ -137,7 +137,7 @@ def record(
         logs = run.logits.double().log_softmax(-1).cpu().numpy()
         return logs, used, readable_keys(subject, batch).cpu().numpy()
 
-    for indices, (logs, used, readable) in in_memory(batches_by_length(examples, batch_size), said):
+    for indices, (logs, used, readable) in in_memory(batches_by_length(examples, batch_size, subject), said):
         for number, index in enumerate(indices):
             rows[index] = logs[number], used[number][..., readable[number]]
     ordered = [rows[place] for place in range(len(examples))]

@@ -51,9 +51,13 @@ def encode_pieces(
     pairs = [example.text_pair for example in examples]
     if any(pair is None for pair in pairs) != all(pair is None for pair in pairs):
         raise BadInput("some examples of a batch have a second text and some have none: run them separately.")
+    # A text of which several words are hidden in turn is cut into pieces once.
+    kinds: dict[tuple[Any, ...], int] = {}
+    kind = [kinds.setdefault((e.text, e.text_pair, e.spans), len(kinds)) for e in examples]
+    first = [kind.index(number) for number in range(len(kinds))]
     found = tokenizer(
-        [example.text for example in examples],
-        None if pairs[0] is None else list(pairs),
+        [examples[row].text for row in first],
+        None if pairs[0] is None else [pairs[row] for row in first],
         padding=True,
         truncation=True,
         max_length=longest,
@@ -63,13 +67,16 @@ def encode_pieces(
     offsets = found.pop("offset_mapping")
     if not found["input_ids"].size:  # zero-width characters alone, where nothing is put around a text
         raise BadInput(f"example {examples[0].id}: its text has no token. Remove the example or give it a text.")
-    word = np.stack([_words_of(found.encodings[row], offsets[row], each) for row, each in enumerate(examples)])
-    for row, example in enumerate(examples):
-        if not (word[row] >= 0).any():
-            raise BadInput(f"example {example.id}: its text has no token. Remove the example or give it a text.")
-    inputs, masked = dict(found), None
+    word = np.stack([_words_of(found.encodings[at], offsets[at], examples[row]) for at, row in enumerate(first)])
+    for at, row in enumerate(first):
+        if not (word[at] >= 0).any():
+            raise BadInput(f"example {examples[row].id}: its text has no token. Remove the example or give it a text.")
+    inputs, masked = {name: value[kind] for name, value in found.items()}, None
     if any(example.masked for example in examples):
-        inputs, word, masked = _hide(tokenizer, inputs, word, offsets, examples)
+        held = [_holding(word[at], offsets[at], examples[row]) for at, row in enumerate(first)]
+        inputs, word, masked = _hide(tokenizer, inputs, word[kind], [held[at] for at in kind], examples)
+    else:
+        word = word[kind]
     if known is not None and inputs["input_ids"].max() >= known:
         largest = inputs["input_ids"].max(1)
         row = int((largest >= known).argmax())
@@ -104,25 +111,59 @@ def _words_of(encoding: Any, offsets: Int[np.ndarray, "token 2"], example: Examp
     return word
 
 
+def _holding(
+    word: Int[np.ndarray, " token"], offsets: Int[np.ndarray, "token 2"], example: Example
+) -> list[np.ndarray]:
+    """The pieces that hide if a word does, for each word."""
+    found = []
+    for number, (_, start, end) in enumerate(example.places):
+        pieces = np.flatnonzero(word == number)
+        holding = pieces[(offsets[pieces, 1] > start) & (offsets[pieces, 0] < end)]
+        found.append(holding if len(holding) else pieces)  # a line break before the word stays
+    return found
+
+
+def count_pieces(tokenizer: Any, examples: Sequence[Example], longest: int) -> list[int]:
+    """How many tokens there are of each text, [CLS] and [SEP] included; a hidden word is one."""
+    kinds = [(example.text, example.text_pair, example.spans) for example in examples]
+    hidden = {kind for kind, example in zip(kinds, examples, strict=True) if example.masked}
+    length: dict[Any, int] = {}
+    more: dict[Any, list[int]] = {}  # pieces of each word after its first
+    for paired in (False, True):
+        some = {k: e for k, e in zip(kinds, examples, strict=True) if (e.text_pair is not None) == paired}
+        if not some:
+            continue
+        pairs = [example.text_pair for example in some.values()] if paired else None
+        texts = [example.text for example in some.values()]
+        found = tokenizer(texts, pairs, truncation=True, max_length=longest, return_attention_mask=False)
+        for (kind, example), encoding in zip(some.items(), found.encodings, strict=True):
+            length[kind] = len(encoding.ids)
+            if kind in hidden:
+                offsets = np.array(encoding.offsets).reshape(-1, 2)
+                held = _holding(_words_of(encoding, offsets, example), offsets, example)
+                more[kind] = [max(len(pieces) - 1, 0) for pieces in held]
+    return [
+        length[kind] - sum(more[kind][number] for number in example.masked)
+        for kind, example in zip(kinds, examples, strict=True)
+    ]
+
+
 def _hide(
     tokenizer: Any,
     inputs: Mapping[str, Int[np.ndarray, "example token"]],
     word: Int[np.ndarray, "example token"],
-    offsets: Int[np.ndarray, "example token 2"],
+    holding: Sequence[Sequence[np.ndarray]],
     examples: Sequence[Example],
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """One token in place of the pieces of each masked word, what follows moved up: inputs, words, where they stand."""
     kept = inputs["attention_mask"].astype(bool)
     masked = np.zeros_like(kept)
     for row, example in enumerate(examples):
-        places = example.places
-        for number in example.masked:
-            _, start, end = places[number]
-            pieces = np.flatnonzero(word[row] == number)
-            holding = pieces[(offsets[row, pieces, 1] > start) & (offsets[row, pieces, 0] < end)]
-            hidden = holding if len(holding) else pieces  # a line break before the word stays
-            masked[row, hidden[:1]] = True
-            kept[row, hidden[1:]] = False
+        hidden = [holding[row][number] for number in example.masked]
+        masked[row, [pieces[0] for pieces in hidden if len(pieces)]] = True
+        for pieces in hidden:
+            if len(pieces) > 1:
+                kept[row, pieces[1:]] = False
     order = np.argsort(~kept, axis=1, kind="stable")[:, : kept.sum(1).max()]
     there = np.take_along_axis(kept, order, 1)
     fillers = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}

@@ -2,8 +2,8 @@
 
 transformers looks its attention functions up by name. Ours is registered under NAME and calls the family's own eager
 function, so that soft-capping, sinks, position biases and grouped queries stay right, and logits without edits are
-bit-identical to eager's. What is to be edited and taken out travels in a context variable: threads that run different
-edits on one model do not meet.
+eager's, bit for bit (but for linear.py). What is to be edited and taken out travels in a context variable: threads that
+run different edits on one model do not meet.
 """
 
 import sys

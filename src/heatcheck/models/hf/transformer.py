@@ -4,8 +4,9 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -21,13 +22,15 @@ from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
 from heatcheck.models.contract.weights import visible
-from heatcheck.models.hf.pieces import cut_texts, encode_pieces
+from heatcheck.models.hf.linear import quicken
+from heatcheck.models.hf.pieces import count_pieces, cut_texts, encode_pieces
 from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
+CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
 AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 
@@ -113,6 +116,7 @@ class Transformer(nn.Module):
             reason = str(error).splitlines()[0]
             raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
         self._paths = {}
+        quicken(self.network)
 
     def _discover(self) -> None:
         """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""
@@ -180,6 +184,15 @@ class Transformer(nn.Module):
             device=self.device,
         )
 
+    @property
+    def tokens_at_once(self) -> int:
+        """In a batch: few enough for a processor's cache, or many for a GPU, which waits for the next otherwise."""
+        return CACHED if self.device.type == "cpu" else MANY
+
+    def lengths(self, examples: Sequence[Example]) -> list[int]:
+        """How many tokens the network reads of each text."""
+        return count_pieces(self.tokenizer, examples, self.longest)
+
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are those of both texts, or pieces of the tokenizer."""
         return cut_texts(self.tokenizer, examples, units)
@@ -196,6 +209,41 @@ class Transformer(nn.Module):
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
         return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
+
+    def answer(self, batch: Batch) -> Float[Tensor, "example decision label"]:
+        """Logits alone: after the last attention, only the token that they are read from goes on."""
+        if not self._one_row_suffices:
+            return self.run(batch).logits
+        rows = self.rows(batch)
+        one = torch.arange(len(batch), device=rows.device)
+        start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
+        context = Site("context", self.sites[-1].where)
+        held: dict[Site, Tensor] = {}
+
+        def keep(states: Tensor) -> Tensor:
+            held[start] = states[one, rows][:, None]
+            return states
+
+        def stop(contexts: Tensor) -> Tensor:
+            held[context] = contexts[one, :, rows][:, :, None]
+            raise _EnoughError
+
+        with suppress(_EnoughError):
+            self.run(batch, edits={start: keep, context: stop})
+        return self.run(_row_of(batch, rows), edits=held).logits
+
+    @cached_property
+    def _one_row_suffices(self) -> bool:
+        """Whether nothing after the last attention reads another token: tried on two short texts."""
+        batch = self.encode(MADE_UP)
+        self.__dict__["_one_row_suffices"] = True
+        try:
+            with torch.no_grad():
+                return torch.allclose(self.answer(batch), self.run(batch).logits, rtol=1e-4, atol=1e-5)
+        except Exception:  # whatever a family raises on a single token
+            return False
+        finally:
+            del self.__dict__["_one_row_suffices"]
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
         """The query of the last layer that the answer is read from: the first token, or in a decoder the last.
@@ -343,6 +391,10 @@ class Transformer(nn.Module):
             rows = [[int(number in chosen) for number in range(len(self.labels))] for chosen in sets]
             return torch.tensor(rows, device=self.device)
         return torch.tensor(labels, device=self.device)[:, None]
+
+
+class _EnoughError(Exception):
+    """The rest of a forward pass is not needed."""
 
 
 class _Look:

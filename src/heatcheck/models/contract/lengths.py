@@ -1,0 +1,33 @@
+"""Batches of like length with so many tokens each: little padding, and as much work at once as suits the device."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from heatcheck.data import Example
+from heatcheck.models.contract.subject import Subject
+
+
+@runtime_checkable
+class CountsTokens(Subject, Protocol):
+    """A model that knows how many tokens it reads of a text, and how many it reads best at once."""
+
+    @property
+    def tokens_at_once(self) -> int: ...
+
+    def lengths(self, examples: Sequence[Example]) -> list[int]: ...
+
+
+def with_tokens(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Places of texts, the shortest first; a batch has at most so many tokens with its padding, or a single text.
+
+    >>> list(with_tokens([3, 1, 2, 9], 4))
+    [[1, 2], [0], [3]]
+    """
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[place] > tokens:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
