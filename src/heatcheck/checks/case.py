@@ -19,6 +19,7 @@ from heatcheck.errors import BadInput, MissingPackage, NotSupported
 from heatcheck.explainers import (
     Readout,
     Scores,
+    explain_one,
     find_explainer,
     of_words,
     pad_scores,
