@@ -76,8 +76,8 @@ def _made(folder: Path) -> "Audit":
     taught = {"epochs": 8, "learning_rate": 0.05}
     fit = heatcheck.train(data, out=folder / "fit", device="cpu", progress=False, **smallest, **taught)
     return heatcheck.audit(
-        fit.folder, data, checks=CHECKS, settings=SETTINGS, examples=40, refit=True, store=folder / "fits",
-        device="cpu", name="tiny-average",
+        fit.folder, data, checks=CHECKS, settings=SETTINGS, examples=40, refit=True, all_fits=True,
+        store=folder / "fits", device="cpu", name="tiny-average",
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def test_a_pass_is_that_of_a_text_among_many(subject, clock):
 
     object.__setattr__(plan, "_read", disturbed)
     least, most = (1e-3 * len(subject.sites) * float(of) / len(tokens) for of in (tokens.sum(), tokens.numel()))
-    assert plan.seconds_a_pass == pytest.approx((least * most) ** 0.5)
+    assert plan.seconds_a_pass == pytest.approx((least * most) ** 0.5, rel=0.05), "they are read in two batches"
     assert calls[0] == 32, "texts are read together"
     assert clock.seconds > start
 

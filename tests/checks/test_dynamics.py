@@ -15,7 +15,7 @@ from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import load, load_folder
 from heatcheck.results import kept_facts, results_from
 from heatcheck.training import Fits, Observed, describe, fit_recipe, plan_recipe, probe_of, read_observed
-from heatcheck.training import retrained_models as fits
+from heatcheck.training import stack as fits
 from subjects import SUBJECTS
 
 check = CHECKS["dynamics"]

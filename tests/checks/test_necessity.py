@@ -17,7 +17,7 @@ from heatcheck.data.planted import NEGATIVE, POSITIVE
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import KNOWN_ANSWERS, Response, load_folder
 from heatcheck.training import Fits, describe, evaluate, fit_recipe, plan_recipe, record
-from heatcheck.training import retrained_models as fits
+from heatcheck.training import stack as fits
 from subjects import HIERARCHICAL, SUBJECTS
 
 measure = CHECKS["necessity"].measure

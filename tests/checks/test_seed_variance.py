@@ -19,7 +19,7 @@ from heatcheck.data import Split, load_task
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import load, load_folder
 from heatcheck.training import Fits, Recorded, describe, fit_recipe, plan_recipe
-from heatcheck.training import retrained_models as fits
+from heatcheck.training import stack as fits
 from subjects import SUBJECTS
 
 measure = CHECKS["seed_variance"].measure

@@ -300,7 +300,7 @@ def test_a_function_that_ray_cannot_import_is_refused(tmp_path: Path, monkeypatc
 
 
 def test_a_machine_that_does_not_see_the_store_does_no_work(tmp_path: Path) -> None:
-    made: Any = ray_driver._make(tmp_path, b"never read", tmp_path / "nowhere" / "a")
+    made: Any = ray_driver._make(tmp_path, False, b"never read", tmp_path / "nowhere" / "a")
     assert made.state == "failed"
     assert made.reason.startswith("the folder does not exist on ")
     assert made.reason.endswith("nowhere must be on a file system that all machines of the Ray cluster share")

@@ -268,7 +268,7 @@ def quick(corpus, start, tmp_path_factory):
 
 
 def test_an_audit_fits_it_again_from_the_same_start(quick, corpus, tmp_path):
-    found = audit(quick.folder, corpus, checks=REFITS, refit=True, settings=FEW, store=tmp_path / "fits")
+    found = audit(quick.folder, corpus, checks=REFITS, refit=True, all_fits=True, settings=FEW, store=tmp_path / "fits")
     assert found.missing == {}
     by = [(m.name, m.by) for m in found.results["necessity"].measurements]
     assert ("accuracy", {"fit": "retrained", "weights": "uniform"}) in by

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from heatcheck.auditing.lines import LINES, lines_decided_by_fits
 from heatcheck.auditing.planning import Plan
 from heatcheck.checks import CHECKS
-from heatcheck.training import TrainingSettings, describe, kind_of_run, share_done, work_of
+from heatcheck.training import TrainingSettings, describe, describe_model, kind_of_run, share_done, work_of
 
 TRAINING = 4.0  # about so many times as long as a text's forward pass is its training step: forward, backward, update
 
@@ -35,6 +35,7 @@ class PlannedFit(NamedTuple):
     if_open: bool = False  # only if its lines are not settled without it
     kind: str = ""  # runs of one kind take about equally many of their epochs
     epochs: int = 1  # at most
+    model: str = ""  # the name without the task
 
 
 def plan_fits(plan: Plan, seconds_a_pass: float) -> list[PlannedFit]:
@@ -67,6 +68,7 @@ def plan_fits(plan: Plan, seconds_a_pass: float) -> list[PlannedFit]:
             not plan.all_fits and not any(CHECKS[check].refits for check in used[recipe.id]),
             kind_of_run(recipe),
             TrainingSettings(**recipe.training).epochs,
+            describe_model(recipe),
         )
         for recipe in recipes.values()
         if recipe != own

@@ -146,11 +146,11 @@ def split(words: Sequence[int], parts: int, *, squared: bool = False) -> list[li
     """Places of texts in at most so many parts of about equal work, by their numbers of words.
 
     >>> split([1, 9, 2, 8, 4], 3)
-    [[1], [3, 4], [2, 0]]
+    [[1], [3], [4, 2, 0]]
     """
     order = sorted(range(len(words)), key=lambda place: (-words[place], place))
-    work = np.cumsum([(words[place] + 1.0) ** (2 if squared else 1) for place in order])
-    number = np.ceil(work / work[-1] * parts - 1e-9).astype(int)
+    work = np.array([(words[place] + 1.0) ** (2 if squared else 1) for place in order])
+    number = ((np.cumsum(work) - work / 2) / work.sum() * parts).astype(int)  # the part that its middle lies in
     found: dict[int, list[int]] = {}
     for place, part in zip(order, number, strict=True):
         found.setdefault(int(part), []).append(place)

@@ -35,7 +35,7 @@ class Answers:
         Args:
             read: reads texts that are new here, all different; by default the model itself, in this process.
         """
-        self.read: Read = read or partial(_read, subject)
+        self.read: Read = read or partial(read_texts, subject)
         self._kept = kept
         self._held = 0
         self._known: dict[Key, Float[np.ndarray, " label"]] = {}
@@ -62,7 +62,8 @@ class Answers:
             self._held -= _size(oldest)
 
 
-def _read(subject: Subject, texts: Sequence[Example]) -> Float[np.ndarray, "text label"]:
+def read_texts(subject: Subject, texts: Sequence[Example]) -> Float[np.ndarray, "text label"]:
+    """Log-probabilities of the first decision, in this process."""
     # TensorFloat32, cuDNN's default, would make differences of probabilities out of nothing.
     own = torch.backends.cudnn
     with own.flags(enabled=own.enabled, deterministic=own.deterministic, allow_tf32=False):

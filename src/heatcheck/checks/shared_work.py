@@ -9,11 +9,12 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from heatcheck.checks.answers import read_texts
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.explainers import Scores, StandIns, explain_one, find_explainer, stand_ins
 from heatcheck.models import Subject
-from heatcheck.training import Recorded, predict, record
+from heatcheck.training import Recorded, record
 
 Rows: TypeAlias = dict[str, np.ndarray]  # one row per example; rows that are shorter than others end in zeros
 Work: TypeAlias = Callable[..., Rows]  # work(subject, examples, **facts): a function of a module, with plain facts
@@ -27,7 +28,7 @@ class Share(Protocol):
 
 def answers_to(subject: Subject, texts: Sequence[Example]) -> Rows:
     """Log-probabilities of the first decision."""
-    return {"logs": predict(subject, texts)[:, 0]}
+    return {"logs": read_texts(subject, texts)}
 
 
 def scores_by(subject: Subject, examples: Sequence[Example], *, name: str, seed: int, scale: float) -> Rows:

@@ -437,10 +437,9 @@ def _fits(fits: Sequence["PlannedFit"], workers: int) -> None:
         return
     there, most = sum(fit.done == 1 for fit in fits), at_most(fits)
     left = sum((1 - fit.done) * fit.seconds for fit in most) / max(1, workers)
-    task, colon, _ = fits[0].name.partition(": ")  # the same for all, and long
     rows = [
         [
-            fit.name.removeprefix(task + colon),
+            fit.model,
             "yes" if fit.done == 1 else f"{fit.done:.0%}",
             f"{fit.seconds:,.0f}",
             _can_decide(fit),

@@ -46,6 +46,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Prediction",
+    "Read",
     "Readout",
     "Scores",
     "StandIns",

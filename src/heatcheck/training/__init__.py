@@ -6,6 +6,7 @@ from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, p
 from heatcheck.training.imposed import IMPOSED, UNIFORM_EVERYWHERE, imposed
 from heatcheck.training.jobs import (
     describe,
+    describe_model,
     fit_job,
     fit_jobs,
     kind_of_model,
@@ -64,6 +65,7 @@ __all__ = [
     "can_look_elsewhere",
     "checkpoint_steps",
     "describe",
+    "describe_model",
     "epoch_batches",
     "evaluate",
     "fingerprint",

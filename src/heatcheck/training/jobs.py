@@ -108,6 +108,11 @@ def describe(recipe: Recipe) -> str:
     >>> describe(recipe)
     'sst: lstm, adversary at λ = 0.001, seed 3'
     """
+    return f"{recipe.task.partition('@')[0]}: {describe_model(recipe)}"
+
+
+def describe_model(recipe: Recipe) -> str:
+    """The same without the task."""
     words = [kind_of_model(recipe)]
     if recipe.loss["name"] == "adversarial":
         strength = recipe.loss["strength"]
@@ -124,7 +129,7 @@ def describe(recipe: Recipe) -> str:
         everywhere = " at every attention site" if "sites" in recipe.impose else ""
         words.append(f"weights of {recipe.impose['parent']}" if kind == "parent" else f"{kind} weights{everywhere}")
     words += ["observed"] if recipe.observe else []
-    return f"{recipe.task.partition('@')[0]}: {', '.join([*words, f'seed {recipe.seed}'])}"
+    return ", ".join([*words, f"seed {recipe.seed}"])
 
 
 def keep_corpus(corpus: Corpus, store: Path) -> str:
