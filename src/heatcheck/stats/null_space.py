@@ -22,6 +22,7 @@ from heatcheck.stats.farthest import jsd_terms
 
 DIGITS = float(np.finfo(np.float64).eps)
 _FLAT = 1e-9  # a range narrower than this is a point: what is left is the solver's rounding
+AT_ONCE = 16  # programs that are solved as one
 _SOLVER = 1e-7  # by how much HiGHS may pass a constraint or miss an optimum
 
 
@@ -75,22 +76,18 @@ def freedom(
     free = null_space(values, precision=precision)
     if not free.shape[1]:
         return Freedom(own, own, own, 0.0, 0.0, 0)
-    best, attained = own, 0.0
-    ends = np.empty((2, len(own)))
-    for item in range(len(own)):
-        for side, sign in enumerate((-1.0, 1.0)):
-            vertex = _farthest(own, free, sign * free[item])
-            ends[side, item] = vertex[item]
-            found = float(jsd_terms(vertex, own).sum())
-            best, attained = (vertex, found) if found > attained else (best, attained)
-    low, high = np.minimum(ends[0], own), np.maximum(ends[1], own)
+    vertices = _farthest(own, free, np.concatenate([-free, free]))
+    apart = jsd_terms(vertices, own).sum(-1)
+    best, attained = (vertices[apart.argmax()], float(apart.max())) if apart.max() > 0 else (own, 0.0)
+    below, above = (np.diagonal(part) for part in np.split(vertices, 2))
+    low, high = np.minimum(below, own), np.maximum(above, own)
     low, high = np.where(high - low < _FLAT, own, low), np.where(high - low < _FLAT, own, high)
 
     # Chords of each item's term of the divergence, from the lower to the upper end of its range.
     at_low, at_high = jsd_terms(low, own), jsd_terms(high, own)
     wide = high > low
     rise = np.where(wide, (at_high - at_low) / np.where(wide, high - low, 1.0), 0.0)
-    vertex = _farthest(own, free, rise @ free)
+    (vertex,) = _farthest(own, free, (rise @ free)[None])
     found = float(jsd_terms(vertex, own).sum())
     best, attained = (vertex, found) if found > attained else (best, attained)
     chord = float(at_low.sum() + rise @ (vertex - low) + _SOLVER * np.abs(rise).sum())
@@ -110,14 +107,28 @@ def _directions(matrix: Float[np.ndarray, "item feature"], precision: float) -> 
 
 
 def _farthest(
-    own: Float[np.ndarray, " item"], free: Float[np.ndarray, "item column"], gain: Float[np.ndarray, " column"]
-) -> Float[np.ndarray, " item"]:
-    """The weights own + free z, none below 0, with the largest gain · z: a vertex."""
+    own: Float[np.ndarray, " item"], free: Float[np.ndarray, "item column"], gains: Float[np.ndarray, "gain column"]
+) -> Float[np.ndarray, "gain item"]:
+    """For each gain, the weights own + free z, none below 0, with the largest gain · z: a vertex.
+
+    The programs have nothing in common but their constraints, so several of them are one program with blocks: most of
+    the time of a small one is not the solver's.
+    """
+    found = [_of_blocks(own, free, gains[start : start + AT_ONCE]) for start in range(0, len(gains), AT_ONCE)]
+    return np.concatenate(found)
+
+
+def _of_blocks(own: np.ndarray, free: np.ndarray, gains: np.ndarray) -> np.ndarray:
     from scipy.optimize import linprog  # half a second to import
+    from scipy.sparse import block_array, csr_array
 
     # In z the sum of values stays what it is by construction; only non-negativity is left to the solver.
-    found = linprog(-gain, A_ub=-free, b_ub=own, bounds=(None, None), method="highs-ds")
+    block = csr_array(-free)
+    blocks = [[block if row == column else None for column in range(len(gains))] for row in range(len(gains))]
+    found = linprog(
+        -gains.ravel(), A_ub=block_array(blocks), b_ub=np.tile(own, len(gains)), bounds=(None, None), method="highs-ds"
+    )
     if found.x is None:  # never seen: z = 0 is feasible and the simplex bounded; then nothing farther is claimed
-        return own
-    weights = np.maximum(own + free @ found.x, 0.0)
-    return np.asarray(weights / weights.sum())
+        return np.tile(own, (len(gains), 1))
+    weights = np.maximum(own + found.x.reshape(len(gains), -1) @ free.T, 0.0)
+    return np.asarray(weights / weights.sum(1, keepdims=True))
