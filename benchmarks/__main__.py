@@ -15,6 +15,7 @@ from benchmarks import (
     norms,
     parallel_audit,
     recorder,
+    side_by_side,
     stacked,
     transformer,
 )
@@ -29,6 +30,7 @@ BENCHMARKS = (
     gradient_rollout,
     transformer,
     stacked,
+    side_by_side,
     recorder,
     parallel_audit,
 )
