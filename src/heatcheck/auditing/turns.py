@@ -16,6 +16,7 @@ from heatcheck.engine import Outcome
 from heatcheck.errors import NotSupported
 from heatcheck.models import Recipe
 from heatcheck.results import CheckResult, Line
+from heatcheck.training import between_recordings
 
 
 class Turns:
@@ -135,7 +136,8 @@ class Turns:
         done = len(self._results) + len(self._not_run)
         self._watch(check, done, len(self._plan.checks))
         try:
-            self._results[check] = ask(self._plan, check) if made is None else made
+            with between_recordings():  # models may be trained meanwhile, in other threads
+                self._results[check] = ask(self._plan, check) if made is None else made
         except NotSupported as error:
             self._not_run[check] = self._plan.told(str(error))
         self._watch("", done + 1, len(self._plan.checks))

@@ -1,6 +1,7 @@
 """Training: one loop for all models, its settings and presets, and the evaluation of models."""
 
 from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
+from heatcheck.training.captured import between_recordings
 from heatcheck.training.evaluation import Scores, batches_by_length, evaluate, predict
 from heatcheck.training.fit import STORE, Fit, build, fit_recipe, pick_device, plan_recipe, steps_of, train
 from heatcheck.training.imposed import IMPOSED, UNIFORM_EVERYWHERE, imposed
@@ -61,6 +62,7 @@ __all__ = [
     "Scores",
     "TrainingSettings",
     "batches_by_length",
+    "between_recordings",
     "build",
     "can_look_elsewhere",
     "checkpoint_steps",

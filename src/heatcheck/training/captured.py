@@ -6,7 +6,8 @@ would be alone: no number of one reaches another.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,13 @@ COARSENESS = 8  # texts are padded by at most an eighth of their length (or 3 to
 # Steps that are not replayed are taken by one thread at a time. All backward passes run in one thread of torch's, with
 # one handle of cuDNN: another model's in the middle of a recording would spoil it.
 _BY_HAND = threading.Lock()
+
+
+@contextmanager
+def between_recordings() -> Iterator[None]:
+    """Keep the training runs of other threads from recording a step: for gradients that are computed meanwhile."""
+    with _BY_HAND:
+        yield
 
 
 def rounded(tokens: int) -> int:
