@@ -1,6 +1,7 @@
 """The rules of the lines of the card, on results by hand: what they decide, and that they say it in plain words."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -547,3 +548,11 @@ def test_a_heatmap_no_better_than_random_words_is_said_to_be_so():
     assert "They do not matter significantly more than random words." in random.advice
     better = judge_points(erasure((0.1, 0.4), (0.1, 0.4)), SETTINGS)
     assert better.lead == "They matter less than half as much as another method's words."
+
+
+def test_an_imitator_that_started_elsewhere_is_no_accident():
+    """Its heatmap differs because it started so: the sentence must not sound as if the answers alone had led there."""
+    made = adversarial(kind="imitator")
+    assert "trained on this one's answers alone" in judge_across(made, None, SETTINGS).sentence
+    away = replace(made, facts={**made.facts, "imitator starts": "away"})
+    assert judge_across(away, None, SETTINGS).sentence.startswith("A model that starts with other weights and learns")

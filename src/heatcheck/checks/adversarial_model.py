@@ -195,9 +195,12 @@ def _beside(case: Case, settings: AdversarialModelSettings) -> Iterator[tuple[Fa
         yield {"model": "seed", "seed": recipe.seed}, recipe
     yield {"model": "uniform"}, imposing(own, weights="uniform")
     how: dict[str, Any] = {"epochs": settings.epochs, "as_published": settings.as_published}
-    # It starts as adversaries do; from its parent's own parameters there would be nothing to learn.
-    start = "away" if "away" in settings.starts_of(case.subject) else "fresh"
-    yield {"model": IMITATOR}, adversary_recipe(case, 0.0, **how, start=start)
+    yield {"model": IMITATOR}, adversary_recipe(case, 0.0, **how, start=_imitator_start(case, settings))
+
+
+def _imitator_start(case: Case, settings: AdversarialModelSettings) -> str:
+    """As adversaries start; from its parent's own parameters there would be nothing to learn."""
+    return "away" if "away" in settings.starts_of(case.subject) else "fresh"
 
 
 def _frontiers(case: Case, settings: AdversarialModelSettings) -> Iterator[Frontier]:
@@ -296,7 +299,7 @@ def measure(case: Case, settings: AdversarialModelSettings) -> CheckResult:
         settings=asdict(settings),
         seed=case.seed,
         not_run=not_run,
-        facts={"qualified": [point.name for point in qualified]},
+        facts={"qualified": [point.name for point in qualified], "imitator starts": _imitator_start(case, settings)},
     )
 
 

@@ -48,8 +48,8 @@ def _decide(adversarial: CheckResult, excess: Measurement | None, settings: Card
     strip = Strip(excess, -0.7, zones, (Mark(0.0, "other seeds"),))
     if excess.low > settings.excess:
         sentence = (
-            f"{_described(star)} gives the same answers, as closely as another seed would, with very different "
-            f"heatmaps. They are {star.value:.2f} nats away; {_of_seeds(adversarial)}."
+            f"{_described(star, adversarial)} gives the same answers, as closely as another seed would, with very "
+            f"different heatmaps. They are {star.value:.2f} nats away; {_of_seeds(adversarial)}."
         )
         return Found("no", "", sentence, strip=strip)
     reason = f"beyond other seeds, its heatmaps are {in_brief(excess)} nats away, not significantly {settings.excess:g}"
@@ -71,10 +71,13 @@ def _of_seeds(adversarial: CheckResult) -> str:
     return f"those of other seeds are {seed.value:.2f} away" if seed is not None else "other seeds were not compared"
 
 
-def _described(star: Measurement) -> str:
+def _described(star: Measurement, adversarial: CheckResult) -> str:
+    imitator = "A model trained on this one's answers alone"
+    if adversarial.facts.get("imitator starts") == "away":  # or a reader would take its heatmap for a mere accident
+        imitator = "A model that starts with other weights and learns only this one's answers"
     kinds = {
         "adversary": "A model trained to differ",
-        "imitator": "A model trained on this one's answers alone",
+        "imitator": imitator,
         "gauge": "A twin in closed form",
         "uniform": "A model with equal weights",
     }
