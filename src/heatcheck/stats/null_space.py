@@ -107,8 +107,8 @@ def _directions(matrix: Float[np.ndarray, "item feature"], precision: float) -> 
 
 
 def _farthest(
-    own: Float[np.ndarray, " item"], free: Float[np.ndarray, "item column"], gains: Float[np.ndarray, "gain column"]
-) -> Float[np.ndarray, "gain item"]:
+    own: Float[np.ndarray, " item"], free: Float[np.ndarray, "item column"], gains: Float[np.ndarray, "draw column"]
+) -> Float[np.ndarray, "draw item"]:
     """For each gain, the weights own + free z, none below 0, with the largest gain · z: a vertex.
 
     The programs have nothing in common but their constraints, so several of them are one program with blocks: most of
