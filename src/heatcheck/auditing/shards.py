@@ -190,7 +190,7 @@ def make_shard(argument: Mapping[str, Any], folder: Path, store: Path) -> None:
     """Write the rows of one part, in a process of the crew."""
     subject = _load_model(store / MODEL, argument["model"])
     rows: Rows = argument["work"](subject, argument["examples"], **argument["facts"])
-    np.savez(folder / ROWS, **rows)  # type: ignore[arg-type]
+    np.savez(folder / ROWS, **rows)  # type: ignore[arg-type]  # numpy's names of keywords
 
 
 def _keep_model(subject: Subject, path: Path) -> str:

@@ -66,7 +66,7 @@ class AdversarialModelSettings:
     restarts: int = 1  # adversaries of each kind, from other seeds
     seeds: int = 5  # honest ones, the audited one included
     # fresh: as published. parent: from the audited model's parameters. away: from these too, but with a new attention
-    # that puts most weight on a few random words; 8 epochs may then get as far as 20 from a fresh start. That is for
+    # that puts most weight on a few random words. It takes 8 epochs instead of 20, and often ends nearer. That is for
     # models whose states know their context; elsewhere, and in `as_published`, away means fresh. A search tries one
     # start after the other until one has led `far`.
     starts: tuple[str, ...] = ("away", "fresh")

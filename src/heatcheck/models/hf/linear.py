@@ -26,7 +26,7 @@ def quicken(network: nn.Module) -> None:
     for module in network.modules():
         # One that somebody has given another forward pass keeps it.
         if isinstance(module, nn.Linear | Conv1D) and module.weight.numel() >= LARGE and "forward" not in vars(module):
-            module.forward = partial(_forward, module)  # type: ignore[method-assign]
+            module.forward = partial(_forward, module)  # type: ignore[method-assign]  # on purpose
 
 
 def _is_quicker() -> bool:
@@ -48,6 +48,7 @@ def _forward(module: Any, states: Tensor) -> Tensor:
         return found
     outwards = weight if isinstance(module, nn.Linear) else weight.T  # Conv1D is stored [in out]
     if torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad):
+        # torch has no types for `apply`.
         constants = [None if one is None else _Constant.apply(one) for one in (outwards, module.bias)]  # type: ignore[no-untyped-call]
         found = _Linear.apply(states, *constants)  # type: ignore[no-untyped-call]
     else:

@@ -81,7 +81,7 @@ class Transformer(nn.Module):
         return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_paths")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        super().__setstate__(state)  # type: ignore[no-untyped-call]  # torch's
         self._lock = threading.Lock()
         self._paths: dict[int, str] = {}  # not yet: the network's hooks lead here before it is whole
 
