@@ -45,7 +45,7 @@ WORKS = [
     (answers_to, {}),
     (records_of, {}),
     (swapped, {"seed": 0, "shuffles": 3}),
-    (other_weights_for, {"epsilon": 0.05, "scale": 1.0, "seed": 0}),
+    (other_weights_for, {"asked": [(0.05, 1.0), (0.01, 3.0)], "seed": 0}),
     *((scores_by, {"name": name, "seed": 0, "scale": 1.5}) for name in ("leave_one_out", "lime", "random")),
 ]
 

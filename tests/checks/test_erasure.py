@@ -158,15 +158,6 @@ def test_nothing_depends_on_the_order_of_examples():
         assert np.allclose(values, other.per_example[name][::-1], atol=1e-6), name
 
 
-def test_without_captum(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "captum.attr", None)
-    found = measure(case_of("reader@planted_contrast", n=20), ErasureSettings(draws=50))
-    assert "captum" in found.not_run["integrated_gradients"]
-    assert found.facts["rivals"] == ["leave_one_out", "gradient_x_input"]
-
-
 def test_what_is_refused():
     with pytest.raises(UnknownName, match="unknown removal operator 'burning'; known: deletion, masking"):
         ErasureSettings(operators=("burning",))

@@ -72,8 +72,22 @@ def test_the_better_search_keeps_only_what_keeps_the_output():
     subject, examples = RESPONDING["pair merge"]
     batch = subject.encode(examples)
     for epsilon in (0.05, 0.001):
-        found = search(response(subject, batch), batch.ids, epsilon=epsilon, scale=1.0, seed=0, settings=FEW[1])
+        (found,) = search(response(subject, batch), batch.ids, epsilon=epsilon, scale=1.0, seed=0, settings=FEW[1])
         assert (found.change <= epsilon).all()
+
+
+@pytest.mark.parametrize("settings", FEW)
+def test_several_searches_together_find_what_each_finds_alone(settings):
+    subject, examples = RESPONDING["pair merge"]
+    batch = subject.encode(examples)
+    asked = {"epsilon": (0.05, 0.001, 0.05), "scale": (1.0, 1.0, 30.0)}
+    together = search(response(subject, batch), batch.ids, **asked, seed=0, settings=settings)
+    for epsilon, scale, found in zip(*asked.values(), together, strict=True):
+        one = {"epsilon": epsilon, "scale": scale}
+        (alone,) = search(response(subject, batch), batch.ids, **one, seed=0, settings=settings)
+        for ours, theirs in zip(found, alone, strict=True):
+            assert torch.allclose(ours, theirs, atol=1e-4)
+    assert not torch.allclose(together[0].weights, together[2].weights, atol=1e-2)
 
 
 def test_a_search_does_not_depend_on_the_batch():
@@ -89,9 +103,8 @@ def test_the_published_objective_by_hand():
     """One step's quantities on three tokens: JSD as defined, diversity as (1/k²) Σ_ij."""
     subject, examples = RESPONDING["lstm"]
     batch = subject.encode(examples[:2])
-    found = search(
-        response(subject, batch), batch.ids, epsilon=0.05, scale=1.0, seed=0, settings=SearchSettings(steps=1)
-    )
+    one_step = SearchSettings(steps=1)
+    (found,) = search(response(subject, batch), batch.ids, epsilon=0.05, scale=1.0, seed=0, settings=one_step)
     own = response(subject, batch).attention
     by_hand = jensen_shannon_nats(found.weights, own[:, None].expand_as(found.weights))[..., 0]
     torch.testing.assert_close(found.jsd, by_hand, atol=1e-5, rtol=0)

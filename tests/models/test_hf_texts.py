@@ -1,5 +1,6 @@
 """A Hugging Face classifier reads what its tokenizer makes of the user's text; words are masked among its ids."""
 
+import pickle
 import unicodedata
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from heatcheck.explainers import explain
 from heatcheck.explainers.word_removal import delete, mask
 from heatcheck.models import in_units, load, name_units
 from heatcheck.models.hf import Transformer
-from heatcheck.models.hf.pieces import count_pieces, cut_texts, encode_pieces, stand_in
+from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, stand_in
 from heatcheck.report.audited import audited
 from heatcheck.training import predict
 from tiny_transformers import make, tiny
@@ -96,9 +97,8 @@ def tokenizer(kind: str) -> PreTrainedTokenizerFast:
 
 
 def encode(kind: str, *examples: Example, longest: int = 512) -> Batch:
-    return encode_pieces(
-        tokenizer(kind), examples, longest=longest, gold=None, options=None, device=torch.device("cpu")
-    )
+    cutter = Cutter(tokenizer(kind), longest)
+    return encode_pieces(cutter, examples, gold=None, options=None, device=torch.device("cpu"))
 
 
 def ids(kind: str, one: Example) -> list[int]:
@@ -156,7 +156,7 @@ def test_a_typed_unknown_word_is_what_the_tokenizer_makes_of_it() -> None:
     assert special in ids("unigram", typed), "as wherever else this model is run"
     split = unigram()
     split.split_special_tokens = True
-    read = encode_pieces(split, [typed], longest=64, gold=None, options=None, device=torch.device("cpu"))
+    read = encode_pieces(Cutter(split, 64), [typed], gold=None, options=None, device=torch.device("cpu"))
     pieces = split.convert_ids_to_tokens(read.inputs["input_ids"][0])
     assert "".join(pieces).count("k") == 1, "a tokenizer that was told to read them as text does"
 
@@ -204,7 +204,29 @@ def test_texts_side_by_side_are_read_and_counted_as_each_alone(
         read = together.valid[row]
         assert together.inputs["input_ids"][row, read].tolist() == alone.inputs["input_ids"][0].tolist()
         assert together.word[row, read].tolist() == alone.word[0].tolist()
-    assert count_pieces(own, hidden, longest) == together.valid.sum(1).tolist()
+    assert count_pieces(Cutter(own, longest), hidden) == together.valid.sum(1).tolist()
+
+
+def test_a_text_is_cut_once_and_forgotten_when_there_are_many() -> None:
+    own, asked = wordpiece(), []
+
+    class Counting:
+        pad_token_id, pad_token_type_id, mask_token_id = own.pad_token_id, 0, own.mask_token_id
+
+        def __call__(self, texts: list[str], *given: Any, **named: Any) -> Any:
+            asked.extend(texts)
+            return own(texts, *given, **named)
+
+    cutter = Cutter(Counting(), 64, kept=20)
+    one, other = Example("a", "not so bad"), Example("b", "a film")
+    count_pieces(cutter, [one, other, one])
+    read = encode_pieces(cutter, [mask(one, {1}), one], gold=None, options=None, device=torch.device("cpu"))
+    assert asked == ["not so bad", "a film"]
+    assert read.valid.sum(1).tolist() == [len(own("not so bad")["input_ids"])] * 2
+    count_pieces(cutter, [Example("c", "a dull film and a long one, too long for so many")])
+    count_pieces(pickle.loads(pickle.dumps(Cutter(own, 64))), [one])
+    count_pieces(cutter, [one])
+    assert asked[3:] == ["not so bad"], "it was forgotten meanwhile"
 
 
 def test_a_line_break_before_a_masked_word_stays() -> None:

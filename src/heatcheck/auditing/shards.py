@@ -122,8 +122,8 @@ class Shards:
                 continue  # it will say why it does not run
             logits = getattr(chosen, "logits", STANDARDISED)
             for explainer in check.explains(chosen):
-                if explainer == "attention":
-                    continue  # one pass, which the case may have made already
+                if explainer == "attention" or (explainer == "counterfactual" and "counterfactual" in plan.checks):
+                    continue  # one pass, which the case may have made already; weights that the check finds too
                 facts = case.wanted_scores(explainer, case.scale_of(logits))
                 if self._worth(scores_by, case.examples, facts):
                     self._crew.give([part.job for part in self._split(scores_by, case.examples, facts)])
@@ -238,4 +238,4 @@ def _passes(case: Case, work: Work, examples: Sequence[Example], facts: Mapping[
     """About how many texts the model reads for this."""
     if work is scores_by:
         return to_explain(case, [facts["name"]])
-    return len(examples) + (searches(case, 1) if work is other_weights_for else 0)
+    return len(examples) + (searches(case, len(facts["asked"])) if work is other_weights_for else 0)

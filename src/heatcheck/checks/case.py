@@ -12,25 +12,41 @@ from scipy.special import log_softmax
 
 from heatcheck import stats
 from heatcheck.checks.answers import Answers
-from heatcheck.checks.shared_work import Rows, Share, Work, answers_to, as_recorded, as_scores, records_of, scores_by
+from heatcheck.checks.shared_work import (
+    Rows,
+    Share,
+    Work,
+    answers_to,
+    as_recorded,
+    as_scores,
+    as_stand_ins,
+    other_weights_for,
+    records_of,
+    scores_by,
+)
 from heatcheck.data import Corpus, Example
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, MissingPackage, NotSupported
 from heatcheck.explainers import (
+    EPSILON,
     Readout,
     Scores,
+    StandIns,
     explain_one,
     find_explainer,
+    of_readout,
     of_words,
     pad_scores,
     read_out,
     responses,
+    words_of,
 )
 from heatcheck.models import Subject
 from heatcheck.training import Fits, Recorded, record
 
 STANDARD = 2.0  # median |logit| to which logits are scaled before any threshold on probabilities
 PUBLISHED, STANDARDISED = "published", "standardised"  # logits as the model gives them (as in papers), or scaled
+OWN_OUTPUT = (EPSILON, 1.0)  # the ε of the explainer `counterfactual`, and logits as the model gives them
 TIE_ORDERS = 5  # random orders of words with equal scores; results are means over them
 
 
@@ -71,6 +87,7 @@ class Case:
         # To changed texts: each is read once, whichever check asks.
         self.answers = Answers(subject, lambda texts: self.share(answers_to, texts)["logs"])
         self._scores: dict[tuple[str, str], Scores] = {}
+        self._other_weights: dict[tuple[float, float], StandIns] = {}  # by ε and scale
 
     def retrains(self, check: str) -> bool:
         """Whether a check that can do without retrained models is to use them."""
@@ -177,8 +194,24 @@ class Case:
             self._scores[explainer, logits] = replace(found, values=stats.level_ties(found.values, found.valid))
         return self._scores[explainer, logits]
 
+    def other_weights(self, asked: Sequence[tuple[float, float]]) -> list[StandIns]:
+        """For each ε and scale of the logits: weights as different as can be found that give about the same output."""
+        new = [one for one in dict.fromkeys(asked) if one not in self._other_weights]
+        if new and self.readout is not None:
+            ids = [example.id for example in self.examples]
+            for epsilon, scale in new:
+                found = of_readout(self.readout, ids, epsilon=epsilon, scale=scale, seed=self.seed)
+                self._other_weights[epsilon, scale] = found
+        elif new:
+            rows = self.share(other_weights_for, self.examples, asked=new, seed=self.seed)
+            self._other_weights.update(zip(new, as_stand_ins(rows), strict=True))
+        return [self._other_weights[one] for one in asked]
+
     def _explain(self, explainer: str, scale: float) -> Scores:
-        """Compute the scores; attention comes from the read-out if that is known already."""
+        """Compute the scores; weights come from where they are known already."""
+        if explainer == "counterfactual" and self.readout is None and OWN_OUTPUT in self._other_weights:
+            other = words_of(self.subject, self.examples, self._other_weights[OWN_OUTPUT])
+            return pad_scores(find_explainer(explainer), self.examples, other)
         if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)

@@ -16,10 +16,9 @@ from heatcheck import stats
 from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
 from heatcheck.checks.check import Check, at_least_one, measured
 from heatcheck.checks.passes import searches
-from heatcheck.checks.shared_work import as_stand_ins, other_weights_for
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
-from heatcheck.explainers import Readout, StandIns, of_readout, require_short_cut, searched
+from heatcheck.explainers import Readout, of_readout, require_short_cut, searched
 from heatcheck.models import name_of_keys
 from heatcheck.results import CheckResult, Measurement
 
@@ -65,10 +64,9 @@ def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
     values: Values = {"max_attention": case.max_attention, "most": np.asarray(np.mean(most, axis=0))}
     asked = [(PUBLISHED, epsilon) for epsilon in settings.epsilons] + [(STANDARDISED, settings.epsilons[0])]
     method = ""
-    for logits, epsilon in asked:
-        scale = case.logit_scale if logits == STANDARDISED else 1.0
-        found = _stand_ins(case, epsilon, scale)
-        method = found.method
+    every = case.other_weights([(epsilon, case.scale_of(logits)) for logits, epsilon in asked])
+    for (logits, epsilon), found in zip(asked, every, strict=True):
+        scale, method = case.scale_of(logits), found.method
         at = f"{logits}:{epsilon:g}"
         values[f"jsd:{at}"], values[f"upper:{at}"] = found.jsd[:, 0], found.upper[:, 0]
         values[f"change:{at}"] = found.change[:, 0]
@@ -98,14 +96,6 @@ def measure(case: Case, settings: CounterfactualSettings) -> CheckResult:
         seed=case.seed,
         facts={"method": method, "logit_scale": case.logit_scale},
     )
-
-
-def _stand_ins(case: Case, epsilon: float, scale: float) -> StandIns:
-    if isinstance(case.readout, Readout):
-        ids = [example.id for example in case.examples]
-        return of_readout(case.readout, ids, epsilon=epsilon, scale=scale, seed=case.seed)
-    wanted = {"epsilon": epsilon, "scale": scale, "seed": case.seed}
-    return as_stand_ins(case.share(other_weights_for, case.examples, **wanted))
 
 
 def _null(

@@ -12,7 +12,7 @@ import numpy as np
 from heatcheck.checks.answers import read_texts
 from heatcheck.data import Example
 from heatcheck.engine import Facts
-from heatcheck.explainers import Scores, StandIns, explain_one, find_explainer, stand_ins
+from heatcheck.explainers import Scores, StandIns, best_stand_ins, explain_one, find_explainer
 from heatcheck.models import Subject
 from heatcheck.training import Recorded, record
 
@@ -63,18 +63,22 @@ def as_recorded(examples: Sequence[Example], rows: Rows) -> Recorded:
 
 
 def other_weights_for(
-    subject: Subject, examples: Sequence[Example], *, epsilon: float, scale: float, seed: int
+    subject: Subject, examples: Sequence[Example], *, asked: Sequence[tuple[float, float]], seed: int
 ) -> Rows:
-    """Weights as different as can be found that give about the same output."""
-    found = stand_ins(subject, examples, epsilon=epsilon, scale=scale, seed=seed)
-    arrays = {"weights": found.weights, "jsd": found.jsd, "upper": found.upper, "change": found.change}
-    return {**arrays, "method": np.array([found.method] * len(examples))}
+    """Weights as different as can be found that give about the same output, for each ε and scale that is asked."""
+    found = best_stand_ins(subject, examples, asked, seed=seed)
+    arrays = {
+        name: np.stack([getattr(each, name) for each in found], axis=1)
+        for name in ("weights", "jsd", "upper", "change")
+    }
+    return {**arrays, "method": np.array([found[0].method] * len(examples))}
 
 
-def as_stand_ins(rows: Rows) -> StandIns:
-    """The rows of `other_weights_for` as `stand_ins` gives them."""
+def as_stand_ins(rows: Rows) -> list[StandIns]:
+    """The rows of `other_weights_for` as `best_stand_ins` gives them."""
     method: Any = str(rows["method"][0])
-    return StandIns(method, rows["weights"], rows["jsd"], rows["upper"], rows["change"])
+    parts = (rows[name].swapaxes(0, 1) for name in ("weights", "jsd", "upper", "change"))
+    return [StandIns(method, *each) for each in zip(*parts, strict=True)]
 
 
 def joined(parts: Sequence[Rows], places: Sequence[Sequence[int]]) -> Rows:

@@ -12,7 +12,16 @@ from heatcheck.explainers.alti import alti
 from heatcheck.explainers.attention import attention
 from heatcheck.explainers.contribution import contribution
 from heatcheck.explainers.contribution_weights import contribution_weights
-from heatcheck.explainers.counterfactual import StandIns, counterfactual, of_readout, searched, stand_ins
+from heatcheck.explainers.counterfactual import (
+    EPSILON,
+    StandIns,
+    best_stand_ins,
+    counterfactual,
+    of_readout,
+    searched,
+    stand_ins,
+    words_of,
+)
 from heatcheck.explainers.decompx import decompx
 from heatcheck.explainers.effective_attention import effective_attention
 from heatcheck.explainers.explanation import Explanation, Prediction
@@ -39,6 +48,7 @@ from heatcheck.training import pick_device, predict
 
 __all__ = [
     "ALSO_CALLED",
+    "EPSILON",
     "EXPLAINERS",
     "MAX_WORDS",
     "REMOVALS",
@@ -50,6 +60,7 @@ __all__ = [
     "Readout",
     "Scores",
     "StandIns",
+    "best_stand_ins",
     "check_ids",
     "explain",
     "explain_one",
@@ -65,6 +76,7 @@ __all__ = [
     "responses",
     "searched",
     "stand_ins",
+    "words_of",
 ]
 
 MAX_WORDS = 2000  # leave-one-out reads the text once for each

@@ -58,14 +58,24 @@ def stand_ins(
     >>> stand_ins(load("known:bystander_right@planted_keyword"), examples).jsd.round(1).tolist()
     [[0.7], [0.7], [0.7]]
     """
-    require_short_cut(subject)
     if method == "jain2019":
+        require_short_cut(subject)
         return searched(subject, examples, [epsilon], scale=scale, seed=seed, settings=JAIN2019)[0]
+    return best_stand_ins(subject, examples, [(epsilon, scale)], seed=seed)[0]
+
+
+def best_stand_ins(
+    subject: Subject, examples: Sequence[Example], asked: Sequence[tuple[float, float]], *, seed: int = 0
+) -> list[StandIns]:
+    """The same for several ε, each with a scale: they are searched for together."""
+    require_short_cut(subject)
     readout = read_out(subject, examples)
     if readout is None:
         settings = BRIEF if isinstance(subject, HasLayers) else BETTER
-        return searched(subject, examples, [epsilon], scale=scale, seed=seed, settings=settings)[0]
-    return of_readout(readout, [e.id for e in examples], epsilon=epsilon, scale=scale, seed=seed)
+        epsilons, scales = zip(*asked, strict=True)
+        return searched(subject, examples, epsilons, scale=scales, seed=seed, settings=settings)
+    ids = [example.id for example in examples]
+    return [of_readout(readout, ids, epsilon=epsilon, scale=scale, seed=seed) for epsilon, scale in asked]
 
 
 def of_readout(readout: Readout, ids: Sequence[str], *, epsilon: float, scale: float = 1.0, seed: int = 0) -> StandIns:
@@ -88,22 +98,25 @@ def searched(
     examples: Sequence[Example],
     epsilons: Sequence[float],
     *,
-    scale: float = 1.0,
+    scale: float | Sequence[float] = 1.0,
     seed: int = 0,
     settings: SearchSettings = JAIN2019,
 ) -> list[StandIns]:
     """The best start of each example that keeps the output, for each ε; the model's own weights if none does.
 
     The published search does not depend on ε: it runs once, and each ε picks from its results.
+
+    Args:
+        scale: of the logits: one for all ε, or one for each.
     """
     rows: list[dict[int, tuple[np.ndarray, ...]]] = [{} for _ in epsilons]
     for indices, batch, response in responses(subject, examples, batch_size=256):
         own = response.attention.mean(2).cpu().numpy()
-        found: Found | None = None
-        for number, epsilon in enumerate(epsilons):
-            if found is None or settings.slack is None:
-                found = search(response, batch.ids, epsilon=epsilon, scale=scale, seed=seed, settings=settings)
-            parts = _best(found, own, epsilon)
+        once = settings.slack is not None and isinstance(scale, float)
+        asked = epsilons[:1] if once else epsilons
+        found = search(response, batch.ids, epsilon=asked, scale=scale, seed=seed, settings=settings)
+        for number, (epsilon, each) in enumerate(zip(epsilons, found * len(epsilons) if once else found, strict=True)):
+            parts = _best(each, own, epsilon)
             rows[number].update({place: tuple(part[row] for part in parts) for row, place in enumerate(indices)})
     return [_gather([each[place] for place in range(len(examples))], settings) for each in rows]
 
@@ -162,10 +175,14 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
     require_short_cut(subject)
     readout = read_out(subject, examples)
     if readout is None:
-        found = stand_ins(subject, examples, seed=seed)
-        return of_words(found.weights[:, 0], word_of_each_key(subject, examples, found.weights.shape[-1]), examples)
+        return words_of(subject, examples, stand_ins(subject, examples, seed=seed))
     found = of_readout(readout, [e.id for e in examples], epsilon=EPSILON, seed=seed)
     return of_words(found.weights[:, 0], readout.word, examples)
+
+
+def words_of(subject: Subject, examples: Sequence[Example], found: StandIns) -> WordScores:
+    """Other weights for the first decision, summed by word."""
+    return of_words(found.weights[:, 0], word_of_each_key(subject, examples, found.weights.shape[-1]), examples)
 
 
 def word_of_each_key(subject: Subject, examples: Sequence[Example], longest: int) -> Int[np.ndarray, "example token"]:

@@ -1,22 +1,23 @@
-"""Scores words for any model by Shapley values (sampled) and by LIME, both through captum.
+"""Scores words for any model by Shapley values (sampled) and by LIME.
 
 A word is present or masked (word_removal.py), never deleted: both methods need the text without any word, and a
 text of no words cannot be read. The value of the game is the predicted label's probability. Words without a token do
 not play. Each example has its own random stream, named by its id, so its scores are the same in any batch.
+
+Which texts to read does not depend on what the model says to them. So those of many examples are drawn first and read
+together; captum asks for one example's after the other. Draws and scores are captum's, to rounding.
 """
 
-from collections.abc import Callable, Sequence
-from threading import Lock
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import expit
-from torch import Tensor
 
 from heatcheck.data import Example
 from heatcheck.engine import seed_of
-from heatcheck.errors import MissingPackage
 from heatcheck.explainers.probability import log_odds
 from heatcheck.explainers.scores import Aim, ExplainAimed, WordScores, of_probability
 from heatcheck.explainers.word_removal import mask
@@ -32,80 +33,124 @@ LIME_PER_WORD = 5
 LIME_FEWEST = 100
 RIDGE = 1.0  # as in the authors' own
 KERNEL_WIDTH = 0.25  # of the distance 1 - cos between the whole text and a sample, as in the authors' own
-AT_ONCE = 128  # texts in a batch
-_ONE_STREAM = Lock()  # captum draws from torch's own stream, of which all threads have one
-
-Worth = Callable[[Tensor], Tensor]  # presence [draw word] of the words that play, to what each such text is worth
+AT_ONCE = 64  # examples whose texts are read together
 
 
-def shapley_values(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
-    """The mean gain as words are added one by one in random orders. Sums to value(all) - value(none)."""
-    try:
-        from captum.attr import ShapleyValueSampling
-    except ImportError:
-        raise MissingPackage("captum") from None
+class Method(NamedTuple):
+    """Which words are present in the texts to read, and the scores once it is known what each text is worth."""
+
+    draw: Callable[[int, torch.Generator], Bool[np.ndarray, "text word"]]  # from the number of words that play
+    score: Callable[[Bool[np.ndarray, "text word"], Float[np.ndarray, " text"]], Float[np.ndarray, " word"]]
+
+
+def grown_texts(players: int, generator: torch.Generator) -> Bool[np.ndarray, "text word"]:
+    """For each random order of the words: the text without any, then one word more at a time.
+
+    >>> grown_texts(2, torch.Generator())[:3].astype(int).sum(1)
+    array([0, 1, 2])
+    """
     orders = int(np.clip(READ // players, FEWEST_ORDERS, ORDERS))
-    found: Tensor = ShapleyValueSampling(worth).attribute(
-        torch.ones(1, players), baselines=0.0, n_samples=orders, perturbations_per_eval=AT_ONCE
-    )
-    return np.asarray(found[0].double().numpy())
+    drawn = np.stack([torch.randperm(players, generator=generator).numpy() for _ in range(orders)])
+    since = drawn.argsort(1)  # the step at which each word comes
+    present = since[:, None] < np.arange(players + 1)[:, None]
+    return np.asarray(present.reshape(-1, players))
 
 
-def lime_weights(worth: Worth, players: int) -> Float[np.ndarray, " word"]:
-    """Coefficients of a ridge regression on which words are present; texts that lack fewer words count more."""
-    try:
-        from captum._utils.models.linear_model import SkLearnRidge
-        from captum.attr import Lime
-        from captum.attr._core.lime import get_exp_kernel_similarity_function
-    except ImportError:
-        raise MissingPackage("captum") from None
+def shapley_values(
+    present: Bool[np.ndarray, "text word"], worth: Float[np.ndarray, " text"]
+) -> Float[np.ndarray, " word"]:
+    """The mean gain as words are added one by one in random orders. Sums to value(all) - value(none)."""
+    players = present.shape[1]
+    steps = present.reshape(-1, players + 1, players)
+    gains = np.diff(worth.reshape(-1, players + 1), axis=1)
+    came = (steps[:, 1:] & ~steps[:, :-1]).argmax(2)  # the word that each step adds
+    found = np.zeros(players)
+    np.add.at(found, came, gains)
+    return found / len(steps)
+
+
+def random_texts(players: int, generator: torch.Generator) -> Bool[np.ndarray, "text word"]:
+    """Texts of which each word is present with probability ½."""
     samples = int(np.clip(LIME_PER_WORD * players, LIME_FEWEST, READ))
-    explainer = Lime(
-        worth,
-        interpretable_model=SkLearnRidge(alpha=RIDGE),
-        similarity_func=get_exp_kernel_similarity_function("cosine", kernel_width=KERNEL_WIDTH),
-    )
-    found: Tensor = explainer.attribute(
-        torch.ones(1, players), baselines=0.0, n_samples=samples, perturbations_per_eval=AT_ONCE
-    )
-    return np.asarray(found[0].double().numpy())
+    half = torch.full((1, players), 0.5)
+    # One after the other, as captum draws them: torch's stream is another for many at once.
+    return torch.cat([torch.bernoulli(half, generator=generator) for _ in range(samples)]).bool().numpy()
 
 
-def _make(name: str, play: Callable[[Worth, int], Float[np.ndarray, " word"]]) -> ExplainAimed:
+def lime_weights(
+    present: Bool[np.ndarray, "text word"], worth: Float[np.ndarray, " text"]
+) -> Float[np.ndarray, " word"]:
+    """Coefficients of a ridge regression on which words are present; texts that lack fewer words count more."""
+    x = present.astype(np.float64)
+    near = np.sqrt(x.mean(1))  # the cosine between a row of zeros and ones and a row of ones
+    weight = np.exp(-((1 - near) ** 2) / (2 * KERNEL_WIDTH**2))
+    x -= np.average(x, axis=0, weights=weight)
+    y = worth - np.average(worth, weights=weight)
+    gram = x.T @ (weight[:, None] * x) + RIDGE * np.eye(x.shape[1])
+    return np.asarray(np.linalg.solve(gram, x.T @ (weight * y)))
+
+
+class _Game(NamedTuple):
+    """The words of an example that play, and which of them are present in each text to read."""
+
+    example: Example
+    players: list[int]
+    present: Bool[np.ndarray, "text word"]
+
+    def texts(self) -> Iterator[Example]:
+        words = np.array(self.players)
+        for row in self.present:
+            yield mask(self.example, set(words[~row].tolist()))
+
+
+def _make(name: str, method: Method) -> ExplainAimed:
     def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> WordScores:
-        return [one(subject, example, seed, aim) for example in examples]
+        return [
+            scores
+            for start in range(0, len(examples), AT_ONCE)
+            for scores in together(subject, examples[start : start + AT_ONCE], seed, aim)
+        ]
 
-    def one(subject: Subject, example: Example, seed: int, aim: Aim) -> np.ndarray:
-        batch = subject.encode([example])
-        players = sorted({word for word in batch.word[0].tolist() if word >= 0})
-        label = int(aim.answers(subject, [example])[0].argmax()) if aim.label is None else aim.label
+    def together(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) -> Iterator[np.ndarray]:
+        games = [game(subject, example, seed) for example in examples]
+        labels = aim.answers(subject, examples).argmax(1) if aim.label is None else np.full(len(examples), aim.label)
+        # Orders share the text of no words and that of all, so each different one is read once.
+        places: dict[tuple[int, tuple[int, ...]], int] = {}
+        texts: list[Example] = []
+        asked: list[list[int]] = []
+        for number, one in enumerate(games):
+            asked.append([])
+            for text in one.texts():
+                place = places.setdefault((number, text.masked), len(texts))
+                if place == len(texts):
+                    texts.append(text)
+                asked[-1].append(place)
+        logs = aim.answers(subject, texts)
+        for one, rows, label in zip(games, asked, labels, strict=True):
+            worth = expit(log_odds(logs[rows], np.full(len(rows), label), aim.scale))
+            scores = np.full(len(one.example.words), np.nan)
+            scores[one.players] = method.score(one.present, worth)
+            yield scores
 
-        def worth(presence: Tensor) -> Tensor:
-            absent = [np.flatnonzero(row).tolist() for row in (presence == 0).numpy()]
-            texts = [mask(example, {players[number] for number in row}) for row in absent]
-            logs = aim.answers(subject, texts)
-            return torch.from_numpy(expit(log_odds(logs, np.full(len(texts), label), aim.scale)))
-
-        scores = np.full(len(example.words), np.nan)
-        with _ONE_STREAM, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_of(seed, name, example.id))
-            scores[players] = play(worth, len(players))
-        return scores
+    def game(subject: Subject, example: Example, seed: int) -> _Game:
+        players = sorted({word for word in subject.encode([example]).word[0].tolist() if word >= 0})
+        drawn = method.draw(len(players), torch.Generator().manual_seed(seed_of(seed, name, example.id)))
+        return _Game(example, players, drawn)
 
     return explain
 
 
 shapley_sampling = of_probability(
     "shapley_sampling",
-    "sampled Shapley values of the words; absent words are masked (captum)",
-    _make("shapley sampling", shapley_values),
+    "sampled Shapley values of the words; absent words are masked",
+    _make("shapley sampling", Method(grown_texts, shapley_values)),
     signed=True,
     paper="Castro et al. 2009",
 )
 lime = of_probability(
     "lime",
-    "coefficients of a linear model fitted to probabilities of texts with masked words (captum)",
-    _make("lime", lime_weights),
+    "coefficients of a linear model fitted to probabilities of texts with masked words",
+    _make("lime", Method(random_texts, lime_weights)),
     signed=True,
     paper="Ribeiro et al. 2016",
 )

@@ -50,16 +50,32 @@ class Found(NamedTuple):
 
 
 def search(
-    found: Response, ids: Sequence[str], *, epsilon: float, scale: float, seed: int, settings: SearchSettings
-) -> Found:
-    """Descend from random starts; `scale` multiplies the logits. The result does not depend on the batch."""
+    found: Response,
+    ids: Sequence[str],
+    *,
+    epsilon: float | Sequence[float],
+    scale: float | Sequence[float],
+    seed: int,
+    settings: SearchSettings,
+) -> list[Found]:
+    """Descend from random starts; `scale` multiplies the logits. The result does not depend on the batch.
+
+    Several ε and scales are several searches, each as it would be alone: one list entry for each.
+    """
     own, allowed = found.attention.detach(), found.allowed
+    asked = _pairs(epsilon, scale)
+    starts, searches = settings.starts, len(asked)
+    # The starts of one search after those of another, along the axis of draws.
+    bounds, scales = (
+        torch.tensor(values, dtype=own.dtype, device=own.device).repeat_interleave(starts)[:, None]
+        for values in zip(*asked, strict=True)
+    )
+    scales = scales[..., None]
     with torch.no_grad():
-        p = _probabilities(found, own[:, None], scale)  # [example 1 decision label]
-    start = _starts(ids, own, allowed, seed, settings)
-    scores = start.clone().requires_grad_()
+        p = (scales * found.logits(own[:, None])).softmax(-1)  # [example draw decision label]
+    scores = _starts(ids, own, allowed, seed, settings).repeat(1, searches, 1, 1, 1).requires_grad_()
     optimizer = torch.optim.Adam([scores], lr=settings.rate, amsgrad=True)
-    slack = epsilon if settings.slack is None else settings.slack
+    slack = bounds if settings.slack is None else settings.slack
     # As published, the change is |Δp| for two labels and the unhalved L1 for more.
     times = 1.0 if p.shape[-1] == 2 else 2.0 if settings.slack is not None else 1.0
     best = Found(own[:, None].expand_as(scores).clone(), *(torch.zeros_like(scores[..., 0, 0]) for _ in range(2)))
@@ -67,19 +83,33 @@ def search(
         check_time()
         weights = _weights(scores, allowed)
         distance = _jsd(weights, own[:, None])
-        change = _change(found, weights, p, scale)
+        change = _change(found, weights, p, scales)
         if settings.keep_best:
-            best = _better(best, Found(weights, distance, change), epsilon)
+            best = _better(best, Found(weights, distance, change), bounds)
         loss = -distance + settings.price * (times * change - slack).clamp(min=0)
         total = loss.sum()
         if settings.diversity:
-            total = total - _diversity(weights)
+            for each in torch.split(weights, starts, dim=1):
+                total = total - _diversity(each)
         (scores.grad,) = torch.autograd.grad(total, [scores])  # not backward(): the model's parameters get none
         optimizer.step()
     with torch.no_grad():
         weights = _weights(scores, allowed)
-        last = Found(weights, _jsd(weights, own[:, None]), _change(found, weights, p, scale))
-    return _better(best, last, epsilon) if settings.keep_best else last
+        last = Found(weights, _jsd(weights, own[:, None]), _change(found, weights, p, scales))
+    last = _better(best, last, bounds) if settings.keep_best else last
+    return [Found(*parts) for parts in zip(*(torch.split(part, starts, dim=1) for part in last), strict=True)]
+
+
+def _pairs(epsilon: float | Sequence[float], scale: float | Sequence[float]) -> list[tuple[float, float]]:
+    """Each ε with its scale; a lone one goes with all of the other.
+
+    >>> _pairs([0.1, 0.2], 1.0)
+    [(0.1, 1.0), (0.2, 1.0)]
+    """
+    epsilons, scales = ([one] if isinstance(one, float | int) else list(one) for one in (epsilon, scale))
+    searches = max(len(epsilons), len(scales))
+    each = ([*one * searches][:searches] if len(one) == 1 else one for one in (epsilons, scales))
+    return list(zip(*each, strict=True))
 
 
 def _starts(
@@ -103,12 +133,13 @@ def _weights(scores: Weights, allowed: Bool[Tensor, "example token"]) -> Weights
     return scores.masked_fill(~allowed[:, None, None, None], MASKED).softmax(-1)
 
 
-def _probabilities(found: Response, weights: Weights, scale: float) -> Float[Tensor, "example draw decision label"]:
+def _probabilities(found: Response, weights: Weights, scale: Tensor) -> Float[Tensor, "example draw decision label"]:
+    """With logits times `scale` [draw decision label]."""
     return (scale * found.logits(weights)).softmax(-1)
 
 
 def _change(
-    found: Response, weights: Weights, p: Float[Tensor, "example 1 decision label"], scale: float
+    found: Response, weights: Weights, p: Float[Tensor, "example draw decision label"], scale: Tensor
 ) -> Float[Tensor, "example draw decision"]:
     return (_probabilities(found, weights, scale) - p).abs().sum(-1) / 2
 
@@ -127,7 +158,7 @@ def _diversity(weights: Weights) -> Tensor:
     return 2 * _jsd(weights[:, first], weights[:, second]).sum() / starts**2
 
 
-def _better(old: Found, new: Found, epsilon: float) -> Found:
+def _better(old: Found, new: Found, epsilon: Tensor) -> Found:
     """The farther of the two, start by start, among those that keep the output."""
     with torch.no_grad():
         wins = (new.change <= epsilon) & (new.jsd > old.jsd)

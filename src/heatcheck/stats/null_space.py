@@ -19,11 +19,11 @@ import numpy as np
 from jaxtyping import Float
 
 from heatcheck.stats.farthest import jsd_terms
+from heatcheck.stats.vertices import best_vertices
 
 DIGITS = float(np.finfo(np.float64).eps)
 _FLAT = 1e-9  # a range narrower than this is a point: what is left is the solver's rounding
-AT_ONCE = 16  # programs that are solved as one
-_SOLVER = 1e-7  # by how much HiGHS may pass a constraint or miss an optimum
+_SOLVER = 1e-7  # by how much a solver may pass a constraint or miss an optimum
 
 
 class Freedom(NamedTuple):
@@ -56,9 +56,7 @@ def null_space(
     >>> null_space(np.array([[1.0], [2.0], [3.0]])).shape, null_space(np.eye(3)).shape
     ((3, 1), (3, 0))
     """
-    kept = _directions(np.column_stack([_scaled(values), np.ones(len(values))]), precision)
-    # The complement, by a full QR of what is kept: as orthonormal as floats can be.
-    return np.linalg.qr(kept, mode="complete")[0][:, kept.shape[1] :]
+    return _split(values, precision)[1]
 
 
 def freedom(
@@ -73,10 +71,11 @@ def freedom(
     True
     """
     own = weights / weights.sum()
-    free = null_space(values, precision=precision)
+    seen, free = _split(values, precision)
     if not free.shape[1]:
         return Freedom(own, own, own, 0.0, 0.0, 0)
-    vertices = _farthest(own, free, np.concatenate([-free, free]))
+    items = np.eye(len(own))
+    vertices = best_vertices(own, seen, free, np.concatenate([-items, items])).weights
     apart = jsd_terms(vertices, own).sum(-1)
     best, attained = (vertices[apart.argmax()], float(apart.max())) if apart.max() > 0 else (own, 0.0)
     below, above = (np.diagonal(part) for part in np.split(vertices, 2))
@@ -87,11 +86,19 @@ def freedom(
     at_low, at_high = jsd_terms(low, own), jsd_terms(high, own)
     wide = high > low
     rise = np.where(wide, (at_high - at_low) / np.where(wide, high - low, 1.0), 0.0)
-    (vertex,) = _farthest(own, free, (rise @ free)[None])
+    (vertex,) = best_vertices(own, seen, free, rise[None]).weights
     found = float(jsd_terms(vertex, own).sum())
     best, attained = (vertex, found) if found > attained else (best, attained)
     chord = float(at_low.sum() + rise @ (vertex - low) + _SOLVER * np.abs(rise).sum())
     return Freedom(low, high, best, attained, max(chord, attained), 2 * len(own) + 1)
+
+
+def _split(values: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal directions of weights: those that move the sum of weights or of values, and those that do not."""
+    kept = _directions(np.column_stack([_scaled(values), np.ones(len(values))]), precision)
+    # By a full QR of what is kept: the complement is as orthonormal to it as floats can be.
+    both = np.linalg.qr(kept, mode="complete")[0]
+    return both[:, : kept.shape[1]], both[:, kept.shape[1] :]
 
 
 def _scaled(values: Float[np.ndarray, "item feature"]) -> Float[np.ndarray, "item feature"]:
@@ -104,31 +111,3 @@ def _directions(matrix: Float[np.ndarray, "item feature"], precision: float) -> 
     """An orthonormal basis of what the columns span."""
     left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
     return np.asarray(left[:, sizes > precision * max(matrix.shape) * sizes.max(initial=0.0)])
-
-
-def _farthest(
-    own: Float[np.ndarray, " item"], free: Float[np.ndarray, "item column"], gains: Float[np.ndarray, "draw column"]
-) -> Float[np.ndarray, "draw item"]:
-    """For each gain, the weights own + free z, none below 0, with the largest gain · z: a vertex.
-
-    The programs have nothing in common but their constraints, so several of them are one program with blocks: most of
-    the time of a small one is not the solver's.
-    """
-    found = [_of_blocks(own, free, gains[start : start + AT_ONCE]) for start in range(0, len(gains), AT_ONCE)]
-    return np.concatenate(found)
-
-
-def _of_blocks(own: np.ndarray, free: np.ndarray, gains: np.ndarray) -> np.ndarray:
-    from scipy.optimize import linprog  # half a second to import
-    from scipy.sparse import block_array, csr_array
-
-    # In z the sum of values stays what it is by construction; only non-negativity is left to the solver.
-    block = csr_array(-free)
-    blocks = [[block if row == column else None for column in range(len(gains))] for row in range(len(gains))]
-    found = linprog(
-        -gains.ravel(), A_ub=block_array(blocks), b_ub=np.tile(own, len(gains)), bounds=(None, None), method="highs-ds"
-    )
-    if found.x is None:  # never seen: z = 0 is feasible and the simplex bounded; then nothing farther is claimed
-        return np.tile(own, (len(gains), 1))
-    weights = np.maximum(own + found.x.reshape(len(gains), -1) @ free.T, 0.0)
-    return np.asarray(weights / weights.sum(1, keepdims=True))

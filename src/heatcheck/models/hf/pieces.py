@@ -6,9 +6,11 @@ word to that word; what the tokenizer adds ([CLS], [SEP], <s>) belongs to none a
 """
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -33,11 +35,97 @@ _BESIDE = re.compile(f"{_UNSPACED}.|.{_UNSPACED}", re.DOTALL)
 Spans = list[tuple[int, int]]
 
 
+KEPT = 2**20  # tokens of cut texts that are remembered: some tens of megabytes
+
+
+class Cut:
+    """A text in pieces: what the network takes of it, the word of each piece (-1: none), and where the piece stands."""
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Int[np.ndarray, " token"]],
+        word: Int[np.ndarray, " token"],
+        offsets: Int[np.ndarray, "token 2"],
+        example: Example,
+    ) -> None:
+        self.inputs, self.word, self.offsets = inputs, word, offsets
+        self._example = example
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+    @cached_property
+    def holding(self) -> list[np.ndarray]:
+        """The pieces that hide if a word does, for each word."""
+        found = []
+        for number, (_, start, end) in enumerate(self._example.places):
+            pieces = np.flatnonzero(self.word == number)
+            holding = pieces[(self.offsets[pieces, 1] > start) & (self.offsets[pieces, 0] < end)]
+            found.append(holding if len(holding) else pieces)  # a line break before the word stays
+        return found
+
+
+class Cutter:
+    """Cuts texts into pieces and remembers them: a text is met when it is counted, and when it is read, often again."""
+
+    def __init__(self, tokenizer: Any, longest: int, *, kept: int = KEPT) -> None:
+        self.tokenizer, self.longest = tokenizer, longest
+        self._kept, self._held = kept, 0
+        self._known: dict[tuple[Any, ...], Cut] = {}
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which meets texts of its own."""
+        return {"tokenizer": self.tokenizer, "longest": self.longest, "_kept": self._kept, "_held": 0, "_known": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def __call__(self, examples: Sequence[Example]) -> tuple[list[Cut], list[int]]:
+        """The different texts of the examples, cut, and the number of each example's among them."""
+        kinds: dict[tuple[Any, ...], int] = {}
+        number = [kinds.setdefault((e.text, e.text_pair, e.spans), len(kinds)) for e in examples]
+        of_kind = dict(zip(reversed(number), reversed(examples), strict=True))
+        with self._lock:
+            found = {at: self._known[kind] for kind, at in kinds.items() if kind in self._known}
+        for paired in (False, True):
+            new = [at for kind, at in kinds.items() if at not in found and (kind[1] is not None) == paired]
+            if new:
+                found.update(zip(new, self._cut([of_kind[at] for at in new]), strict=True))
+        with self._lock:
+            for kind, at in kinds.items():
+                self._keep(kind, found[at])
+        return [found[at] for at in range(len(kinds))], number
+
+    def _cut(self, examples: Sequence[Example]) -> Iterator[Cut]:
+        pairs = None if examples[0].text_pair is None else [example.text_pair for example in examples]
+        found = self.tokenizer(
+            [example.text for example in examples],
+            pairs,
+            truncation=True,
+            max_length=self.longest,
+            return_offsets_mapping=True,
+        )
+        offsets_of = found.pop("offset_mapping")
+        for row, (example, spans) in enumerate(zip(examples, offsets_of, strict=True)):
+            offsets = np.array(spans, dtype=np.int64).reshape(-1, 2)
+            inputs = {name: np.array(values[row], dtype=np.int64) for name, values in found.items()}
+            yield Cut(inputs, _words_of(found.encodings[row], offsets, example), offsets, example)
+
+    def _keep(self, kind: tuple[Any, ...], cut: Cut) -> None:
+        if kind in self._known:
+            return
+        self._known[kind] = cut
+        self._held += len(cut)
+        while self._held > self._kept and len(self._known) > 1:
+            self._held -= len(self._known.pop(next(iter(self._known))))
+
+
 def encode_pieces(
-    tokenizer: Any,
+    cutter: Cutter,
     examples: Sequence[Example],
     *,
-    longest: int,
     known: int | None = None,
     gold: Int[Tensor, "example decision"] | None,
     options: Bool[Tensor, "example label"] | None,
@@ -48,35 +136,19 @@ def encode_pieces(
     Args:
         known: how many ids the network knows; None: that is not known.
     """
-    pairs = [example.text_pair for example in examples]
-    if any(pair is None for pair in pairs) != all(pair is None for pair in pairs):
+    paired = [example.text_pair is not None for example in examples]
+    if any(paired) != all(paired):
         raise BadInput("some examples of a batch have a second text and some have none: run them separately.")
-    # A text of which several words are hidden in turn is cut into pieces once.
-    kinds: dict[tuple[Any, ...], int] = {}
-    kind = [kinds.setdefault((e.text, e.text_pair, e.spans), len(kinds)) for e in examples]
-    first = [kind.index(number) for number in range(len(kinds))]
-    found = tokenizer(
-        [examples[row].text for row in first],
-        None if pairs[0] is None else [pairs[row] for row in first],
-        padding=True,
-        truncation=True,
-        max_length=longest,
-        return_offsets_mapping=True,
-        return_tensors="np",
-    )
-    offsets = found.pop("offset_mapping")
-    if not found["input_ids"].size:  # zero-width characters alone, where nothing is put around a text
-        raise BadInput(f"example {examples[0].id}: its text has no token. Remove the example or give it a text.")
-    word = np.stack([_words_of(found.encodings[at], offsets[at], examples[row]) for at, row in enumerate(first)])
-    for at, row in enumerate(first):
-        if not (word[at] >= 0).any():
-            raise BadInput(f"example {examples[row].id}: its text has no token. Remove the example or give it a text.")
-    inputs, masked = {name: value[kind] for name, value in found.items()}, None
+    cuts, kind = cutter(examples)
+    for cut, example in zip((cuts[number] for number in kind), examples, strict=True):
+        if not (cut.word >= 0).any():  # such as zero-width characters alone
+            raise BadInput(f"example {example.id}: its text has no token. Remove the example or give it a text.")
+    tokenizer = cutter.tokenizer
+    fillers = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
+    inputs = {name: _padded([cut.inputs[name] for cut in cuts], fillers.get(name, 0))[kind] for name in cuts[0].inputs}
+    word, masked = _padded([cut.word for cut in cuts], -1)[kind], None
     if any(example.masked for example in examples):
-        held = [_holding(word[at], offsets[at], examples[row]) for at, row in enumerate(first)]
-        inputs, word, masked = _hide(tokenizer, inputs, word[kind], [held[at] for at in kind], examples)
-    else:
-        word = word[kind]
+        inputs, word, masked = _hide(stand_in(tokenizer), fillers, inputs, word, [cuts[at] for at in kind], examples)
     if known is not None and inputs["input_ids"].max() >= known:
         largest = inputs["input_ids"].max(1)
         row = int((largest >= known).argmax())
@@ -99,6 +171,13 @@ def encode_pieces(
     )
 
 
+def _padded(rows: Sequence[np.ndarray], filler: int) -> Int[np.ndarray, "example token"]:
+    found = np.full((len(rows), max(map(len, rows))), filler, dtype=np.int64)
+    for row, values in zip(found, rows, strict=True):
+        row[: len(values)] = values
+    return found
+
+
 def _words_of(encoding: Any, offsets: Int[np.ndarray, "token 2"], example: Example) -> Int[np.ndarray, " token"]:
     text_of = np.array([-1 if number is None else number for number in encoding.sequence_ids])
     word = np.full(len(text_of), -1)
@@ -111,63 +190,35 @@ def _words_of(encoding: Any, offsets: Int[np.ndarray, "token 2"], example: Examp
     return word
 
 
-def _holding(
-    word: Int[np.ndarray, " token"], offsets: Int[np.ndarray, "token 2"], example: Example
-) -> list[np.ndarray]:
-    """The pieces that hide if a word does, for each word."""
-    found = []
-    for number, (_, start, end) in enumerate(example.places):
-        pieces = np.flatnonzero(word == number)
-        holding = pieces[(offsets[pieces, 1] > start) & (offsets[pieces, 0] < end)]
-        found.append(holding if len(holding) else pieces)  # a line break before the word stays
-    return found
-
-
-def count_pieces(tokenizer: Any, examples: Sequence[Example], longest: int) -> list[int]:
+def count_pieces(cutter: Cutter, examples: Sequence[Example]) -> list[int]:
     """How many tokens there are of each text, [CLS] and [SEP] included; a hidden word is one."""
-    kinds = [(example.text, example.text_pair, example.spans) for example in examples]
-    hidden = {kind for kind, example in zip(kinds, examples, strict=True) if example.masked}
-    length: dict[Any, int] = {}
-    more: dict[Any, list[int]] = {}  # pieces of each word after its first
-    for paired in (False, True):
-        some = {k: e for k, e in zip(kinds, examples, strict=True) if (e.text_pair is not None) == paired}
-        if not some:
-            continue
-        pairs = [example.text_pair for example in some.values()] if paired else None
-        texts = [example.text for example in some.values()]
-        found = tokenizer(texts, pairs, truncation=True, max_length=longest, return_attention_mask=False)
-        for (kind, example), encoding in zip(some.items(), found.encodings, strict=True):
-            length[kind] = len(encoding.ids)
-            if kind in hidden:
-                offsets = np.array(encoding.offsets).reshape(-1, 2)
-                held = _holding(_words_of(encoding, offsets, example), offsets, example)
-                more[kind] = [max(len(pieces) - 1, 0) for pieces in held]
+    cuts, kind = cutter(examples)
     return [
-        length[kind] - sum(more[kind][number] for number in example.masked)
-        for kind, example in zip(kinds, examples, strict=True)
+        len(cuts[at]) - sum(max(len(cuts[at].holding[number]) - 1, 0) for number in example.masked)
+        for at, example in zip(kind, examples, strict=True)
     ]
 
 
 def _hide(
-    tokenizer: Any,
+    instead: int,
+    fillers: Mapping[str, int],
     inputs: Mapping[str, Int[np.ndarray, "example token"]],
     word: Int[np.ndarray, "example token"],
-    holding: Sequence[Sequence[np.ndarray]],
+    cuts: Sequence[Cut],
     examples: Sequence[Example],
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """One token in place of the pieces of each masked word, what follows moved up: inputs, words, where they stand."""
     kept = inputs["attention_mask"].astype(bool)
     masked = np.zeros_like(kept)
     for row, example in enumerate(examples):
-        hidden = [holding[row][number] for number in example.masked]
+        hidden = [cuts[row].holding[number] for number in example.masked]
         masked[row, [pieces[0] for pieces in hidden if len(pieces)]] = True
         for pieces in hidden:
             if len(pieces) > 1:
                 kept[row, pieces[1:]] = False
     order = np.argsort(~kept, axis=1, kind="stable")[:, : kept.sum(1).max()]
     there = np.take_along_axis(kept, order, 1)
-    fillers = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
-    read = {**inputs, "input_ids": np.where(masked, stand_in(tokenizer), inputs["input_ids"])}
+    read = {**inputs, "input_ids": np.where(masked, instead, inputs["input_ids"])}
     moved = {
         name: np.where(there, np.take_along_axis(value, order, 1), fillers.get(name, 0)) for name, value in read.items()
     }

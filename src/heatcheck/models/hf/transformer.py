@@ -23,7 +23,7 @@ from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.linear import quicken
-from heatcheck.models.hf.pieces import count_pieces, cut_texts, encode_pieces
+from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces
 from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 
@@ -108,6 +108,7 @@ class Transformer(nn.Module):
                 f"{self._called}: model_max_length of its tokenizer must be a number of tokens, not {said!r}."
             )
         self.longest = int(min(room, said) if room > 0 else said)  # XLNet: -1
+        self._cutter = Cutter(tokenizer, self.longest)
 
     def _install(self) -> None:
         try:
@@ -175,14 +176,20 @@ class Transformer(nn.Module):
     def encode(self, examples: Sequence[Example]) -> Batch:
         options = options_of(examples, len(self.labels), self.device)
         return encode_pieces(
-            self.tokenizer,
+            self.cutter,
             examples,
-            longest=self.longest,
             known=self._known_ids,
             gold=self._gold(examples),
             options=None if self.several else options,
             device=self.device,
         )
+
+    @property
+    def cutter(self) -> Cutter:
+        """Cuts texts into the pieces of this tokenizer, each text once."""
+        if self._cutter.tokenizer is not self.tokenizer:
+            self._cutter = Cutter(self.tokenizer, self.longest)
+        return self._cutter
 
     @property
     def tokens_at_once(self) -> int:
@@ -191,7 +198,7 @@ class Transformer(nn.Module):
 
     def lengths(self, examples: Sequence[Example]) -> list[int]:
         """How many tokens the network reads of each text."""
-        return count_pieces(self.tokenizer, examples, self.longest)
+        return count_pieces(self.cutter, examples)
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are those of both texts, or pieces of the tokenizer."""

@@ -92,7 +92,7 @@ def _paired(found: list[Any], example: Example) -> tuple[list[int], list[int]]:
 
 
 def _of_pieces(tokenizer: Any, examples: Sequence[Example], **known: Any) -> Batch:
-    from heatcheck.models.hf.pieces import encode_pieces  # transformers takes a second to import
+    from heatcheck.models.hf.pieces import Cutter, encode_pieces  # transformers takes a second to import
 
     if not tokenizer.is_fast:
         raise NotSupported(
@@ -104,5 +104,5 @@ def _of_pieces(tokenizer: Any, examples: Sequence[Example], **known: Any) -> Bat
             "the tokenizer has no padding token: set tokenizer.pad_token, for example to tokenizer.eos_token."
         )
     tokenizer.padding_side = "right"
-    found = encode_pieces(tokenizer, examples, longest=min(tokenizer.model_max_length, LONGEST), **known)
+    found = encode_pieces(Cutter(tokenizer, min(tokenizer.model_max_length, LONGEST)), examples, **known)
     return replace(found, inputs={"tokens": found.inputs["input_ids"]})
