@@ -17,6 +17,7 @@ from typing import NamedTuple
 from heatcheck.engine.identity import Facts
 from heatcheck.engine.place import JobFunction, Report, attempt_pickled, cores_here
 
+SHARE_OF_GPU = "HEATCHECK_SHARE_OF_GPU"  # of its memory, that this process may take: a number up to 1
 _GRACE_S = 5.0
 _PR_SET_PDEATHSIG = 1
 
@@ -87,25 +88,27 @@ class Processes:
             else:
                 self._running[target] = worker, payload
                 return
-        worker = _start_worker(max(1, cores_here() // self._workers))
+        worker = _start_worker(self._workers)
         self._running[target] = worker, payload
         with suppress(OSError):  # it died at once, which its report will say
             worker.talk.send((payload, target))
 
 
-def _start_worker(threads: int) -> Worker:
+def _start_worker(workers: int) -> Worker:
+    """A process that takes as much of this machine as one of so many may."""
     context = multiprocessing.get_context("spawn")
     talk, theirs = context.Pipe()
     # The kernel's signal follows the *thread* that started the worker; only the main one lives as we do.
     by_signal = threading.current_thread() is threading.main_thread()
     process = context.Process(target=_work, args=(theirs, os.getpid(), by_signal))
-    already_set = "OMP_NUM_THREADS" in os.environ  # the user knows better
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    wanted = {"OMP_NUM_THREADS": str(max(1, cores_here() // workers)), SHARE_OF_GPU: f"{0.95 / workers:.4f}"}
+    ours = [name for name in wanted if name not in os.environ]  # where it is set, the user knows better
+    os.environ.update({name: wanted[name] for name in ours})
     try:
         process.start()
     finally:
-        if not already_set:
-            del os.environ["OMP_NUM_THREADS"]
+        for name in ours:
+            del os.environ[name]
     theirs.close()
     return Worker(process, talk)
 

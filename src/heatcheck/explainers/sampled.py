@@ -99,8 +99,8 @@ class _Game(NamedTuple):
 
     def texts(self) -> Iterator[Example]:
         words = np.array(self.players)
-        for row in self.present:
-            yield mask(self.example, set(words[~row].tolist()))
+        for absent in ~self.present:
+            yield mask(self.example, words[absent].tolist())
 
 
 def _make(name: str, method: Method) -> ExplainAimed:

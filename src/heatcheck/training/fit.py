@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 import shutil
 import threading
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from heatcheck.engine import (
     write_json,
     write_whole,
 )
+from heatcheck.engine.worker import SHARE_OF_GPU
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
 from heatcheck.training import checkpoint
@@ -298,14 +300,21 @@ def build(recipe: Recipe, corpus: Corpus, *, vectors: Path | str | None = None) 
 def pick_device(name: str) -> torch.device:
     """`auto` is a GPU where there is one."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return _shared(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
         raise BadInput(f"unknown device {name!r}. Use auto, cpu, cuda or mps.")
     try:
         torch.empty(0, device=name)
-        return torch.device(name)
+        return _shared(torch.device(name))
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadInput(f"the device {name!r} is not available on this machine: {str(error).splitlines()[0]}") from None
+
+
+def _shared(device: torch.device) -> torch.device:
+    """The device, of which one of several processes takes its share: the first would leave the last nothing else."""
+    if device.type == "cuda" and SHARE_OF_GPU in os.environ:
+        torch.cuda.set_per_process_memory_fraction(float(os.environ[SHARE_OF_GPU]), device)
+    return device
 
 
 def _read(folder: Path, corpus: Corpus, device: str) -> Fit:

@@ -4,6 +4,7 @@ A process per run would not do: a GPU runs the kernels of one process at a time.
 run keeps a core busy (docs/speed.md); there each run has a process (`workers`).
 """
 
+import gc
 import os
 import queue
 from collections.abc import Callable, Iterator, Sequence
@@ -37,8 +38,17 @@ def run_fits(
     `workers`, `cluster`, `progress` and `more` are those of `engine.map`.
     """
     if jobs and cluster is None and all(is_stacked(job.argument) for job in jobs):
-        return engine.map(fit_stacked, jobs, store, threads=at_once(), progress=progress, more=more)
+        return _side_by_side(jobs, store, progress, more)
     return engine.map(fit_job, jobs, store, workers=workers, cluster=cluster, progress=progress, more=more)
+
+
+def _side_by_side(jobs: Sequence[Job], store: Path, progress: Any, more: Any) -> Iterator[Outcome]:
+    try:
+        yield from engine.map(fit_stacked, jobs, store, threads=at_once(), progress=progress, more=more)
+    finally:
+        # What torch keeps for the next run is nearly the whole GPU, and those who come next may be other processes.
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def is_stacked(argument: Facts) -> bool:

@@ -64,6 +64,11 @@ class Cut:
             found.append(holding if len(holding) else pieces)  # a line break before the word stays
         return found
 
+    @cached_property
+    def spare(self) -> list[int]:
+        """How many tokens fewer there are if a word hides, for each word."""
+        return [max(len(pieces) - 1, 0) for pieces in self.holding]
+
 
 class Cutter:
     """Cuts texts into pieces and remembers them: a text is met when it is counted, and when it is read, often again."""
@@ -194,7 +199,7 @@ def count_pieces(cutter: Cutter, examples: Sequence[Example]) -> list[int]:
     """How many tokens there are of each text, [CLS] and [SEP] included; a hidden word is one."""
     cuts, kind = cutter(examples)
     return [
-        len(cuts[at]) - sum(max(len(cuts[at].holding[number]) - 1, 0) for number in example.masked)
+        len(cuts[at]) - (sum([cuts[at].spare[number] for number in example.masked]) if example.masked else 0)
         for at, example in zip(kind, examples, strict=True)
     ]
 
