@@ -62,7 +62,7 @@ def measure(case: Case, settings: IdentifiabilitySettings) -> CheckResult:
     """Measure how free the weights are; texts that are too short are left out and counted."""
     subject = require_layers(case.subject, "identifiability")
     rows = read_rows(subject, case.examples)
-    dimension = np.array([[stats.null_space(v, precision=FLOAT32).shape[1] for v in row.values] for row in rows])
+    dimension = np.array([stats.free_dimensions(row.values, precision=FLOAT32) for row in rows])
     longer = np.asarray(dimension.any(1))
     excluded = {
         example.id: f"it has at most {row.values.shape[2] + 1} tokens, so no other weights give the same head output"
@@ -221,8 +221,9 @@ def _states(
         batch: Batch = subject.encode(examples[start : start + 64])
         with torch.no_grad():
             parts = subject.run(batch, want=[first, *subject.blocks]).parts
-        for row, scored in enumerate(batch.scored):
-            inputs, *layers = (parts[site][row, scored].double().cpu().numpy() for site in (first, *subject.blocks))
+        states = [parts[site].double().cpu().numpy() for site in (first, *subject.blocks)]
+        for row, scored in enumerate(batch.scored.cpu().numpy()):
+            inputs, *layers = (of_site[row, scored] for of_site in states)
             yield inputs, layers
 
 

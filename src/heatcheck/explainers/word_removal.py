@@ -40,7 +40,7 @@ def _delete_between_spaces(example: Example, places: Collection[int]) -> Example
     words = example.text.split(" ")
     kept = [place for place in range(len(words)) if place not in places]
     masked = tuple(number for number, place in enumerate(kept) if place in example.masked) if example.masked else ()
-    return replace(example, text=" ".join([words[place] for place in kept]), marks={}, masked=masked)
+    return example.but(text=" ".join([words[place] for place in kept]), marks={}, masked=masked)
 
 
 def _without(text: str, words: Sequence[tuple[int, int, bool]]) -> tuple[str, list[tuple[int, int]]]:
@@ -73,7 +73,7 @@ def mask(example: Example, places: Collection[int]) -> Example:
     >>> masked.text, masked.masked_text
     ('not so bad', 'not <unk> bad')
     """
-    return replace(example, masked=tuple(sorted({*example.masked, *places})), marks={})
+    return example.but(masked=tuple(sorted({*example.masked, *places})), marks={})
 
 
 REMOVALS: dict[str, Callable[[Example, Collection[int]], Example]] = {"deletion": delete, "masking": mask}

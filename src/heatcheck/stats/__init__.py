@@ -35,7 +35,7 @@ from heatcheck.stats.farthest import (
 from heatcheck.stats.interval import Interval, bootstrap_interval, further_half_width, t_interval
 from heatcheck.stats.median import median_interval
 from heatcheck.stats.multiplicity import benjamini_hochberg, holm
-from heatcheck.stats.null_space import Freedom, freedom, null_space
+from heatcheck.stats.null_space import Freedom, free_dimensions, freedom, null_space
 from heatcheck.stats.plausibility import (
     SpanMatches,
     best_window,
@@ -89,6 +89,7 @@ __all__ = [
     "f1_each",
     "farthest_weights",
     "first_change",
+    "free_dimensions",
     "freedom",
     "further_half_width",
     "has_ties",

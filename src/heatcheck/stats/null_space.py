@@ -16,7 +16,7 @@ hardly any room.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from heatcheck.stats.farthest import jsd_terms
 from heatcheck.stats.vertices import best_vertices
@@ -57,6 +57,20 @@ def null_space(
     ((3, 1), (3, 0))
     """
     return _split(values, precision)[1]
+
+
+def free_dimensions(
+    values: Float[np.ndarray, "head item feature"], *, precision: float = DIGITS
+) -> Int[np.ndarray, " head"]:
+    """The number of columns of each head's `null_space`.
+
+    >>> free_dimensions(np.array([[[1.0], [2.0], [3.0]], [[1.0], [1.0], [1.0]]])).tolist()
+    [1, 2]
+    """
+    items = values.shape[1]
+    seen = np.stack([np.column_stack([_scaled(of_head), np.ones(items)]) for of_head in values])
+    sizes = np.linalg.svd(seen, compute_uv=False)
+    return np.asarray(items - _counts(sizes, seen.shape[1:], precision).sum(-1))
 
 
 def freedom(
@@ -110,4 +124,9 @@ def _scaled(values: Float[np.ndarray, "item feature"]) -> Float[np.ndarray, "ite
 def _directions(matrix: Float[np.ndarray, "item feature"], precision: float) -> Float[np.ndarray, "item column"]:
     """An orthonormal basis of what the columns span."""
     left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
-    return np.asarray(left[:, sizes > precision * max(matrix.shape) * sizes.max(initial=0.0)])
+    return np.asarray(left[:, _counts(sizes, matrix.shape, precision)])
+
+
+def _counts(sizes: np.ndarray, shape: tuple[int, ...], precision: float) -> np.ndarray:
+    """Which singular values of a matrix of this shape are no rounding."""
+    return np.asarray(sizes > precision * max(shape) * sizes.max(-1, initial=0.0, keepdims=True))

@@ -215,11 +215,11 @@ def _hide(
     """One token in place of the pieces of each masked word, what follows moved up: inputs, words, where they stand."""
     kept = inputs["attention_mask"].astype(bool)
     masked = np.zeros_like(kept)
-    for row, example in enumerate(examples):
-        hidden = [cuts[row].holding[number] for number in example.masked]
+    for row, (cut, example) in enumerate(zip(cuts, examples, strict=True)):
+        hidden = [cut.holding[number] for number in example.masked]
         masked[row, [pieces[0] for pieces in hidden if len(pieces)]] = True
-        for pieces in hidden:
-            if len(pieces) > 1:
+        for number, pieces in zip(example.masked, hidden, strict=True):
+            if cut.spare[number]:
                 kept[row, pieces[1:]] = False
     order = np.argsort(~kept, axis=1, kind="stable")[:, : kept.sum(1).max()]
     there = np.take_along_axis(kept, order, 1)
