@@ -107,6 +107,14 @@ CASES = {
             )
         ),
     ),
+    "bootstrap_intervals": Case(
+        *WEIGHTS,
+        row_by_row(
+            lambda x, y, valid: stats.bootstrap_intervals(
+                np.stack([x, y], axis=1), [lambda means: means[:, 1]], draws=50, generator=seed(), valid=valid
+            )[0]
+        ),
+    ),
     "best_first": Case(
         *SCORES,
         over_items(lambda x, _, valid: np.take_along_axis(x, stats.best_first(x, valid), axis=1)),
@@ -186,6 +194,7 @@ UNPADDED = {
     "freedom",
     "further_half_width",
     "margin_bounds",
+    "free_dimensions",
     "null_space",
     "pairs_interval",
     "scatter_runs",

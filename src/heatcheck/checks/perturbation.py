@@ -9,6 +9,7 @@ curves is large.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -203,9 +204,9 @@ def _measurements(
             yield from measured(case, "above_random", above, everyone, "0: no better than random", by, settings.draws)
     for league, members in leagues(rankings).items():
         columns = np.stack([values[f"area:{name}"] for name in members], axis=1)
-        for place, ranking in enumerate(members):
+        ranks = _ranks(case, columns, f"{operator} {league}", settings.draws)
+        for ranking, found in zip(members, ranks, strict=True):
             by = {"ranking": ranking, "operator": operator, "among": league}
-            found = _rank(case, columns, place, f"{operator} {league}", settings.draws)
             yield Measurement("rank", *found, baseline=f"the rank of {RANDOM} orders", by=by)
 
 
@@ -220,15 +221,16 @@ def leagues(rankings: Sequence[str]) -> dict[str, list[str]]:
     return {BY_SIZE: by_size, **({WITH_SIGN: [*signed, RANDOM]} if signed else {})}
 
 
-def _rank(case: Case, areas: Float[np.ndarray, "example column"], place: int, name: str, draws: int) -> stats.Interval:
-    """The rank by mean area, 1 for the best; all rankings are resampled together, from one stream."""
+def _ranks(case: Case, areas: Float[np.ndarray, "example column"], name: str, draws: int) -> list[stats.Interval]:
+    """Ranks by mean area, 1 for the best; all rankings are resampled together."""
 
-    def statistic(mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
+    def rank(place: int, mean: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
         own = mean[:, place, None]
         above, level = (mean > own).sum(1), (mean == own).sum(1)
         return np.asarray(above + (level + 1) / 2)
 
-    return stats.bootstrap_interval(areas, statistic, generator=stream(case.seed, "bootstrap rank", name), draws=draws)
+    each = [partial(rank, place) for place in range(areas.shape[1])]
+    return stats.bootstrap_intervals(areas, each, generator=stream(case.seed, "bootstrap rank", name), draws=draws)
 
 
 def _cost(case: Case, settings: PerturbationSettings) -> int:

@@ -101,7 +101,7 @@ def _start_worker(workers: int) -> Worker:
     # The kernel's signal follows the *thread* that started the worker; only the main one lives as we do.
     by_signal = threading.current_thread() is threading.main_thread()
     process = context.Process(target=_work, args=(theirs, os.getpid(), by_signal))
-    wanted = {"OMP_NUM_THREADS": str(max(1, cores_here() // workers)), SHARE_OF_GPU: f"{0.95 / workers:.4f}"}
+    wanted = {"OMP_NUM_THREADS": str(max(1, cores_here() // workers)), SHARE_OF_GPU: f"{0.8 / workers:.4f}"}
     ours = [name for name in wanted if name not in os.environ]  # where it is set, the user knows better
     os.environ.update({name: wanted[name] for name in ours})
     try:

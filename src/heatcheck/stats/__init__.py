@@ -32,7 +32,7 @@ from heatcheck.stats.farthest import (
     spread_out,
     two_item_floor,
 )
-from heatcheck.stats.interval import Interval, bootstrap_interval, further_half_width, t_interval
+from heatcheck.stats.interval import Interval, bootstrap_interval, bootstrap_intervals, further_half_width, t_interval
 from heatcheck.stats.median import median_interval
 from heatcheck.stats.multiplicity import benjamini_hochberg, holm
 from heatcheck.stats.null_space import Freedom, free_dimensions, freedom, null_space
@@ -81,6 +81,7 @@ __all__ = [
     "bleu",
     "bleu_counts",
     "bootstrap_interval",
+    "bootstrap_intervals",
     "bounded_share_interval",
     "bracket_weights",
     "diagonal_links",

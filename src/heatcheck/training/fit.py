@@ -313,7 +313,8 @@ def pick_device(name: str) -> torch.device:
 def _shared(device: torch.device) -> torch.device:
     """The device, of which one of several processes takes its share: the first would leave the last nothing else."""
     if device.type == "cuda" and SHARE_OF_GPU in os.environ:
-        torch.cuda.set_per_process_memory_fraction(float(os.environ[SHARE_OF_GPU]), device)
+        number = torch.cuda.current_device() if device.index is None else device.index
+        torch.cuda.set_per_process_memory_fraction(float(os.environ[SHARE_OF_GPU]), number)
     return device
 
 
