@@ -78,17 +78,20 @@ def _answers(
     if not examples:
         raise BadInput("there are no examples to predict. Give at least one.")
 
+    direct = subject if impose is None and isinstance(subject, AnswersDirectly) else None
+    batches = batches_by_length(examples, batch_size, subject) if direct is None else direct.together(examples)
+
     def said(indices: list[int]) -> tuple[np.ndarray, np.ndarray | list[None]]:
         batch = subject.encode([examples[i] for i in indices])
-        if impose is None and isinstance(subject, AnswersDirectly):
-            logits = subject.answer(batch)
+        if direct is not None:
+            logits = direct.answer(batch)
         else:
             logits = subject.run(batch, edits=imposed(subject, batch, impose, parent)).logits
         gold = [None] * len(indices) if batch.gold is None else batch.gold.cpu().numpy()
         return logits.double().log_softmax(-1).cpu().numpy(), gold
 
     found: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
-    for indices, (logs, gold) in in_memory(batches_by_length(examples, batch_size, subject), said):
+    for indices, (logs, gold) in in_memory(batches, said):
         found.update(zip(indices, zip(logs, gold, strict=True), strict=True))
     ordered = [found[i] for i in range(len(examples))]
     known = [gold for _, gold in ordered if gold is not None]

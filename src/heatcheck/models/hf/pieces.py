@@ -204,6 +204,21 @@ def count_pieces(cutter: Cutter, examples: Sequence[Example]) -> list[int]:
     ]
 
 
+def read_ids(cutter: Cutter, examples: Sequence[Example]) -> list[list[int]]:
+    """The ids of each text, without padding; a hidden word is one."""
+    cuts, kind = cutter(examples)
+    found = []
+    for at, example in zip(kind, examples, strict=True):
+        ids = cuts[at].inputs["input_ids"]
+        if example.masked:
+            hidden = [cuts[at].holding[number] for number in example.masked]
+            ids = ids.copy()
+            ids[[pieces[0] for pieces in hidden if len(pieces)]] = stand_in(cutter.tokenizer)
+            ids = np.delete(ids, np.concatenate([pieces[1:] for pieces in hidden]))
+        found.append(ids.tolist())
+    return found
+
+
 def _hide(
     instead: int,
     fillers: Mapping[str, int],

@@ -3,10 +3,11 @@
 import re
 import threading
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -18,12 +19,14 @@ from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.models.classifiers.classifier import NOT_AN_OPTION
 from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
 from heatcheck.models.contract.encoding import options_of
+from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.linear import quicken
-from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces
+from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
+from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 
@@ -31,6 +34,7 @@ from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer,
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 
@@ -205,22 +209,61 @@ class Transformer(nn.Module):
         return cut_texts(self.tokenizer, examples, units)
 
     def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+        return self._run(batch, edits, want)
+
+    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], known: Mapping[str, Any] = NOTHING) -> Run:
+        """`known`: of tokens before those of the batch, as the network takes it."""
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
         given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
         now = Pass(tap, self._names, taken_over=max(given, default=-1))
         with passing(now):
-            outputs = self.network(**batch.inputs).logits
+            outputs = self.network(**{**batch.inputs, **known}).logits
         rows = self.rows(batch)
         if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
         return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
 
+    def together(self, examples: Sequence[Example]) -> Iterator[list[int]]:
+        """Places of examples in batches that `answer` reads best."""
+        if self.device.type == "cpu" and self._beginnings_suffice:
+            return in_families(read_ids(self.cutter, examples), self.tokens_at_once)
+        return with_tokens(self.lengths(examples), self.tokens_at_once)
+
     def answer(self, batch: Batch) -> Float[Tensor, "example decision label"]:
+        """Logits alone: a beginning that all texts share is read once, and after the last attention only one token."""
+        shared = common_beginning(batch, self.rows(batch)) if self._beginnings_suffice else 0
+        return self._after(batch, shared) if shared else self._answer(batch)
+
+    def _after(self, batch: Batch, shared: int) -> Float[Tensor, "example decision label"]:
+        """Logits of texts that begin with so many tokens alike, which are read first and remembered."""
+        first = {name: value[:1, :shared] for name, value in batch.inputs.items()}
+        with torch.no_grad():
+            keys = self.network(**first, use_cache=True).past_key_values
+        keys.batch_repeat_interleave(len(batch))
+        known = {"past_key_values": keys, "attention_mask": batch.inputs["attention_mask"]}
+        return self._answer(_without_beginning(batch, shared), known)
+
+    @cached_property
+    def _beginnings_suffice(self) -> bool:
+        """Whether a beginning can be read once for several texts: tried on two that begin alike."""
+        if not self.reads_last:
+            return False
+        texts = [Example("one", "a b c a b c a b c a b c b"), Example("two", "a b c a b c a b c a b c a c")]
+        try:
+            batch = self.encode(texts)
+            shared = common_beginning(batch, self.rows(batch))
+            with torch.no_grad():
+                apart, together = self.run(batch).logits, self._after(batch, shared)
+            return shared > 0 and torch.allclose(apart, together, rtol=1e-4, atol=1e-5)
+        except Exception:  # whatever a family raises that remembers otherwise, or not at all
+            return False
+
+    def _answer(self, batch: Batch, known: Mapping[str, Any] = NOTHING) -> Float[Tensor, "example decision label"]:
         """Logits alone: after the last attention, only the token that they are read from goes on."""
         if not self._one_row_suffices:
-            return self.run(batch).logits
+            return self._run(batch, NO_EDITS, (), known).logits
         rows = self.rows(batch)
         one = torch.arange(len(batch), device=rows.device)
         start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
@@ -236,7 +279,7 @@ class Transformer(nn.Module):
             raise _EnoughError
 
         with suppress(_EnoughError):
-            self.run(batch, edits={start: keep, context: stop})
+            self._run(batch, {start: keep, context: stop}, (), known)
         return self.run(_row_of(batch, rows), edits=held).logits
 
     @cached_property
@@ -246,7 +289,7 @@ class Transformer(nn.Module):
         self.__dict__["_one_row_suffices"] = True
         try:
             with torch.no_grad():
-                return torch.allclose(self.answer(batch), self.run(batch).logits, rtol=1e-4, atol=1e-5)
+                return torch.allclose(self._answer(batch), self.run(batch).logits, rtol=1e-4, atol=1e-5)
         except Exception:  # whatever a family raises on a single token
             return False
         finally:
@@ -441,6 +484,19 @@ def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
         marks={},
         options=options,
         masked=None if batch.masked is None else batch.masked[rows],
+    )
+
+
+def _without_beginning(batch: Batch, tokens: int) -> Batch:
+    """The batch without its first tokens."""
+    return replace(
+        batch,
+        inputs={name: value[:, tokens:] for name, value in batch.inputs.items()},
+        valid=batch.valid[:, tokens:],
+        scored=batch.scored[:, tokens:],
+        word=batch.word[:, tokens:],
+        marks={},
+        masked=None if batch.masked is None else batch.masked[:, tokens:],
     )
 
 
