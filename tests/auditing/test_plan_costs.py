@@ -9,8 +9,9 @@ import torch
 from heatcheck.auditing import plan_audit
 from heatcheck.checks import CHECKS
 from heatcheck.data import Corpus, Example, Split
-from heatcheck.models import NO_EDITS, with_labels
+from heatcheck.models import with_labels
 from heatcheck.models.hf import Transformer
+from heatcheck.models.hf.transformer import NOTHING
 from subjects import classifier
 from tiny_transformers import WORDS, make
 
@@ -52,16 +53,16 @@ def clock(monkeypatch):
     passed = SimpleNamespace(seconds=0.0, tokens=0)
 
     def ticking(run):
-        def ran(self, batch, *, edits=NO_EDITS, want=()):
+        def ran(self, batch, edits, want, known=NOTHING):
             given = [self._number[s.where] + 1 for s, e in edits.items() if s in self.blocks and torch.is_tensor(e)]
             layers = len(self.sites) - max(given, default=0)
             back = BACK if torch.is_grad_enabled() else 1.0
             passed.seconds += 1e-3 * batch.valid.numel() * layers * back
-            return run(self, batch, edits=edits, want=want)
+            return run(self, batch, edits, want, known)
 
         return ran
 
-    monkeypatch.setattr(Transformer, "run", ticking(Transformer.run))
+    monkeypatch.setattr(Transformer, "_run", ticking(Transformer._run))
     monkeypatch.setattr("heatcheck.auditing.planning.time", SimpleNamespace(perf_counter=lambda: passed.seconds))
     return passed
 

@@ -1,7 +1,7 @@
 """Texts that begin alike, read together by a decoder: what they share is read once.
 
-In a decoder a token sees only what is before it. So the keys and values of a beginning are the same in every text that
-begins so: a text without its tenth word shares nine with the whole text, and prompts share their instructions.
+Each token of a decoder sees only what is before it. So the keys and values of a beginning are the same in every text
+that begins so: a text without its tenth word shares nine with the whole text, and prompts share their instructions.
 """
 
 import itertools
