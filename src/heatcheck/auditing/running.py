@@ -19,6 +19,7 @@ from heatcheck.engine import Outcome
 from heatcheck.errors import NotSupported
 from heatcheck.models import (
     Subject,
+    asked_of,
     name_units,
 )
 from heatcheck.results import INTERRUPTED, Audit, CheckResult, Line
@@ -106,6 +107,7 @@ def _gather(
     gold = np.array([e.label if isinstance(e.label, int) else -1 for e in case.examples])
     about = {
         "model id": case.subject.id,
+        **asked_of(case.subject),
         "heatcheck": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),

@@ -8,6 +8,7 @@ from typing import Any
 from heatcheck.auditing.planning import Plan
 from heatcheck.engine import content_id, whole_folder
 from heatcheck.errors import BadInput, HeatcheckError
+from heatcheck.models import asked_of
 from heatcheck.results import AUDIT, INTERRUPTED, Audit, keep_audit, read_audit
 from heatcheck.training import STORE
 
@@ -71,6 +72,7 @@ def decided_by(plan: Plan) -> dict[str, Any]:
     }
     if plan.case.subject.id.startswith("hf:"):
         found["labels"] = plan.case.labels  # which the user may have named
+        found |= asked_of(plan.case.subject)
     if plan.units != "words":
         found["units"] = plan.units
     if plan.all_fits:

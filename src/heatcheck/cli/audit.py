@@ -23,6 +23,7 @@ from heatcheck.cli.options import (
     cluster_of,
     pairs,
 )
+from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
 from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
@@ -80,12 +81,10 @@ def audit(
         ),
     ] = None,
     vectors: Annotated[Path | None, typer.Option(help="Word vectors the model started from, for --refit.")] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            help="Label names of an hf: model in output order, comma-separated.", show_default="the model's own names"
-        ),
-    ] = None,
+    labels: Labels = None,
+    prompt: Prompt = None,
+    shots: Shots = None,
+    chat: Chat = False,
     units: Units = "words",
     workers: Workers = 0,
     engine: Engine = "here",
@@ -140,6 +139,7 @@ def audit(
     $ heatcheck audit models/mine --refit --workers 2 --fail-if points=no
     $ heatcheck audit models/seed0 models/seed1 models/seed2
     $ heatcheck audit hf:models/sst2 --data mine.csv --labels negative,positive
+    $ heatcheck audit hf:models/lm --data mine.csv --prompt "{text} Good?" --labels bad=" no",good=" yes"
     $ heatcheck audit known:bystander_wrong@planted_contrast
 
     Ctrl-C ends an audit with the lines that are decided; a second Ctrl-C ends it at once. Run the same command again
@@ -182,8 +182,8 @@ def audit(
     if out is not None and len(model) > 1:
         raise BadInput("--out names the folder of one audit: leave it out when you audit several models.")
     place = options["device"] = str(pick_device(device))
-    named = None if labels is None else [label.strip() for label in labels.split(",")]
-    loaded = [(load(name, device=place, labels=named), name) for name in model]
+    how = asked(labels, prompt, shots, chat)
+    loaded = [(load(name, device=place, **how), name) for name in model]
     shown = shown_names(model, [subject for subject, _ in loaded])
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
     read = [data_of(subject, name, data, reading, train=train) for subject, name in loaded]

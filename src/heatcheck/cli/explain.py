@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from heatcheck.data import Reading
     from heatcheck.models import Subject
+from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
 
 
 def explain(
@@ -35,12 +36,10 @@ def explain(
     ] = None,
     pair: Annotated[str | None, typer.Option(help="Second text or question, for models that read two texts.")] = None,
     units: Units = "words",
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            help="Label names of an hf: model in output order, comma-separated.", show_default="the model's own names"
-        ),
-    ] = None,
+    labels: Labels = None,
+    prompt: Prompt = None,
+    shots: Shots = None,
+    chat: Chat = False,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Device = "auto",
     json: AsJson = False,
@@ -68,8 +67,8 @@ def explain(
         raise BadInput("the text is empty.")
     if out is not None and out.exists():
         raise BadInput(f"output file {out} exists: choose another name with --out, or delete it.")
-    named = None if labels is None else [label.strip() for label in labels.split(",")]
-    subject = load(model, device=str(pick_device(device)), labels=named)
+    how = asked(labels, prompt, shots, chat)
+    subject = load(model, device=str(pick_device(device)), **how)
     methods = listed(by)
     if data is not None and out is not None:
         reading = Reading(text_column=text_column, skip_bad_rows=skip_bad_rows)

@@ -7,6 +7,7 @@ import typer
 from heatcheck.cli.options import AsJson, Device
 
 KNOWN = ("known:reader@planted_contrast", "known:bystander_wrong@planted_contrast")
+from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
 
 
 def serve(
@@ -17,12 +18,10 @@ def serve(
         ),
     ] = None,
     port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8765,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            help="Label names of an hf: model in output order, comma-separated.", show_default="the model's own names"
-        ),
-    ] = None,
+    labels: Labels = None,
+    prompt: Prompt = None,
+    shots: Shots = None,
+    chat: Chat = False,
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     device: Device = "cpu",
     json: AsJson = False,
@@ -43,11 +42,11 @@ def serve(
     from heatcheck.training import pick_device
 
     place = str(pick_device(device))
-    named = None if labels is None else [label.strip() for label in labels.split(",")]
+    how = asked(labels, prompt, shots, chat)
     names = dict.fromkeys(model or [_demo_model(shown=not json), *KNOWN])
     if not json:
         typer.echo(f"loading {len(names)} model{'s' if len(names) > 1 else ''} …")
-    loaded = [load(name, device=place, labels=named) for name in names]
+    loaded = [load(name, device=place, **how) for name in names]
     shown = shown_names(list(names), loaded)
     subjects, folders = dict(zip(shown, loaded, strict=True)), dict(zip(shown, names, strict=True))
 

@@ -15,7 +15,7 @@ from heatcheck.models.contract.log_odds import (
     token_log_odds,
     word_log_odds,
 )
-from heatcheck.models.contract.naming import name_of, shown_names
+from heatcheck.models.contract.naming import asked_of, name_of, shown_names
 from heatcheck.models.contract.parts import (
     AttendsToParts,
     HasLayers,
@@ -79,6 +79,7 @@ __all__ = [
     "Tap",
     "Trainable",
     "Without",
+    "asked_of",
     "differentiate",
     "generated_words",
     "has_layers",

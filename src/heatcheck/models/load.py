@@ -2,10 +2,10 @@
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from heatcheck.engine import expect, expect_names
+from heatcheck.engine import expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.contract.naming import folder_name
 from heatcheck.models.contract.parts import HasLayers
@@ -14,15 +14,27 @@ from heatcheck.models.known_answers import KNOWN_ANSWERS
 from heatcheck.models.model_folder import CONFIG, load_folder
 
 
-def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None = None) -> Subject:
-    """Load a trained model from its folder, a Hugging Face sequence classifier, or a known-answer model.
+def load(
+    name: Path | str,
+    *,
+    device: str = "cpu",
+    labels: Sequence[str] | Mapping[str, str] | None = None,
+    prompt: str | None = None,
+    shown: Sequence[tuple[str, str]] = (),
+    chat: bool = False,
+) -> Subject:
+    """Load a trained model from its folder, a Hugging Face model, or a known-answer model.
 
     A folder that `save_pretrained` of Hugging Face wrote needs no prefix; names on the Hugging Face hub need `hf:`.
 
     Args:
         name: a folder, `hf:NAME`, or `known:NAME@TASK` for a model whose answer is known.
         device: the torch device to load it on.
-        labels: names of a Hugging Face classifier's outputs, in order, if its config does not name them.
+        labels: names of a Hugging Face classifier's outputs, in order, if its config does not name them. With a prompt:
+            the word that the model goes on with for each label, such as `{"no": " no", "yes": " yes"}`.
+        prompt: makes a classifier of a language model: a text with `{text}` where each text goes.
+        shown: texts with their labels that the prompt shows first.
+        chat: put the prompt into the model's chat template.
 
     Returns:
         The model, ready for `audit`, `explain` and `Subject.run`.
@@ -32,6 +44,13 @@ def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None 
     """
     expect("a path", name=name)
     expect("a text", device=device)
+    expect_if_given("a text", prompt=prompt)
+    if prompt is not None:
+        return _load_prompted(name, prompt, labels, shown, chat, device)
+    if shown or chat or isinstance(labels, Mapping):
+        raise BadInput(
+            "words for labels, examples and a chat template belong to a prompt. Give one, with {text} in it."
+        )
     if labels is not None:
         expect_names(labels=labels)
     if str(name).startswith("hf:") or of_hugging_face(Path(name)):
@@ -42,6 +61,23 @@ def load(name: Path | str, *, device: str = "cpu", labels: Sequence[str] | None 
         return found
     subject = _load(name, device)
     return subject if labels is None else with_labels(subject, labels)
+
+
+def _load_prompted(
+    name: Path | str, prompt: str, labels: object, shown: Sequence[tuple[str, str]], chat: bool, device: str
+) -> Subject:
+    if not (str(name).startswith("hf:") or of_hugging_face(Path(name))):
+        raise BadInput(f"{name} is no Hugging Face model, and only a language model can be given a prompt.")
+    if not isinstance(labels, Mapping):
+        raise BadInput(
+            "a prompt needs a word for each label, such as --labels negative=' negative',positive=' positive'."
+        )
+    from heatcheck.models.hf import load_prompted  # transformers takes a second to import
+
+    path = str(name).removeprefix("hf:")
+    found = load_prompted(path, prompt=prompt, labels=labels, shown=shown, chat=chat, device=device)
+    found.called = folder_name(name)
+    return found
 
 
 def require_subject(given: object) -> None:

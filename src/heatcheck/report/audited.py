@@ -14,6 +14,8 @@ _LAST = ("other fits", "left out of the task")
 def audited(audit: Audit) -> list[tuple[str, str, str]]:
     """Name, value, and what makes the value readable."""
     facts = [*at_the_head(audit), ("seed", str(audit.seed), "")]
+    if "prompt" in audit.about:
+        facts.append(("prompt", str(audit.about["prompt"]), f"words for labels: {audit.about['words for labels']}"))
     return facts if audit.units == "words" else [*facts, ("scores are of", audit.units, "")]
 
 

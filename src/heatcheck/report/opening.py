@@ -62,7 +62,7 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     worst, told = _worst_case(audit, example, largest)
     told += _small_print(audit, rows)
     kept = heaviest([row.words for row in rows])
-    caption = _caption(example, permutation, values)
+    caption = _caption(example, permutation, values, prompted="prompt" in audit.about)
     if len(kept) < len(example.words):
         caption.append(f"Only its heaviest {len(kept)} of {len(example.words):,} words are shown.")
     rows = [row._replace(words=_cut(row.words, kept)) for row in rows]
@@ -159,7 +159,9 @@ def _answer(example: AuditedExample, probability: float | None) -> tuple[str, fl
     return f"{example.predicted} {probability:.2f}", round(100 * probability, 1)
 
 
-def _caption(example: AuditedExample, permutation: CheckResult | None, values: Mapping[str, float]) -> list[str]:
+def _caption(
+    example: AuditedExample, permutation: CheckResult | None, values: Mapping[str, float], *, prompted: bool
+) -> list[str]:
     said = []
     if permutation is not None and math.isfinite(values.get("q", math.nan)):
         q, near = permutation.find("q"), permutation.settings["epsilon"]
@@ -173,7 +175,8 @@ def _caption(example: AuditedExample, permutation: CheckResult | None, values: M
         said.append("Picked by rule: the short example nearest to the average.")
     on_words = sum(_known(example, OWN))
     if on_words < 0.995:
-        said.append(f"{1 - on_words:.0%} of this example’s weight lies on special tokens, which are not shown.")
+        where = "the prompt and on special tokens" if prompted else "special tokens"
+        said.append(f"{1 - on_words:.0%} of this example’s weight lies on {where}, which are not shown.")
     return said
 
 

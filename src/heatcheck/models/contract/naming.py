@@ -47,3 +47,8 @@ def _described(recipe: Recipe) -> str:
     started_from = recipe.model.get("hf")
     kind = recipe.model.get("encoder", "model") if started_from is None else Path(str(started_from)).name
     return f"{kind} on {recipe.task.partition('@')[0]}, seed {recipe.seed} ({recipe.id})"
+
+
+def asked_of(subject: Subject) -> dict[str, str]:
+    """The prompt that a language model is asked with, and its words for labels; nothing of any other model."""
+    return dict(getattr(subject, "asked", {}))

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -17,10 +18,12 @@ from torch import Tensor
 from heatcheck.engine import content_id
 from heatcheck.errors import BadInput, MissingPackage
 from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.hf.prompted import Prompted
 from heatcheck.models.hf.transformer import Transformer
 
 # Where a folder names code of its own (`auto_map`), transformers would ask, and run it if standard input says yes.
 NO_CODE = {"trust_remote_code": False}
+CLASSIFIER = "a sequence classifier"
 ANY_FAMILY = ("TokenizersBackend", "PreTrainedTokenizerFast")  # what reads a tokenizer.json whose class is not known
 
 
@@ -53,6 +56,41 @@ def load_transformer(
     if labels is not None:
         name_outputs(subject, labels)
     return subject.eval()
+
+
+def load_prompted(
+    name: str,
+    *,
+    prompt: str,
+    labels: Mapping[str, str],
+    shown: Sequence[tuple[str, str]] = (),
+    chat: bool = False,
+    device: str = "cpu",
+) -> Prompted:
+    """Load the language model in a folder, in a GGUF file or with a hub name, as a classifier that is asked in words.
+
+    The arguments are those of `Prompted`.
+    """
+    from transformers import AutoModelForCausalLM
+
+    read = _read(name, AutoModelForCausalLM, "a language model")
+    if read.new:
+        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt.")
+    try:
+        with quiet():
+            found = Prompted(
+                read.network.to(device),
+                read.tokenizer,
+                name=f"hf:{name}",
+                prompt=prompt,
+                labels=labels,
+                shown=shown,
+                chat=chat,
+            )
+    except (TypeError, ValueError, LookupError, AttributeError) as error:  # a config may say anything
+        raise BadInput(_cannot_read(name, name, error, "a language model")) from error
+    found.eval()
+    return found
 
 
 def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
@@ -166,26 +204,45 @@ class _Read(NamedTuple):
     new: list[str]  # parameters that the files do not hold
 
 
-def _read(name: str) -> _Read:
-    _check_name(name)
+def _read(name: str, kind: Any = None, called: str = CLASSIFIER) -> _Read:
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
         raise MissingPackage("transformers") from None
-    where = str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
+    kind = kind or AutoModelForSequenceClassification
+    folder = Path(name).expanduser()
+    weights = _gguf(folder)
+    if weights is None:
+        _check_name(name)
+    where = str(folder if weights is None else weights.parent) if weights or folder.is_dir() else name
     try:
         with quiet():  # a head without weights is said in one sentence
             here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address(), **NO_CODE}
+            if weights is not None:
+                here["gguf_file"] = weights.name
             tokenizer = AutoTokenizer.from_pretrained(where, **here)
-            network, found = AutoModelForSequenceClassification.from_pretrained(
-                where, dtype=torch.float32, output_loading_info=True, **here
-            )
+            network, found = kind.from_pretrained(where, dtype=torch.float32, output_loading_info=True, **here)
     # What a damaged file raises is of the library that reads it; the sentence names its kind.
     except Exception as error:
-        raise BadInput(_cannot_read(name, where, error)) from None
+        raise BadInput(_cannot_read(name, where, error, called)) from None
     if tokenizer.init_kwargs.get("auto_map") and type(tokenizer).__name__ in ANY_FAMILY:
         raise BadInput(_brings_code(name))  # passed over, and another tokenizer might cut texts otherwise
     return _Read(network, tokenizer, sorted({*found["missing_keys"], *(key[0] for key in found["mismatched_keys"])}))
+
+
+def _gguf(path: Path) -> Path | None:
+    """The GGUF file that a path names, or that stands alone in a folder without a config; None if there is none."""
+    found = path if path.suffix == ".gguf" and path.is_file() else None
+    if path.is_dir() and not (path / "config.json").is_file():
+        inside = sorted(path.glob("*.gguf"))
+        if len(inside) > 1:
+            raise BadInput(f"{path} has {len(inside)} GGUF files. Name one, such as hf:{inside[0]}.")
+        found = inside[0] if inside else None
+    if found is not None:
+        for package in ("gguf", "accelerate"):
+            if find_spec(package) is None:
+                raise MissingPackage(package)
+    return found
 
 
 def _check_name(name: str) -> None:
@@ -201,12 +258,12 @@ def _check_name(name: str) -> None:
         raise BadInput(f"there is no folder {name} with a Hugging Face model in it.")
 
 
-def _cannot_read(name: str, where: str, error: Exception) -> str:
+def _cannot_read(name: str, where: str, error: Exception, called: str = CLASSIFIER) -> str:
     reason = " ".join(str(error).split())[:200]
     if "trust_remote_code" in str(error):
         return _brings_code(name)
     if Path(where).is_dir():
-        return f"hf:{name} cannot be read as a sequence classifier: {type(error).__name__}: {reason}"
+        return f"hf:{name} cannot be read as {called}: {type(error).__name__}: {reason}"
     return (
         f"hf:{name} is not a folder here, and the Hugging Face hub did not provide it ({reason}). Download it "
         "where there is a network, and give its folder."

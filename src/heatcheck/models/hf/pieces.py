@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -70,18 +70,34 @@ class Cut:
         return [max(len(pieces) - 1, 0) for pieces in self.holding]
 
 
-class Cutter:
-    """Cuts texts into pieces and remembers them: a text is met when it is counted, and when it is read, often again."""
+class Frame(NamedTuple):
+    """What stands before and after each text, and whether the tokenizer adds its own tokens around the whole."""
 
-    def __init__(self, tokenizer: Any, longest: int, *, kept: int = KEPT) -> None:
-        self.tokenizer, self.longest = tokenizer, longest
+    before: str = ""
+    after: str = ""
+    special: bool = True
+
+
+NO_FRAME = Frame()
+
+
+class Cutter:
+    """Cuts texts into pieces and remembers them: a text is met when it is counted, and when it is read, often again.
+
+    With a frame (a prompt) the pieces are those of the whole; what stands around the text belongs to no word, and a
+    text that is too long is refused, because cutting it would cut the prompt.
+    """
+
+    def __init__(self, tokenizer: Any, longest: int, *, frame: Frame = NO_FRAME, kept: int = KEPT) -> None:
+        self.tokenizer, self.longest, self.frame = tokenizer, longest, frame
         self._kept, self._held = kept, 0
         self._known: dict[tuple[Any, ...], Cut] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, which meets texts of its own."""
-        return {"tokenizer": self.tokenizer, "longest": self.longest, "_kept": self._kept, "_held": 0, "_known": {}}
+        ours = {name: self.__dict__[name] for name in ("tokenizer", "longest", "frame", "_kept")}
+        return {**ours, "_held": 0, "_known": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -105,18 +121,30 @@ class Cutter:
 
     def _cut(self, examples: Sequence[Example]) -> Iterator[Cut]:
         pairs = None if examples[0].text_pair is None else [example.text_pair for example in examples]
+        before, after, special = self.frame
+        framed = self.frame != NO_FRAME
+        if framed and pairs is not None:
+            raise BadInput(f"example {examples[0].id} has a second text, and the prompt has no place for it.")
         found = self.tokenizer(
-            [example.text for example in examples],
+            [f"{before}{example.text}{after}" for example in examples],
             pairs,
-            truncation=True,
-            max_length=self.longest,
+            **({"verbose": False} if framed else {"truncation": True, "max_length": self.longest}),
+            add_special_tokens=special,
             return_offsets_mapping=True,
         )
         offsets_of = found.pop("offset_mapping")
         for row, (example, spans) in enumerate(zip(examples, offsets_of, strict=True)):
-            offsets = np.array(spans, dtype=np.int64).reshape(-1, 2)
+            if len(spans) > self.longest:
+                raise BadInput(
+                    f"example {example.id}: with the prompt around it the text has {len(spans):,} tokens, and the model "
+                    f"reads {self.longest:,}. Leave out long texts, or shorten the prompt."
+                )
+            offsets = np.array(spans, dtype=np.int64).reshape(-1, 2) - len(before)
             inputs = {name: np.array(values[row], dtype=np.int64) for name, values in found.items()}
-            yield Cut(inputs, _words_of(found.encodings[row], offsets, example), offsets, example)
+            word = _words_of(found.encodings[row], offsets, example)
+            if framed:
+                word = np.where((offsets[:, 1] > 0) & (offsets[:, 0] < len(example.text)), word, -1)
+            yield Cut(inputs, word, offsets, example)
 
     def _keep(self, kind: tuple[Any, ...], cut: Cut) -> None:
         if kind in self._known:

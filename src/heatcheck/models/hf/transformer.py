@@ -60,12 +60,9 @@ class Transformer(nn.Module):
         self.seen: Seen | None = None
         self.called = ""
         config = network.config
-        self.labels = tuple(str(config.id2label.get(number, number)) for number in range(config.num_labels))
-        if config.num_labels == 1:
-            self.labels = ("0", "1")
         self._told_padding: int | None = getattr(config, "pad_token_id", None)
         self._known_ids: int | None = _embedded_ids(network)
-        self.several = getattr(config, "problem_type", None) == "multi_label_classification"
+        self._name_labels(config)
         self._called = f"{name} ({config.model_type})"
         if getattr(config, "is_encoder_decoder", False):
             raise NotSupported(
@@ -79,6 +76,12 @@ class Transformer(nn.Module):
         self._lock = threading.Lock()
         self._discover()
         self.eval()
+
+    def _name_labels(self, config: Any) -> None:
+        self.labels = tuple(str(config.id2label.get(number, number)) for number in range(config.num_labels))
+        if config.num_labels == 1:
+            self.labels = ("0", "1")
+        self.several = getattr(config, "problem_type", None) == "multi_label_classification"
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, or a copy: all but what is this process's own."""
@@ -112,7 +115,7 @@ class Transformer(nn.Module):
                 f"{self._called}: model_max_length of its tokenizer must be a number of tokens, not {said!r}."
             )
         self.longest = int(min(room, said) if room > 0 else said)  # XLNet: -1
-        self._cutter = Cutter(tokenizer, self.longest)
+        self._cutter = self._make_cutter()
 
     def _install(self) -> None:
         try:
@@ -129,10 +132,10 @@ class Transformer(nn.Module):
             batch = self.encode(MADE_UP)
             tap = Tap({}, ())
             with torch.no_grad(), passing(Pass(tap, self._names)):
-                self.network(**batch.inputs)
+                self._ask(batch.inputs)
             self._place(tuple(tap.passed))
             self.reads_last, self._width = try_out(
-                self.network, self._names, batch, self.sites, self.blocks, self._called
+                self.network, self._names, batch, self.sites, self.blocks, self._called, self._ask
             )
         except HeatcheckError:
             raise
@@ -192,8 +195,11 @@ class Transformer(nn.Module):
     def cutter(self) -> Cutter:
         """Cuts texts into the pieces of this tokenizer, each text once."""
         if self._cutter.tokenizer is not self.tokenizer:
-            self._cutter = Cutter(self.tokenizer, self.longest)
+            self._cutter = self._make_cutter()
         return self._cutter
+
+    def _make_cutter(self) -> Cutter:
+        return Cutter(self.tokenizer, self.longest)
 
     @property
     def tokens_at_once(self) -> int:
@@ -218,12 +224,17 @@ class Transformer(nn.Module):
         given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
         now = Pass(tap, self._names, taken_over=max(given, default=-1))
         with passing(now):
-            outputs = self.network(**{**batch.inputs, **known}).logits
+            outputs = self._ask({**batch.inputs, **known})
         rows = self.rows(batch)
         if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
         return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
+
+    def _ask(self, inputs: Mapping[str, Any]) -> Tensor:
+        """One number per text and output."""
+        found: Tensor = self.network(**inputs).logits
+        return found
 
     def together(self, examples: Sequence[Example]) -> Iterator[list[int]]:
         """Places of examples in batches that `answer` reads best."""

@@ -7,7 +7,7 @@ its gradient show this; a network that fails is refused by name.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -44,9 +44,19 @@ class Tried(NamedTuple):
 
 
 def try_out(
-    network: Any, names: Mapping[int, str], batch: Batch, sites: Sequence[Site], blocks: Sequence[Site], called: str
+    network: Any,
+    names: Mapping[int, str],
+    batch: Batch,
+    sites: Sequence[Site],
+    blocks: Sequence[Site],
+    called: str,
+    ask: Callable[[Mapping[str, Tensor]], Tensor],
 ) -> Tried:
-    """Find the token that the answer is read from, on a batch of texts of different lengths."""
+    """Find the token that the answer is read from, on a batch of texts of different lengths.
+
+    Args:
+        ask: the network's inputs, to one number per text and label.
+    """
     entered: list[Tensor] = []
 
     def leaf(own: Tensor) -> Tensor:
@@ -57,7 +67,7 @@ def try_out(
     tap = Tap({Site("input", blocks[0].where): leaf, **held}, [blocks[-1], *sites])
     now = Pass(tap, names)
     with torch.enable_grad(), passing(now):
-        logits = network(**batch.inputs).logits
+        logits = ask(batch.inputs)
         _require_one_map(now, blocks, called)
         _require_whole_rows([tap.parts[site] for site in sites], batch, called)
         apart = torch.linspace(1.0, 2.0, logits.shape[-1], device=logits.device)  # no label's gradient undoes another's

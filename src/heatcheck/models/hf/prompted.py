@@ -1,0 +1,170 @@
+"""A language model that is asked to classify: a prompt around each text, and a word that it could go on with per label.
+
+Its logits are those of the labels' tokens at the prompt's last token, so that it is a classifier like any other. Only
+words of the text are scored: the prompt, its examples and BOS belong to no word.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from heatcheck.data import Batch
+from heatcheck.errors import BadInput
+from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.hf.pieces import Cutter, Frame
+from heatcheck.models.hf.transformer import Transformer
+
+TEXT = "{text}"
+BETWEEN = "\n\n"  # two examples, or an example and the text
+_PLACE = "\u2063heatcheck\u2063"  # stands for the text while a chat template is filled in: no template writes this
+_ROWS: ContextVar[Int[Tensor, " example"] | None] = ContextVar("heatcheck_rows", default=None)
+
+
+class Prompted(Transformer):
+    """A causal language model with a prompt and a word for each label, as a classifier."""
+
+    def __init__(
+        self,
+        network: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        prompt: str,
+        labels: Mapping[str, str],
+        shown: Sequence[tuple[str, str]] = (),
+        chat: bool = False,
+        recipe: Recipe | None = None,
+    ) -> None:
+        """
+        Args:
+            prompt: with `{text}` where a text goes.
+            labels: what the model goes on with, by label: one token each.
+            shown: texts with their labels that stand before the text, in the same form.
+            chat: put the prompt into the tokenizer's chat template, as a user's message.
+        """
+        self.words = dict(labels)
+        self.frame = make_frame(tokenizer, prompt, self.words, shown, chat=chat)
+        self._ids = label_ids(tokenizer, self.frame, self.words)
+        super().__init__(network, tokenizer, name=name, recipe=recipe)
+        head = network.get_output_embeddings()
+        if head is not None:
+            head.register_forward_pre_hook(_only_rows)
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """What the model is asked, and the words it can answer with, for the reader of a report."""
+        words = ", ".join(f"{label}: {word!r}" for label, word in self.words.items())
+        return {"prompt": f"{self.frame.before}{TEXT}{self.frame.after}", "words for labels": words}
+
+    def _name_labels(self, config: Any) -> None:
+        self.labels, self.several = tuple(self.words), False
+
+    def _make_cutter(self) -> Cutter:
+        return Cutter(self.tokenizer, self.longest, frame=self.frame)
+
+    def _ask(self, inputs: Mapping[str, Any]) -> Tensor:
+        """Logits of the labels' tokens at the last token of each text."""
+        ids = inputs["input_ids"]
+        mask = inputs["attention_mask"][:, -ids.shape[1] :]  # before it stands what is remembered
+        rows = (mask * torch.arange(ids.shape[1], device=ids.device)).argmax(1)
+        with _reading(rows):
+            found: Tensor = self.network(**inputs).logits
+        if found.shape[1] > 1:
+            found = found[torch.arange(len(rows), device=rows.device), rows][:, None]
+        return found[:, 0, self._ids]
+
+    def rows(self, batch: Batch) -> Int[Tensor, " example"]:
+        """The last token of each text: the one that the next is guessed from."""
+        return (batch.valid * torch.arange(batch.valid.shape[1], device=batch.valid.device)).argmax(1)
+
+
+@contextmanager
+def _reading(rows: Int[Tensor, " example"]) -> Iterator[None]:
+    token = _ROWS.set(rows)
+    try:
+        yield
+    finally:
+        _ROWS.reset(token)
+
+
+def _only_rows(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """A vocabulary's logits are needed of one token of each text."""
+    rows = _ROWS.get()
+    if rows is None or not given or given[0].ndim != 3 or given[0].shape[0] != len(rows):
+        return None
+    states = given[0]
+    return (states[torch.arange(len(rows), device=rows.device), rows][:, None], *given[1:])
+
+
+def make_frame(
+    tokenizer: Any, prompt: str, labels: Mapping[str, str], shown: Sequence[tuple[str, str]] = (), *, chat: bool = False
+) -> Frame:
+    """What stands before and after each text.
+
+    >>> make_frame(None, "Review: {text} It is", {"good": " good"}, [("Fine.", "good")])
+    Frame(before='Review: Fine. It is good\\n\\nReview: ', after=' It is', special=True)
+    """
+    if prompt.count(TEXT) != 1:
+        raise BadInput(f"the prompt {prompt!r} has {prompt.count(TEXT)} places for a text. Write {TEXT} in it once.")
+    unknown = next((label for _, label in shown if label not in labels), None)
+    if unknown is not None:
+        raise BadInput(f"an example of the prompt has the label {unknown!r}; known: {', '.join(labels)}.")
+    parts = [prompt.replace(TEXT, text) + labels[label] for text, label in shown]
+    whole = BETWEEN.join([*parts, prompt.replace(TEXT, _PLACE)])
+    if not chat:
+        before, _, after = whole.partition(_PLACE)
+        return Frame(before, after)
+    if not getattr(tokenizer, "chat_template", None):
+        raise BadInput("the tokenizer has no chat template. Leave out --chat, and write the prompt as a text.")
+    message = [{"role": "user", "content": whole}]
+    filled = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    before, found, after = filled.partition(_PLACE)
+    if not found:
+        raise BadInput("the tokenizer's chat template changes the prompt. Leave out --chat.")
+    return Frame(before, after, special=False)
+
+
+def label_ids(tokenizer: Any, frame: Frame, labels: Mapping[str, str]) -> list[int]:
+    """The token that each label is, after the prompt; different ones."""
+    if len(labels) < 2:
+        raise BadInput("a prompt needs two labels or more, such as --labels no=' no',yes=' yes'.")
+    if frame.special:
+        _require_open_end(tokenizer)
+    prompt = f"{frame.before}a{frame.after}"
+    own = tokenizer(prompt, add_special_tokens=frame.special)["input_ids"]
+    found: dict[int, str] = {}
+    for label, word in labels.items():
+        if not word:
+            raise BadInput(f"the label {label!r} has no word. Give one, such as --labels {label}=' {label}'.")
+        whole = tokenizer(prompt + word, add_special_tokens=frame.special)["input_ids"]
+        if whole[: len(own)] != own:
+            raise BadInput(
+                f"the end of the prompt and the word {word!r} of the label {label!r} become one token. Move the space: "
+                "end the prompt without one, and begin each word with it (or the reverse)."
+            )
+        rest = whole[len(own) :]
+        if len(rest) != 1:
+            pieces = ", ".join(repr(tokenizer.decode([token])) for token in rest)
+            raise BadInput(
+                f"the word {word!r} of the label {label!r} is {len(rest)} tokens ({pieces}), and heatcheck compares "
+                "single ones. Choose a shorter word, or a letter."
+            )
+        if rest[0] in found:
+            raise BadInput(f"the labels {found[rest[0]]!r} and {label!r} have the same token. Choose other words.")
+        found[rest[0]] = label
+    return list(found)
+
+
+def _require_open_end(tokenizer: Any) -> None:
+    """Refuse a tokenizer that puts a token after each text: it would stand between the prompt and the answer."""
+    plain, own = (tokenizer("a", add_special_tokens=special)["input_ids"] for special in (False, True))
+    if own[-1] != plain[-1]:
+        raise BadInput(
+            "the tokenizer ends each text with a token of its own, so nothing can follow the prompt. Set its "
+            "add_eos_token to false."
+        )

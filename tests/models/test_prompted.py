@@ -1,0 +1,192 @@
+"""A language model that is asked to classify: its logits are the model's own, and only words of the text are scored."""
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, PreTrainedTokenizerFast
+
+import heatcheck
+from heatcheck.data import Corpus, Example, Split
+from heatcheck.errors import BadInput
+from heatcheck.explainers import explain_one
+from heatcheck.explainers.word_removal import mask
+from heatcheck.models import load
+from heatcheck.models.hf import Prompted
+from heatcheck.models.hf.pieces import Frame
+from heatcheck.models.hf.prompted import label_ids, make_frame
+from heatcheck.training import predict
+
+PROMPT = "Review: {text}\nIt is"
+LABELS = {"negative": " bad", "positive": " good"}
+TEXTS = ("a dull film", "good good good acting and a plot", "so so")
+EXAMPLES = [Example(f"e{number}", text, label=number % 2) for number, text in enumerate(TEXTS)]
+
+
+def tokenizer(*, ends=False):
+    """Letters and bytes, and a few words with the space before them."""
+    pieces = ["<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    merges = []
+    for word in ("Ġbad", "Ġgood", "Ġdull"):
+        for end in range(2, len(word) + 1):
+            merge = (word[: end - 1], word[end - 1])
+            if merge not in merges:
+                merges.append(merge)
+                pieces.append(word[:end])
+    vocab = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    found = Tokenizer(models.BPE(vocab=vocab, merges=merges))
+    found.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    found.decoder = decoders.ByteLevel()
+    single = "<s> $A </s>" if ends else "<s> $A"
+    found.post_processor = processors.TemplateProcessing(single=single, special_tokens=[("<s>", 0), ("</s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=found, bos_token="<s>", eos_token="</s>", model_max_length=128)
+
+
+def network(kind="llama", *, window=128):
+    size = len(tokenizer())
+    shapes = {
+        "llama": lambda: LlamaConfig(
+            vocab_size=size,
+            hidden_size=32,
+            intermediate_size=32,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=window,
+        ),
+        "gpt2": lambda: GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=4, n_positions=window),
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        found = AutoModelForCausalLM.from_config(shapes[kind]()).eval()
+    with torch.no_grad():
+        for parameter in found.parameters():
+            parameter.mul_(4.0)
+    return found
+
+
+def prompted(kind="llama", prompt=PROMPT, labels=LABELS, **options):
+    return Prompted(network(kind), tokenizer(), name=f"hf:tiny-{kind}", prompt=prompt, labels=labels, **options)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_logits_are_those_of_the_labels_tokens_after_the_prompt(kind):
+    subject, plain, own = prompted(kind), network(kind), tokenizer()
+    logs = predict(subject, EXAMPLES)[:, 0]
+    for example, ours in zip(EXAMPLES, logs, strict=True):
+        ids = torch.tensor([own(PROMPT.replace("{text}", example.text))["input_ids"]])
+        with torch.no_grad():
+            theirs = plain(input_ids=ids).logits[0, -1]
+        wanted = (
+            theirs[[own.convert_tokens_to_ids("Ġbad"), own.convert_tokens_to_ids("Ġgood")]].double().log_softmax(-1)
+        )
+        np.testing.assert_allclose(ours, wanted.numpy(), atol=1e-5)
+    assert subject.labels == ("negative", "positive")
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_only_words_of_the_text_are_scored(kind):
+    subject = prompted(kind)
+    batch = subject.encode(EXAMPLES)
+    for row, example in enumerate(EXAMPLES):
+        of_words = batch.inputs["input_ids"][row][batch.scored[row]]
+        assert subject.tokenizer.decode(of_words).strip() == example.text
+        assert set(batch.word[row].tolist()) == {-1, *range(len(example.words))}
+    found = explain_one(subject, EXAMPLES, "attention")
+    assert (found.values.sum(1) < 0.999).all(), "the rest lies on the prompt and BOS"
+    loo = explain_one(subject, EXAMPLES[:1], "leave_one_out").values[0]
+    assert np.abs(loo).max() > 1e-4
+
+
+def test_alone_as_in_a_batch_and_a_masked_word_moves_nothing():
+    subject = prompted()
+    together = predict(subject, [*EXAMPLES, mask(EXAMPLES[1], {2})])
+    for row, example in enumerate([*EXAMPLES, mask(EXAMPLES[1], {2})]):
+        np.testing.assert_allclose(predict(subject, [example])[0], together[row], atol=2e-6)
+    whole, hidden = (subject.encode([one]) for one in (EXAMPLES[1], mask(EXAMPLES[1], {2})))
+    assert hidden.masked.sum() == 1
+    assert torch.equal(whole.inputs["input_ids"][0, -4:], hidden.inputs["input_ids"][0, -4:])
+
+
+def test_own_weights_imposed_change_nothing_and_uniform_ones_do():
+    subject = prompted()
+    batch = subject.encode(EXAMPLES)
+    with torch.no_grad():
+        own = subject.run(batch, want=subject.sites)
+        again = subject.run(batch, edits={site: own.parts[site] for site in subject.sites})
+        even = subject.run(batch, edits={subject.sites[-1]: lambda weights: torch.full_like(weights, 0.01)})
+        response = subject.response(batch)
+    torch.testing.assert_close(own.logits, again.logits, atol=1e-5, rtol=0)
+    assert (own.logits - even.logits).abs().max() > 1e-3
+    torch.testing.assert_close(response.logits(response.attention[:, None])[:, 0], own.logits, atol=1e-4, rtol=0)
+
+
+def test_examples_stand_before_the_text_and_are_read_once(monkeypatch):
+    shown = [("dull dull dull", "negative"), ("a good one", "positive")]
+    subject = prompted(shown=shown)
+    whole = subject.tokenizer.decode(subject.encode(EXAMPLES[:1]).inputs["input_ids"][0])
+    expected = "Review: dull dull dull\nIt is bad\n\nReview: a good one\nIt is good\n\nReview: a dull film\nIt is"
+    assert whole == f"<s>{expected}"
+    apart = np.concatenate([predict(subject, [example]) for example in EXAMPLES])
+    read = []
+    own = subject.network.model.embed_tokens.forward
+    monkeypatch.setattr(subject.network.model.embed_tokens, "forward", lambda ids: read.append(ids.numel()) or own(ids))
+    np.testing.assert_allclose(predict(subject, EXAMPLES), apart, atol=2e-6)
+    assert sum(read) < 2.2 * len(expected), "three texts, whose examples are read once"
+
+
+def test_a_chat_template_goes_around_the_prompt():
+    own = tokenizer()
+    own.chat_template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[assistant]"
+    frame = make_frame(own, PROMPT, LABELS, chat=True)
+    assert frame == Frame("[user]Review: ", "\nIt is[assistant]", special=False)
+    subject = Prompted(network(), own, name="hf:tiny", prompt=PROMPT, labels=LABELS, chat=True)
+    assert subject.tokenizer.decode(subject.encode(EXAMPLES[:1]).inputs["input_ids"][0]).startswith("[user]Review: a d")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"prompt": "no place"}, "has 0 places for a text. Write {text} in it once"),
+        ({"prompt": "{text} {text}"}, "has 2 places"),
+        ({"labels": {"a": " good"}}, "two labels or more"),
+        ({"labels": {"a": " good", "b": " unheard"}}, "' unheard' of the label 'b' is"),
+        ({"labels": {"a": " good", "b": " good"}}, "the labels 'a' and 'b' have the same token"),
+        ({"labels": {"a": "", "b": " good"}}, "the label 'a' has no word"),
+        ({"prompt": "{text} It is ", "labels": {"a": "bad", "b": "good"}}, "become one token"),
+        ({"shown": [("x", "neutral")]}, "an example of the prompt has the label 'neutral'; known: negative, positive"),
+        ({"chat": True}, "no chat template"),
+    ],
+)
+def test_what_is_refused(change, said):
+    with pytest.raises(BadInput, match=said):
+        prompted(**change)
+
+
+def test_a_tokenizer_that_closes_each_text_and_texts_that_are_too_long():
+    with pytest.raises(BadInput, match="ends each text with a token of its own"):
+        label_ids(tokenizer(ends=True), Frame("", " is"), LABELS)
+    with pytest.raises(BadInput, match=r"example long: with the prompt around it the text has \d+ tokens"):
+        prompted().encode([Example("long", "film " * 60)])
+    with pytest.raises(BadInput, match="example two has a second text"):
+        prompted().encode([Example("two", "a", text_pair="b")])
+
+
+def test_loaded_by_name_and_audited(tmp_path):
+    folder = tmp_path / "lm"
+    network().save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    with pytest.raises(BadInput, match="a prompt needs a word for each label"):
+        load(f"hf:{folder}", prompt=PROMPT)
+    with pytest.raises(BadInput, match="belong to a prompt"):
+        load(f"hf:{folder}", labels=LABELS)
+    subject = load(f"hf:{folder}", prompt=PROMPT, labels=LABELS)
+    corpus = Corpus("made up", ("negative", "positive"), {"test": Split("test", tuple(EXAMPLES))})
+    found = heatcheck.audit(
+        subject,
+        corpus,
+        checks="agreement,erasure,counterfactual,permutation",
+        settings={"agreement.explainers": "attention,leave_one_out", "erasure.draws": 20, "agreement.draws": 20},
+    )
+    assert set(found.results) == {"agreement", "erasure", "counterfactual", "permutation"}
+    assert not found.not_run
