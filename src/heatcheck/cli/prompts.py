@@ -10,8 +10,8 @@ from heatcheck.errors import BadInput
 Labels = Annotated[
     str | None,
     typer.Option(
-        help="Label names of an hf: model in output order, comma-separated. With --prompt: each label and the word that "
-        "stands for it, such as no=' no',yes=' yes'.",
+        help="Label names of an hf: model in output order, comma-separated. With --prompt, each label with its word: "
+        "no=' no',yes=' yes'.",
         show_default="the model's own names",
     ),
 ]

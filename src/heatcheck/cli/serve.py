@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from heatcheck.cli.options import AsJson, Device
+from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
 
 KNOWN = ("known:reader@planted_contrast", "known:bystander_wrong@planted_contrast")
-from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
 
 
 def serve(

@@ -48,9 +48,7 @@ def load(
     if prompt is not None:
         return _load_prompted(name, prompt, labels, shown, chat, device)
     if shown or chat or isinstance(labels, Mapping):
-        raise BadInput(
-            "words for labels, examples and a chat template belong to a prompt. Give one, with {text} in it."
-        )
+        raise BadInput("words for labels, examples and a chat template belong to a prompt. Give a prompt too.")
     if labels is not None:
         expect_names(labels=labels)
     if str(name).startswith("hf:") or of_hugging_face(Path(name)):
@@ -69,9 +67,7 @@ def _load_prompted(
     if not (str(name).startswith("hf:") or of_hugging_face(Path(name))):
         raise BadInput(f"{name} is no Hugging Face model, and only a language model can be given a prompt.")
     if not isinstance(labels, Mapping):
-        raise BadInput(
-            "a prompt needs a word for each label, such as --labels negative=' negative',positive=' positive'."
-        )
+        raise BadInput("a prompt needs a word for each label, such as --labels bad=' no',good=' yes'.")
     from heatcheck.models.hf import load_prompted  # transformers takes a second to import
 
     path = str(name).removeprefix("hf:")

@@ -217,7 +217,7 @@ def _read(name: str, kind: Any = None, called: str = CLASSIFIER) -> _Read:
     where = str(folder if weights is None else weights.parent) if weights or folder.is_dir() else name
     try:
         with quiet():  # a head without weights is said in one sentence
-            here = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address(), **NO_CODE}
+            here: dict[str, Any] = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address(), **NO_CODE}
             if weights is not None:
                 here["gguf_file"] = weights.name
             tokenizer = AutoTokenizer.from_pretrained(where, **here)

@@ -136,8 +136,8 @@ class Cutter:
         for row, (example, spans) in enumerate(zip(examples, offsets_of, strict=True)):
             if len(spans) > self.longest:
                 raise BadInput(
-                    f"example {example.id}: with the prompt around it the text has {len(spans):,} tokens, and the model "
-                    f"reads {self.longest:,}. Leave out long texts, or shorten the prompt."
+                    f"example {example.id}: with the prompt around it the text has {len(spans):,} tokens, and the "
+                    f"model reads {self.longest:,}. Leave out long texts, or shorten the prompt."
                 )
             offsets = np.array(spans, dtype=np.int64).reshape(-1, 2) - len(before)
             inputs = {name: np.array(values[row], dtype=np.int64) for name, values in found.items()}
