@@ -2,11 +2,12 @@
 
 import copy
 import hashlib
+import io
 import logging
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -220,14 +221,24 @@ def _read(name: str, kind: Any = None, called: str = CLASSIFIER) -> _Read:
             here: dict[str, Any] = {"local_files_only": Path(where).is_dir() or not _hub_has_an_address(), **NO_CODE}
             if weights is not None:
                 here["gguf_file"] = weights.name
-            tokenizer = AutoTokenizer.from_pretrained(where, **here)
-            network, found = kind.from_pretrained(where, dtype=torch.float32, output_loading_info=True, **here)
+            with redirect_stderr(io.StringIO()) if weights else nullcontext():  # a bar that asks nobody
+                tokenizer = AutoTokenizer.from_pretrained(where, **here)
+                network, found = kind.from_pretrained(where, dtype=torch.float32, output_loading_info=True, **here)
+            if weights is not None:
+                _forget_quantisation(network)
     # What a damaged file raises is of the library that reads it; the sentence names its kind.
     except Exception as error:
         raise BadInput(_cannot_read(name, where, error, called)) from None
     if tokenizer.init_kwargs.get("auto_map") and type(tokenizer).__name__ in ANY_FAMILY:
         raise BadInput(_brings_code(name))  # passed over, and another tokenizer might cut texts otherwise
     return _Read(network, tokenizer, sorted({*found["missing_keys"], *(key[0] for key in found["mismatched_keys"])}))
+
+
+def _forget_quantisation(network: Any) -> None:
+    """The weights are plain numbers by now: such a network can be kept and sent like any other."""
+    network.hf_quantizer, network.is_quantized = None, False
+    if hasattr(network.config, "quantization_config"):
+        del network.config.quantization_config
 
 
 def _gguf(path: Path) -> Path | None:
