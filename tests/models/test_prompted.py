@@ -9,7 +9,7 @@ from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput
 from heatcheck.explainers import explain_one
 from heatcheck.explainers.word_removal import mask
-from heatcheck.models import load
+from heatcheck.models import Site, load
 from heatcheck.models.hf import Prompted
 from heatcheck.models.hf.pieces import Frame
 from heatcheck.models.hf.prompted import label_ids, make_frame
@@ -145,3 +145,22 @@ def test_loaded_by_name_and_audited(tmp_path):
     )
     assert set(found.results) == {"agreement", "erasure", "counterfactual", "permutation"}
     assert not found.not_run
+
+
+def test_one_network_with_several_prompts():
+    own, alone = network(), {prompt: prompted(prompt=prompt) for prompt in (PROMPT, "{text} is")}
+    several = {
+        prompt: Prompted(own, tokenizer(), name="hf:tiny", prompt=prompt, labels=LABELS)
+        for prompt in (PROMPT, "{text} is")
+    }
+    for prompt, subject in [*several.items(), *several.items()]:
+        np.testing.assert_allclose(predict(subject, EXAMPLES), predict(alone[prompt], EXAMPLES), atol=2e-6)
+        batch = subject.encode(EXAMPLES)
+        sites = [*subject.sites, *subject.blocks, Site("embedding")]
+        with torch.no_grad():
+            theirs, ours = (one.run(batch, want=sites).parts for one in (alone[prompt], subject))
+            given = {subject.blocks[0]: ours[subject.blocks[0]]}
+            again = subject.run(batch, edits=given, want=sites[-1:]).logits
+        for site in sites:
+            torch.testing.assert_close(ours[site], theirs[site], atol=1e-5, rtol=0)
+        torch.testing.assert_close(again, subject.run(batch).logits, atol=1e-5, rtol=0)

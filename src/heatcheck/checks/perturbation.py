@@ -32,7 +32,7 @@ from heatcheck.checks.texts_without_words import (
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import EXPLAINERS, REMOVALS, Scores
-from heatcheck.models import has_layers
+from heatcheck.models import asked_of, has_layers
 from heatcheck.results import CheckResult, Measurement
 
 RANDOM, BOTH, SIGNED = "random", "both", " (signed)"
@@ -253,5 +253,5 @@ perturbation = Check(
     cost=_cost,
     explains=_ranked,
     default=False,  # hundreds of forward passes per text
-    default_on=has_layers,
+    default_on=lambda subject: has_layers(subject) and not asked_of(subject),  # a language model would take an hour
 )

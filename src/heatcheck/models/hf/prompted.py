@@ -16,6 +16,7 @@ from torch import Tensor
 from heatcheck.data import Batch
 from heatcheck.errors import BadInput
 from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, Frame
 from heatcheck.models.hf.transformer import Transformer
 
@@ -52,7 +53,7 @@ class Prompted(Transformer):
         self._ids = label_ids(tokenizer, self.frame, self.words)
         super().__init__(network, tokenizer, name=name, recipe=recipe)
         head = network.get_output_embeddings()
-        if head is not None:
+        if head is not None and first_time(head, "rows"):
             head.register_forward_pre_hook(_only_rows)
 
     @property

@@ -30,12 +30,14 @@ class Pass:
     """One forward pass: its tap, the names of the model's modules, and how often each has been used so far.
 
     `taken_over` is the number of the last block whose output is given: neither it nor one before it is computed.
+    `owner` is the subject that runs: one network may have several, such as one per prompt.
     """
 
-    def __init__(self, tap: Tap, names: Mapping[int, str], taken_over: int = -1) -> None:
+    def __init__(self, tap: Tap, names: Mapping[int, str], taken_over: int = -1, owner: Any = None) -> None:
         self.tap = tap
         self.names = names
         self.taken_over = taken_over
+        self.owner = owner
         self.wanted = {*tap.edits, *tap.want}
         self.used: Counter[tuple[str, Use]] = Counter()
         self.every_row: Tensor | None = None  # what a decoder's head says of each token

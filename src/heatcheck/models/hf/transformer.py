@@ -24,10 +24,11 @@ from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
 from heatcheck.models.contract.weights import visible
+from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
 from heatcheck.models.hf.linear import quicken
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.prefixes import common_beginning, in_families
-from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
+from heatcheck.models.hf.taps import NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
@@ -131,11 +132,11 @@ class Transformer(nn.Module):
         try:
             batch = self.encode(MADE_UP)
             tap = Tap({}, ())
-            with torch.no_grad(), passing(Pass(tap, self._names)):
+            with torch.no_grad(), passing(self._pass(tap)):
                 self._ask(batch.inputs)
             self._place(tuple(tap.passed))
             self.reads_last, self._width = try_out(
-                self.network, self._names, batch, self.sites, self.blocks, self._called, self._ask
+                self.network, self._pass, batch, self.sites, self.blocks, self._called, self._ask
             )
         except HeatcheckError:
             raise
@@ -144,10 +145,15 @@ class Transformer(nn.Module):
             raise NotSupported(
                 f"{self._called} failed on two short test texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
             ) from None
-        self.network.get_input_embeddings().register_forward_hook(self._embedded)
+        embeddings = self.network.get_input_embeddings()
+        if first_time(embeddings, "embedded"):
+            embeddings.register_forward_hook(embedded)
         head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
-        if self.reads_last and isinstance(head, nn.Module):
-            head.register_forward_hook(self._scored)
+        if self.reads_last and isinstance(head, nn.Module) and first_time(head, "scored"):
+            head.register_forward_hook(scored)
+
+    def _pass(self, tap: Tap, taken_over: int = -1) -> Pass:
+        return Pass(tap, self._names, taken_over, owner=self)
 
     def _place(self, sites: tuple[Site, ...]) -> None:
         """Each attention with the block it stands in."""
@@ -168,7 +174,8 @@ class Transformer(nn.Module):
         require_attention_in_every_layer(self.network, places, self._called)
         for path in used:
             block = self.network.get_submodule(path)
-            block.forward = partial(self._block, path, block.forward)
+            if first_time(block, "block"):
+                block.forward = partial(through_block, path, block.forward)
         self._watched = set(used)
 
     @property
@@ -222,7 +229,7 @@ class Transformer(nn.Module):
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
         given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
-        now = Pass(tap, self._names, taken_over=max(given, default=-1))
+        now = self._pass(tap, max(given, default=-1))
         with passing(now):
             outputs = self._ask({**batch.inputs, **known})
         rows = self.rows(batch)
@@ -373,11 +380,10 @@ class Transformer(nn.Module):
             raise NotSupported(f"{self.id}: something other than the attention of its last block reads other tokens.")
         return Response(attention, look.seen & batch.valid, logits)
 
-    def _block(self, path: str, forward: Any, *given: Any, **named: Any) -> Any:
+    def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
-        now, block = ACTIVE.get(), self.network.get_submodule(path)
-        state = first_tensor(given, named)
-        if now is None or id(block) not in now.names or state is None:
+        block, state = self.network.get_submodule(path), first_tensor(given, named)
+        if id(block) not in now.names or state is None:
             return forward(*given, **named)
         where = now.use(block, "state")
         assert where is not None
@@ -391,7 +397,7 @@ class Transformer(nn.Module):
         given, named = with_first_tensor(given, named, now.send("input", where, state))
         found = forward(*given, **named)
         self._several.setdefault(path, len(found) if isinstance(found, tuple) else 0)
-        return _sent(now, where, found)
+        return sent(now, where, found)
 
     def _like(self, path: str, state: Tensor) -> Any:
         """A state as the block at this path would hand it on."""
@@ -406,33 +412,10 @@ class Transformer(nn.Module):
                     module = self.network.get_submodule(path)
                 except AttributeError:
                     raise BadInput(f"{self.name} has no module {path!r}.") from None
-                module.register_forward_pre_hook(self._entered, with_kwargs=True)
-                module.register_forward_hook(self._left)
+                if first_time(module, "watched"):
+                    module.register_forward_pre_hook(entered, with_kwargs=True)
+                    module.register_forward_hook(left)
                 self._watched.add(path)
-
-    def _entered(self, module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        now, own = ACTIVE.get(), first_tensor(given, named)
-        where = None if now is None or own is None else now.use(module, "input")
-        if now is None or where is None or own is None:
-            return None
-        return with_first_tensor(given, named, now.send("input", where, own))
-
-    def _left(self, module: nn.Module, given: Any, found: Any) -> Any:
-        now = ACTIVE.get()
-        where = None if now is None else now.use(module, "state")
-        return None if now is None or where is None else _sent(now, where, found)
-
-    def _embedded(self, module: nn.Module, given: Any, found: Tensor) -> Tensor | None:
-        now = ACTIVE.get()
-        if now is None or id(module) not in now.names or Site("embedding") not in now.wanted:
-            return None
-        # A copy: some families (CTRL) scale it in place, and what was taken out here must stay as it was.
-        return now.send("embedding", "", found).clone()
-
-    def _scored(self, module: nn.Module, given: Any, found: Tensor) -> None:
-        now = ACTIVE.get()
-        if now is not None and id(module) in now.names:
-            now.every_row = found
 
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
@@ -468,15 +451,6 @@ class _Look:
         one = torch.arange(len(self.rows), device=scores.device)
         self.seen = visible(scores[one, :, self.rows]).any(1)
         return scores
-
-
-def _sent(now: Pass, where: str, found: Any) -> Any:
-    """What a module gave, the first of several things, on its way through the tap."""
-    own = found[0] if isinstance(found, tuple) else found
-    if not isinstance(own, Tensor):
-        return found
-    used = now.send("state", where, own)
-    return (used, *found[1:]) if isinstance(found, tuple) else used
 
 
 def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:

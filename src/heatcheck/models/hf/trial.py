@@ -45,7 +45,7 @@ class Tried(NamedTuple):
 
 def try_out(
     network: Any,
-    names: Mapping[int, str],
+    start: Callable[[Tap], Pass],
     batch: Batch,
     sites: Sequence[Site],
     blocks: Sequence[Site],
@@ -55,6 +55,7 @@ def try_out(
     """Find the token that the answer is read from, on a batch of texts of different lengths.
 
     Args:
+        start: a pass with this tap.
         ask: the network's inputs, to one number per text and label.
     """
     entered: list[Tensor] = []
@@ -65,7 +66,7 @@ def try_out(
 
     held = {Site("context", site.where): torch.detach for site in sites}
     tap = Tap({Site("input", blocks[0].where): leaf, **held}, [blocks[-1], *sites])
-    now = Pass(tap, names)
+    now = start(tap)
     with torch.enable_grad(), passing(now):
         logits = ask(batch.inputs)
         _require_one_map(now, blocks, called)
