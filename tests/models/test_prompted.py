@@ -1,5 +1,7 @@
 """A language model that is asked to classify: its logits are the model's own, and only words of the text are scored."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -61,6 +63,28 @@ def test_alone_as_in_a_batch_and_a_masked_word_moves_nothing():
     whole, hidden = (subject.encode([one]) for one in (EXAMPLES[1], mask(EXAMPLES[1], {2})))
     assert hidden.masked.sum() == 1
     assert torch.equal(whole.inputs["input_ids"][0, -4:], hidden.inputs["input_ids"][0, -4:])
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+@pytest.mark.parametrize("prompt", [PROMPT, "It is: {text}"])
+def test_a_masked_word_is_hidden_from_every_token(kind, prompt):
+    """Whatever stands in its place, the answer is the same, and the tokens after it stay where they are."""
+    subject = prompted(kind, prompt=prompt)
+    hidden = mask(Example("a", "a dull film so so good"), {1, 3})
+    batch = subject.encode([hidden])
+    assert batch.masked.sum() > 2, "all pieces of both words"
+    other = dict(batch.inputs)
+    other["input_ids"] = torch.where(batch.masked, 7, batch.inputs["input_ids"])
+    with torch.no_grad():
+        run = subject.run(batch, want=subject.sites)
+        again = subject.run(replace(batch, inputs=other)).logits
+    torch.testing.assert_close(run.logits, again, atol=1e-6, rtol=0)
+    seen = ~batch.masked[0]
+    for site in subject.sites:
+        assert run.parts[site][0][:, seen][..., batch.masked[0]].max() == 0
+    texts = [hidden, mask(hidden, {0}), mask(hidden, {5}), Example("b", hidden.text)]
+    apart = np.concatenate([predict(subject, [text]) for text in texts])
+    np.testing.assert_allclose(predict(subject, texts), apart, atol=2e-6)
 
 
 def test_own_weights_imposed_change_nothing_and_uniform_ones_do():

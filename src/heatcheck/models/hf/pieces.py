@@ -90,13 +90,14 @@ class Cutter:
 
     def __init__(self, tokenizer: Any, longest: int, *, frame: Frame = NO_FRAME, kept: int = KEPT) -> None:
         self.tokenizer, self.longest, self.frame = tokenizer, longest, frame
+        self.keeps_pieces = frame != NO_FRAME  # of a hidden word; else one token takes their place
         self._kept, self._held = kept, 0
         self._known: dict[tuple[Any, ...], Cut] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, which meets texts of its own."""
-        ours = {name: self.__dict__[name] for name in ("tokenizer", "longest", "frame", "_kept")}
+        ours = {name: self.__dict__[name] for name in ("tokenizer", "longest", "frame", "keeps_pieces", "_kept")}
         return {**ours, "_held": 0, "_known": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -122,7 +123,7 @@ class Cutter:
     def _cut(self, examples: Sequence[Example]) -> Iterator[Cut]:
         pairs = None if examples[0].text_pair is None else [example.text_pair for example in examples]
         before, after, special = self.frame
-        framed = self.frame != NO_FRAME
+        framed = self.keeps_pieces
         if framed and pairs is not None:
             raise BadInput(f"example {examples[0].id} has a second text, and the prompt has no place for it.")
         found = self.tokenizer(
@@ -181,7 +182,11 @@ def encode_pieces(
     inputs = {name: _padded([cut.inputs[name] for cut in cuts], fillers.get(name, 0))[kind] for name in cuts[0].inputs}
     word, masked = _padded([cut.word for cut in cuts], -1)[kind], None
     if any(example.masked for example in examples):
-        inputs, word, masked = _hide(stand_in(tokenizer), fillers, inputs, word, [cuts[at] for at in kind], examples)
+        held = [cuts[at] for at in kind]
+        if cutter.keeps_pieces:
+            masked = _hidden(held, examples, word.shape)
+        else:
+            inputs, word, masked = _hide(stand_in(tokenizer), fillers, inputs, word, held, examples)
     if known is not None and inputs["input_ids"].max() >= known:
         largest = inputs["input_ids"].max(1)
         row = int((largest >= known).argmax())
@@ -226,6 +231,8 @@ def _words_of(encoding: Any, offsets: Int[np.ndarray, "token 2"], example: Examp
 def count_pieces(cutter: Cutter, examples: Sequence[Example]) -> list[int]:
     """How many tokens there are of each text, [CLS] and [SEP] included; a hidden word is one."""
     cuts, kind = cutter(examples)
+    if cutter.keeps_pieces:
+        return [len(cuts[at]) for at in kind]
     return [
         len(cuts[at]) - (sum([cuts[at].spare[number] for number in example.masked]) if example.masked else 0)
         for at, example in zip(kind, examples, strict=True)
@@ -233,7 +240,7 @@ def count_pieces(cutter: Cutter, examples: Sequence[Example]) -> list[int]:
 
 
 def read_ids(cutter: Cutter, examples: Sequence[Example]) -> list[list[int]]:
-    """The ids of each text, without padding; a hidden word is one."""
+    """The ids of each text, without padding; a hidden word is one id, or -1 for each of its pieces if these stay."""
     cuts, kind = cutter(examples)
     found = []
     for at, example in zip(kind, examples, strict=True):
@@ -241,10 +248,24 @@ def read_ids(cutter: Cutter, examples: Sequence[Example]) -> list[list[int]]:
         if example.masked:
             hidden = [cuts[at].holding[number] for number in example.masked]
             ids = ids.copy()
-            ids[[pieces[0] for pieces in hidden if len(pieces)]] = stand_in(cutter.tokenizer)
-            ids = np.delete(ids, np.concatenate([pieces[1:] for pieces in hidden]))
+            if cutter.keeps_pieces:
+                ids[np.concatenate(hidden)] = -1
+            else:
+                ids[[pieces[0] for pieces in hidden if len(pieces)]] = stand_in(cutter.tokenizer)
+                ids = np.delete(ids, np.concatenate([pieces[1:] for pieces in hidden]))
         found.append(ids.tolist())
     return found
+
+
+def _hidden(
+    cuts: Sequence[Cut], examples: Sequence[Example], shape: tuple[int, ...]
+) -> Bool[np.ndarray, "example token"]:
+    """Where the pieces of masked words stand."""
+    masked = np.zeros(shape, dtype=bool)
+    for row, cut, example in zip(masked, cuts, examples, strict=True):
+        for number in example.masked:
+            row[cut.holding[number]] = True
+    return masked
 
 
 def _hide(

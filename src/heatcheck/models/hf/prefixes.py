@@ -57,6 +57,8 @@ def common_beginning(batch: Batch, rows: Int[Tensor, " example"]) -> int:
         return 0
     ids = batch.inputs["input_ids"]
     same = (ids == ids[:1]).all(0) & batch.valid.all(0)
+    if batch.masked is not None:
+        same &= (batch.masked == batch.masked[:1]).all(0)
     found = int((~same).nonzero()[0]) if not bool(same.all()) else len(same)
     found = min(found, int(rows.min()))
     return found if found >= LEAST else 0

@@ -2,23 +2,29 @@
 
 Its logits are those of the labels' tokens at the prompt's last token, so that it is a classifier like any other. Only
 words of the text are scored: the prompt, its examples and BOS belong to no word.
+
+A language model has no mask token, and the one that is nearest to it often ends a document. So a masked word is hidden
+from every token: nobody can attend to its pieces, and all others stay where they are.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from heatcheck.data import Batch
+from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput
 from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.contract.subject import Edits, Run, Site
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, Frame
-from heatcheck.models.hf.transformer import Transformer
+from heatcheck.models.hf.transformer import NOTHING, Transformer
 
 TEXT = "{text}"
 BETWEEN = "\n\n"  # two examples, or an example and the text
@@ -68,11 +74,25 @@ class Prompted(Transformer):
     def _make_cutter(self) -> Cutter:
         return Cutter(self.tokenizer, self.longest, frame=self.frame)
 
+    def encode(self, examples: Sequence[Example]) -> Batch:
+        batch = super().encode(examples)
+        inputs = dict(batch.inputs)
+        if "position_ids" in signature(self.network.forward).parameters:
+            places = torch.arange(batch.valid.shape[1], device=self.device)
+            inputs["position_ids"] = places.expand(batch.valid.shape)
+        if batch.masked is not None:
+            inputs["attention_mask"] = inputs["attention_mask"] * ~batch.masked
+        return replace(batch, inputs=inputs)
+
+    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], known: Mapping[str, Any] = NOTHING) -> Run:
+        with _reading(self.rows(batch)):
+            return super()._run(batch, edits, want, known)
+
     def _ask(self, inputs: Mapping[str, Any]) -> Tensor:
         """Logits of the labels' tokens at the last token of each text."""
-        ids = inputs["input_ids"]
-        mask = inputs["attention_mask"][:, -ids.shape[1] :]  # before it stands what is remembered
-        rows = (mask * torch.arange(ids.shape[1], device=ids.device)).argmax(1)
+        ids, rows = inputs["input_ids"], _ROWS.get()
+        if rows is None:
+            rows = (inputs["attention_mask"] * torch.arange(ids.shape[1], device=ids.device)).argmax(1)
         with _reading(rows):
             found: Tensor = self.network(**inputs).logits
         if found.shape[1] > 1:
