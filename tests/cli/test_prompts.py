@@ -58,7 +58,7 @@ def test_an_audit_says_what_was_asked(heatcheck, lm, reviews, tmp_path):
     )
     assert code == 0, said
     about = json.loads(out)["about"]
-    assert about["prompt"] == "Review: so dull\nIt is bad\n\nReview: {text}\nIt is"
+    assert about["prompt"] == r"Review: so dull\nIt is bad\n\nReview: {text}\nIt is"
     assert about["words for labels"] == "negative: ' bad', positive: ' good'"
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Review: so dull" in page
@@ -71,6 +71,7 @@ def test_an_audit_says_what_was_asked(heatcheck, lm, reviews, tmp_path):
         (["--prompt", PROMPT], "--prompt needs --labels with a word for each label"),
         (["--prompt", PROMPT, "--labels", "no,yes"], "as label=word, not 'no'"),
         (["--labels", WORDS], "words for labels belong to a prompt"),
+        (["--prompt", PROMPT, "--labels", f"{WORDS},negative= dull"], "the label 'negative' twice"),
         (["--chat"], "--shots and --chat belong to a prompt"),
         (["--prompt", PROMPT, "--labels", "a= good,b= unheard"], "single ones. Choose a shorter word"),
     ],

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, BertConfig
 
 import heatcheck
 from heatcheck.data import Corpus, Example, Split
@@ -13,7 +14,7 @@ from heatcheck.explainers import explain_one
 from heatcheck.explainers.word_removal import mask
 from heatcheck.models import Site, load
 from heatcheck.models.hf import Prompted
-from heatcheck.models.hf.pieces import Frame
+from heatcheck.models.hf.pieces import Cutter, Frame
 from heatcheck.models.hf.prompted import label_ids, make_frame
 from heatcheck.training import predict
 from tiny_language_models import LABELS, PROMPT, network, tokenizer
@@ -134,12 +135,79 @@ def test_a_chat_template_goes_around_the_prompt():
         ({"labels": {"a": "", "b": " good"}}, "the label 'a' has no word"),
         ({"prompt": "{text} It is ", "labels": {"a": "bad", "b": "good"}}, "become one token"),
         ({"shown": [("x", "neutral")]}, "an example of the prompt has the label 'neutral'; known: negative, positive"),
+        ({"shown": ["ab"]}, "must be pairs of a text and a label"),
+        ({"shown": [("good " * 150, "positive")]}, "the prompt alone has"),
+        ({"labels": {0: " bad", 1: " good"}}, "labels of a prompt must be texts"),
         ({"chat": True}, "no chat template"),
     ],
 )
 def test_what_is_refused(change, said):
     with pytest.raises(BadInput, match=said):
         prompted(**change)
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ raise_exception('roles must alternate') }}", "chat template does not work: .*roles must alternate"),
+        ("{{ messages[0].content }}{{ messages[0].content }}", "does not write the prompt exactly once"),
+    ],
+)
+def test_chat_templates_that_do_not_work(template, said):
+    own = tokenizer()
+    own.chat_template = template
+    with pytest.raises(BadInput, match=said):
+        make_frame(own, PROMPT, LABELS, chat=True)
+
+
+def test_examples_may_come_from_anywhere():
+    shown = [("dull", "negative")]
+    assert prompted(shown=iter(shown)).frame == prompted(shown=shown).frame != prompted().frame
+
+
+def test_a_network_that_sees_what_follows_is_no_language_model():
+    shape = BertConfig(
+        vocab_size=len(tokenizer()), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    both_ways = AutoModelForCausalLM.from_config(shape).eval()
+    with pytest.raises(BadInput, match="sees the words after a token too"):
+        Prompted(both_ways, tokenizer(), name="hf:both", prompt=PROMPT, labels=LABELS)
+
+
+def test_the_prompt_stays_where_a_piece_is_of_both():
+    """A quote or a line break that becomes one piece with the end of the text is the prompt's."""
+    own = tokenizer()
+    subject = Prompted(network(), own, name="hf:tiny", prompt="good{text}good is", labels=LABELS)
+    batch = subject.encode([mask(Example("a", " film g"), {1})])  # "g" stands alone here
+    kept = batch.inputs["input_ids"][0][~batch.masked[0]]
+    assert own.decode(kept).endswith("good is")
+    joined = Cutter(own, 64, frame=Frame("so ", "d is"))([Example("a", "dull good goo")])[0][0]
+    pieces = [own.decode([token]) for token in joined.inputs["input_ids"]]
+    assert " good" in pieces
+    assert pieces[-4] == " good", "the text's last word and the prompt's d"
+    assert joined.word[-4] == -1
+
+
+def test_weights_move_within_the_text():
+    """The prompt keeps its weights, so a text of one word has no other weights."""
+    subject = prompted()
+    batch = subject.encode([*EXAMPLES, Example("one", "film")])
+    with torch.no_grad():
+        response = subject.response(batch)
+        own = subject.run(batch).logits
+    assert torch.equal(response.allowed, batch.scored)
+    torch.testing.assert_close(response.attention.sum(-1), torch.ones_like(response.attention[..., 0]))
+    torch.testing.assert_close(response.logits(response.attention[:, None])[:, 0], own, atol=1e-4, rtol=0)
+    assert torch.equal(subject.readable(batch), batch.scored)
+
+
+def test_units_are_pieces_as_the_model_reads_them():
+    subject = prompted()
+    (cut,) = subject.cut([Example("a", "dull film")], "tokens")
+    assert cut.words[0] == "dull", "one piece, with the prompt's space before it"
+    assert "".join(cut.words).replace(" ", "") == "dullfilm"
+    found = explain_one(subject, [cut], "attention")
+    assert found.valid[0, : len(cut.words)].all()
 
 
 def test_a_tokenizer_that_closes_each_text_and_texts_that_are_too_long():

@@ -25,6 +25,7 @@ from heatcheck.models import (
     Recipe,
     Seq2Seq,
     Subject,
+    asked_of,
     in_units,
     load,
     name_of,
@@ -261,7 +262,9 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     foreign = [name for name in corpus.labels if name not in labels]
     if foreign:
         hint = ""
-        if isinstance(subject, HasLayers) and len(labels) >= len(corpus.labels):
+        if asked_of(subject):
+            hint = f" Give its labels a word each, for example --labels {','.join(f'{n}=WORD' for n in corpus.labels)}."
+        elif isinstance(subject, HasLayers) and len(labels) >= len(corpus.labels):
             hint = f" Name its outputs in their order, for example --labels {','.join(corpus.labels)}."
         elif options := mending_options(corpus, labels):
             hint = f" Add {options}."

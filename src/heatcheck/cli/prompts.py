@@ -41,7 +41,11 @@ def asked(
         if labels is not None and "=" in labels:
             raise BadInput("words for labels belong to a prompt: add --prompt, or give the labels' names alone.")
         return {"labels": None if labels is None else [label.strip() for label in labels.split(",")]}
-    words = dict(_word(part) for part in labels.split(",")) if labels else {}
+    named = [_word(part) for part in labels.split(",") if part.strip()] if labels else []
+    twice = next((label for label, _ in named if sum(label == other for other, _ in named) > 1), None)
+    if twice is not None:
+        raise BadInput(f"--labels gives the label {twice!r} twice. Give each label one word.")
+    words = dict(named)
     if not words:
         raise BadInput("--prompt needs --labels with a word for each label, such as --labels no=' no',yes=' yes'.")
     return {"labels": words, "prompt": unescaped(prompt), "shown": _read(shots), "chat": chat}
@@ -60,6 +64,8 @@ def _word(part: str) -> tuple[str, str]:
     label, equals, word = part.partition("=")
     if not equals or not label.strip():
         raise BadInput(f"--labels must give each label a word, as label=word, not {part!r}.")
+    if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'":
+        word = word[1:-1]  # quotes that a shell left
     return label.strip(), unescaped(word)
 
 

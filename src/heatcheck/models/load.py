@@ -64,7 +64,7 @@ def load(
 def _load_prompted(
     name: Path | str, prompt: str, labels: object, shown: Sequence[tuple[str, str]], chat: bool, device: str
 ) -> Subject:
-    if not (str(name).startswith("hf:") or of_hugging_face(Path(name))):
+    if not (str(name).startswith("hf:") or of_hugging_face(Path(name)) or Path(name).suffix == ".gguf"):
         raise BadInput(f"{name} is no Hugging Face model, and only a language model can be given a prompt.")
     if not isinstance(labels, Mapping):
         raise BadInput("a prompt needs a word for each label, such as --labels bad=' no',good=' yes'.")

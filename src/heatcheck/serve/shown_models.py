@@ -9,7 +9,7 @@ import torch
 from heatcheck.data import Corpus, Example, is_task, load_task
 from heatcheck.errors import BadInput, HeatcheckError, MissingPackage, NotSupported
 from heatcheck.explainers import EXPLAINERS, explain_one
-from heatcheck.models import HasLayers, Seq2Seq, Subject, require_words
+from heatcheck.models import HasLayers, Seq2Seq, Subject, asked_of, require_words
 from heatcheck.serve.schema import ModelFacts, Offered, Sample
 from heatcheck.serve.shown_text import SLOW, labels_of
 from heatcheck.training import own_corpus
@@ -82,7 +82,7 @@ def _pair(subject: Subject, samples: Sequence[Sample]) -> Literal["needed", "pos
     settings = getattr(subject, "settings", None)
     if getattr(settings, "segments", 1) == 2 or any(sample.text_pair for sample in samples):
         return "needed"
-    return "possible" if isinstance(subject, HasLayers) else "no"
+    return "possible" if isinstance(subject, HasLayers) and not asked_of(subject) else "no"
 
 
 def corpus_of(subject: Subject, folder: Path) -> Corpus | None:

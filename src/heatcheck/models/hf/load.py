@@ -46,7 +46,7 @@ def load_transformer(
     if read.new:
         raise BadInput(
             f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
-            f"`heatcheck train TASK --model hf:{name}`."
+            f"`heatcheck train TASK --model hf:{name}`, or ask it with --prompt if it is a language model."
         )
     _check_choice(called or f"hf:{name}", read.network.config, labels)
     try:

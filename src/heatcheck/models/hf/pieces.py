@@ -8,11 +8,11 @@ word to that word; what the tokenizer adds ([CLS], [SEP], <s>) belongs to none a
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -144,8 +144,14 @@ class Cutter:
             inputs = {name: np.array(values[row], dtype=np.int64) for name, values in found.items()}
             word = _words_of(found.encodings[row], offsets, example)
             if framed:
-                word = np.where((offsets[:, 1] > 0) & (offsets[:, 0] < len(example.text)), word, -1)
+                word = np.where(self._inside(offsets, example.text), word, -1)
             yield Cut(inputs, word, offsets, example)
+
+    def _inside(self, offsets: Int[np.ndarray, "token 2"], text: str) -> Bool[np.ndarray, " token"]:
+        """Which pieces are the text's. One that is the prompt's too is not, unless it is a space before the text."""
+        start, end = offsets.T
+        spaces = len(self.frame.before) - len(self.frame.before.rstrip())
+        return np.asarray((start >= -spaces) & (end > 0) & (end <= len(text)))
 
     def _keep(self, kind: tuple[Any, ...], cut: Cut) -> None:
         if kind in self._known:
@@ -302,21 +308,31 @@ def stand_in(tokenizer: Any) -> int:
     raise BadInput("the tokenizer has no token to replace a masked word with: use deletion.")
 
 
-def cut_texts(tokenizer: Any, examples: Sequence[Example], units: str) -> list[Example]:
+Offsets: TypeAlias = Callable[[Any, str], Sequence[tuple[int, int]]]  # of the pieces of a text, by its tokenizer
+
+
+def _alone(tokenizer: Any, text: str) -> Sequence[tuple[int, int]]:
+    found: Sequence[tuple[int, int]] = tokenizer(
+        text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )["offset_mapping"]
+    return found
+
+
+def cut_texts(tokenizer: Any, examples: Sequence[Example], units: str, offsets_of: Offsets = _alone) -> list[Example]:
     """The examples with the words of both texts as words; or with the tokenizer's pieces, if units are `tokens`.
 
     Where a script puts no spaces between words, pieces are words in any case. Marks are of the first text, so an
     example that has some keeps to that one.
     """
-    return [_cut(tokenizer, example, units) for example in examples]
+    return [_cut(tokenizer, example, units, offsets_of) for example in examples]
 
 
-def _cut(tokenizer: Any, example: Example, units: str) -> Example:
+def _cut(tokenizer: Any, example: Example, units: str, offsets_of: Offsets) -> Example:
     if example.spans is not None:
         return example
     read = example.texts[:1] if example.marks else example.texts
     plain = [word_spans(text) for text in read]
-    found = [_units_of(tokenizer, text, words, units) for text, words in zip(read, plain, strict=True)]
+    found = [_units_of(tokenizer, text, words, units, offsets_of) for text, words in zip(read, plain, strict=True)]
     if found == plain[:1]:
         return example
     ends = np.array([end for _, end in plain[0]])
@@ -328,10 +344,10 @@ def _cut(tokenizer: Any, example: Example, units: str) -> Example:
     )
 
 
-def _units_of(tokenizer: Any, text: str, words: Spans, units: str) -> Spans:
+def _units_of(tokenizer: Any, text: str, words: Spans, units: str, offsets_of: Offsets) -> Spans:
     if units == "words" and not _RUN.search(text):
         return words
-    offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    offsets = offsets_of(tokenizer, text)
     if units == "tokens":
         return list(_pieces(text, offsets)) or words
     ends = sorted({end for _, end in offsets})

@@ -15,18 +15,21 @@ from inspect import signature
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
-from heatcheck.errors import BadInput
+from heatcheck.errors import BadInput, in_short
 from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import Edits, Run, Site
 from heatcheck.models.hf.hooks import first_time
-from heatcheck.models.hf.pieces import Cutter, Frame
+from heatcheck.models.hf.pieces import Cutter, Frame, cut_texts
 from heatcheck.models.hf.transformer import NOTHING, Transformer
+from heatcheck.models.hf.trial import MADE_UP
 
 TEXT = "{text}"
+TINY = 1e-30  # a mass of a head on the text
 BETWEEN = "\n\n"  # two examples, or an example and the text
 _PLACE = "\u2063heatcheck\u2063"  # stands for the text while a chat template is filled in: no template writes this
 _ROWS: ContextVar[Int[Tensor, " example"] | None] = ContextVar("heatcheck_rows", default=None)
@@ -54,8 +57,8 @@ class Prompted(Transformer):
             shown: texts with their labels that stand before the text, in the same form.
             chat: put the prompt into the tokenizer's chat template, as a user's message.
         """
-        self.words = dict(labels)
-        self.frame = make_frame(tokenizer, prompt, self.words, shown, chat=chat)
+        self.words = _of_texts(labels)
+        self.frame = make_frame(tokenizer, prompt, self.words, list(shown), chat=chat)
         self._ids = label_ids(tokenizer, self.frame, self.words)
         super().__init__(network, tokenizer, name=name, recipe=recipe)
         head = network.get_output_embeddings()
@@ -66,13 +69,60 @@ class Prompted(Transformer):
     def asked(self) -> dict[str, str]:
         """What the model is asked, and the words it can answer with, for the reader of a report."""
         words = ", ".join(f"{label}: {word!r}" for label, word in self.words.items())
-        return {"prompt": f"{self.frame.before}{TEXT}{self.frame.after}", "words for labels": words}
+        prompt = f"{self.frame.before}{TEXT}{self.frame.after}"
+        return {"prompt": prompt.replace("\n", "\\n").replace("\t", "\\t"), "words for labels": words}
 
     def _name_labels(self, config: Any) -> None:
         self.labels, self.several = tuple(self.words), False
 
+    def _pad(self) -> None:
+        super()._pad()
+        alone = len(self.tokenizer(self.frame.before + self.frame.after, verbose=False)["input_ids"])
+        if alone >= self.longest:
+            raise BadInput(
+                f"the prompt alone has {alone:,} tokens, and {self._called} reads {self.longest:,}. Shorten it, or "
+                "show fewer examples."
+            )
+
+    def _discover(self) -> None:
+        super()._discover()
+        with torch.no_grad():
+            weights = self.run(self.encode(MADE_UP), want=self.sites[:1]).parts[self.sites[0]]
+        if weights.triu(1).any():
+            raise BadInput(
+                f"{self._called} sees the words after a token too, so it is no causal language model. Leave out "
+                "the prompt."
+            )
+
     def _make_cutter(self) -> Cutter:
         return Cutter(self.tokenizer, self.longest, frame=self.frame)
+
+    def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
+        """Examples whose words are those of the text, or pieces as the model reads them within the prompt."""
+
+        def within(_: Any, text: str) -> list[tuple[int, int]]:
+            (found,), _number = self.cutter([Example("", text)])
+            return [(max(int(start), 0), int(end)) for start, end in found.offsets[found.word >= 0]]
+
+        return cut_texts(self.tokenizer, examples, units, within)
+
+    def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
+        """The text's tokens that the last token sees: weights on the prompt are held fixed."""
+        return super().readable(batch) & batch.scored
+
+    def response(self, batch: Batch) -> Response:
+        """Logits under other weights within the text; the prompt keeps its own, and the text each head's mass on it."""
+        whole = super().response(batch)
+        text = whole.allowed & batch.scored
+        mass = (whole.attention * text[:, None, None]).sum(-1, keepdim=True)
+        rest = whole.attention.masked_fill(text[:, None, None], 0.0)
+        even = (text / text.sum(-1, keepdim=True)).to(mass.dtype)[:, None, None]
+        own = torch.where(mass > 0, whole.attention * text[:, None, None] / mass.clamp(min=TINY), even)
+
+        def logits(weights: Weights) -> Logits:
+            return whole.logits(weights.to(mass.dtype) * mass[:, None] + rest[:, None])
+
+        return Response(own, text, logits)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
         batch = super().encode(examples)
@@ -132,22 +182,36 @@ def make_frame(
     """
     if prompt.count(TEXT) != 1:
         raise BadInput(f"the prompt {prompt!r} has {prompt.count(TEXT)} places for a text. Write {TEXT} in it once.")
-    unknown = next((label for _, label in shown if label not in labels), None)
+    if not all(isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str) for one in shown):
+        raise BadInput("examples of a prompt must be pairs of a text and a label, such as [('so dull', 'negative')].")
+    unknown = next((str(label) for _, label in shown if label not in labels), None)
     if unknown is not None:
         raise BadInput(f"an example of the prompt has the label {unknown!r}; known: {', '.join(labels)}.")
     parts = [prompt.replace(TEXT, text) + labels[label] for text, label in shown]
     whole = BETWEEN.join([*parts, prompt.replace(TEXT, _PLACE)])
+    if whole.count(_PLACE) != 1:
+        raise BadInput("an example of the prompt holds invisible characters that heatcheck needs. Remove it.")
     if not chat:
         before, _, after = whole.partition(_PLACE)
         return Frame(before, after)
     if not getattr(tokenizer, "chat_template", None):
         raise BadInput("the tokenizer has no chat template. Leave out --chat, and write the prompt as a text.")
     message = [{"role": "user", "content": whole}]
-    filled = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
-    before, found, after = filled.partition(_PLACE)
-    if not found:
-        raise BadInput("the tokenizer's chat template changes the prompt. Leave out --chat.")
+    try:
+        filled = str(tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
+    except Exception as error:  # a template is a program
+        raise BadInput(f"the tokenizer's chat template does not work: {in_short(error)}. Leave out --chat.") from None
+    before, _, after = filled.partition(_PLACE)
+    if filled.count(_PLACE) != 1:
+        raise BadInput("the tokenizer's chat template does not write the prompt exactly once. Leave out --chat.")
     return Frame(before, after, special=False)
+
+
+def _of_texts(labels: Mapping[str, str]) -> dict[str, str]:
+    wrong = next((one for pair in labels.items() for one in pair if not isinstance(one, str)), None)
+    if wrong is not None:
+        raise BadInput(f"labels of a prompt must be texts, each with a text, such as {{'no': ' no'}}, not {wrong!r}.")
+    return dict(labels)
 
 
 def label_ids(tokenizer: Any, frame: Frame, labels: Mapping[str, str]) -> list[int]:

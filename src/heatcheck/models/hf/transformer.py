@@ -104,6 +104,11 @@ class Transformer(nn.Module):
         tokenizer, config = self.tokenizer, self.network.config
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+        if tokenizer.pad_token is None:
+            raise BadInput(
+                f"{self._called}: its tokenizer has no token for padding, for the end or for unknown words. Set its "
+                "pad_token."
+            )
         if getattr(config, "pad_token_id", None) is None:
             config.pad_token_id = tokenizer.pad_token_id
         tokenizer.padding_side = "right"
