@@ -2,8 +2,9 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from heatcheck.engine import expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, UnknownName
@@ -18,9 +19,9 @@ def load(
     name: Path | str,
     *,
     device: str = "cpu",
-    labels: Sequence[str] | Mapping[str, str] | None = None,
+    labels: Sequence[str] | Mapping[Any, Any] | None = None,
     prompt: str | None = None,
-    shown: Sequence[tuple[str, str]] = (),
+    shown: Iterable[Any] = (),
     chat: bool = False,
 ) -> Subject:
     """Load a trained model from its folder, a Hugging Face model, or a known-answer model.
@@ -62,7 +63,7 @@ def load(
 
 
 def _load_prompted(
-    name: Path | str, prompt: str, labels: object, shown: Sequence[tuple[str, str]], chat: bool, device: str
+    name: Path | str, prompt: str, labels: object, shown: Iterable[Any], chat: bool, device: str
 ) -> Subject:
     if not (str(name).startswith("hf:") or of_hugging_face(Path(name)) or Path(name).suffix == ".gguf"):
         raise BadInput(f"{name} is no Hugging Face model, and only a language model can be given a prompt.")

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,7 +46,7 @@ def load_transformer(
     if read.new:
         raise BadInput(
             f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
-            f"`heatcheck train TASK --model hf:{name}`, or ask it with --prompt if it is a language model."
+            f"`heatcheck train TASK --model hf:{name}`. A language model can be asked with --prompt."
         )
     _check_choice(called or f"hf:{name}", read.network.config, labels)
     try:
@@ -63,8 +63,8 @@ def load_prompted(
     name: str,
     *,
     prompt: str,
-    labels: Mapping[str, str],
-    shown: Sequence[tuple[str, str]] = (),
+    labels: Mapping[Any, Any],
+    shown: Iterable[Any] = (),
     chat: bool = False,
     device: str = "cpu",
 ) -> Prompted:

@@ -7,7 +7,7 @@ A language model has no mask token, and the one that is nearest to it often ends
 from every token: nobody can attend to its pieces, and all others stay where they are.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -45,8 +45,8 @@ class Prompted(Transformer):
         *,
         name: str,
         prompt: str,
-        labels: Mapping[str, str],
-        shown: Sequence[tuple[str, str]] = (),
+        labels: Mapping[Any, Any],
+        shown: Iterable[Any] = (),
         chat: bool = False,
         recipe: Recipe | None = None,
     ) -> None:
@@ -107,7 +107,7 @@ class Prompted(Transformer):
         return cut_texts(self.tokenizer, examples, units, within)
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
-        """The text's tokens that the last token sees: weights on the prompt are held fixed."""
+        """The text's tokens that the last token sees: weights on the prompt stay the same."""
         return super().readable(batch) & batch.scored
 
     def response(self, batch: Batch) -> Response:
@@ -173,7 +173,7 @@ def _only_rows(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def make_frame(
-    tokenizer: Any, prompt: str, labels: Mapping[str, str], shown: Sequence[tuple[str, str]] = (), *, chat: bool = False
+    tokenizer: Any, prompt: str, labels: Mapping[str, str], shown: Sequence[Any] = (), *, chat: bool = False
 ) -> Frame:
     """What stands before and after each text.
 
@@ -207,7 +207,7 @@ def make_frame(
     return Frame(before, after, special=False)
 
 
-def _of_texts(labels: Mapping[str, str]) -> dict[str, str]:
+def _of_texts(labels: Mapping[Any, Any]) -> dict[str, str]:
     wrong = next((one for pair in labels.items() for one in pair if not isinstance(one, str)), None)
     if wrong is not None:
         raise BadInput(f"labels of a prompt must be texts, each with a text, such as {{'no': ' no'}}, not {wrong!r}.")
