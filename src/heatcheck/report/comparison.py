@@ -107,6 +107,8 @@ def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
         ("seed", [audit.seed for audit in audits], True),
         ("labels", [list(audit.labels or ()) for audit in audits], True),
         ("number of texts", [audit.n for audit in audits], True),
+        # Of one language model, two prompts are two models.
+        *((what, [audit.about.get(what) for audit in audits], False) for what in ("prompt", "words for labels")),
     ]
     for what, values, matters in rows:
         if unlike(values):
