@@ -31,15 +31,14 @@ ALLOWED = {
     },
     "checks": {"passes.py": {"name"}},  # an explainer, file:NAME
     "cli": {
-        "audit.py": {"labels", "subject.id", "task"},
-        "explain.py": {"labels"},
+        "audit.py": {"subject.id", "task"},
         "fail_if.py": {"text"},
         "heatmaps.py": {"name"},  # an explainer, where a long name may be broken over lines
         "options.py": {"engine", "text"},
         "report.py": {"text"},
         "reproduce.py": {"option", "pair", "word"},
-        "serve.py": {"labels"},
         "show.py": {"audit.task"},  # name@fingerprint
+        "prompts.py": {"labels", "part"},  # as the user gives them
         "train.py": {"key"},  # a setting of a recipe
     },
     "report": {
