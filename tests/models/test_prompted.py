@@ -236,6 +236,11 @@ def test_loaded_by_name_and_audited(tmp_path):
         settings={"agreement.explainers": "attention,leave_one_out", "erasure.draws": 20, "agreement.draws": 20},
     )
     assert set(found.results) == {"agreement", "erasure", "counterfactual", "permutation"}
+    for one in found.examples:
+        own, shuffled, other = (sum(one.scores[name]) for name in ("attention", "shuffled", "counterfactual"))
+        assert shuffled == pytest.approx(own, abs=1e-6)
+        assert other == pytest.approx(own, abs=1e-4)
+        assert own < 0.99
     assert not found.not_run
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from heatcheck.checks import Case
 from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.permutation import typical_weights
-from heatcheck.models import AttendsToParts
+from heatcheck.models import AttendsToParts, asked_of
 from heatcheck.results import AuditedExample, CheckResult
 from heatcheck.stats import kendall_tau
 
@@ -39,6 +39,8 @@ def audited_examples(
             for name, found in scores.items()
             if name != "random"
         } | shuffled.get(example.id, {})
+        if asked_of(case.subject):
+            of_words |= _on_the_text(of_words)
         label = int(case.predicted[row])
         shown.append(
             AuditedExample(
@@ -66,6 +68,16 @@ def _shuffled(case: Case, permutation: CheckResult | None) -> dict[str, dict[str
         example.id: {"shuffled": tuple(float(value) if np.isfinite(value) else None for value in of_words)}
         for example, of_words in zip(case.examples, weights, strict=True)
         if example.id in measured
+    }
+
+
+def _on_the_text(scores: Mapping[str, tuple[float | None, ...]]) -> dict[str, tuple[float | None, ...]]:
+    """Other weights of a prompted model, which sum to 1 over the text, with the mass that its own have there."""
+    own = sum(value or 0.0 for value in scores.get("attention", ()))
+    return {
+        name: tuple(None if value is None else own * value for value in scores[name])
+        for name in ("shuffled", "counterfactual")
+        if name in scores
     }
 
 
