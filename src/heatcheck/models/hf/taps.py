@@ -249,14 +249,21 @@ def _scores(now: Pass, where: str) -> Iterator[None]:
         yield
 
 
-def _mask(*given: Any, **named: Any) -> Tensor | None:
-    """The mask that transformers asks for: of each query and key; left out where a long text's is plainly causal."""
+def make_mask(*given: Any, **named: Any) -> Tensor | None:
+    """The family's eager mask; of a long text one of true and false, left out where it is plainly causal.
+
+    On a GPU there is no look at whether an eager one is needed, which waits for all work before.
+    """
     now = ACTIVE.get()
-    make = sdpa_mask if now is not None and now.rows_only else eager_mask
-    found: Tensor | None = make(*given, **named)
-    return found
+    if now is not None and now.rows_only:
+        found: Tensor | None = sdpa_mask(*given, **named)
+        return found
+    if torch.device(named.get("device", "cpu")).type != "cpu":
+        named["allow_is_bidirectional_skip"] = False
+    mask: Tensor | None = eager_mask(*given, **named)
+    return mask
 
 
 AttentionInterface.register(NAME, attend)
 # Without its mask under the same name a model would see padding and, where it should not, the future.
-AttentionMaskInterface.register(NAME, _mask)
+AttentionMaskInterface.register(NAME, make_mask)
