@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from heatcheck.auditing.chosen_settings import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.lines import CardSettings
+from heatcheck.auditing.long_texts import with_remark, without_long_texts
 from heatcheck.auditing.retraining import fits_for, numbered
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.checks import CHECKS, Case
@@ -215,6 +216,7 @@ def plan_audit(
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     trained_on = _trained_on(subject, corpus, train, data_dir)
     rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name)
+    rows = without_long_texts(subject, rows)
     whole = in_units(subject, _relabelled(subject, corpus, rows.examples), units)
     for explainer in explainers_in(chosen):
         find_explainer(explainer)  # a wrong name is said before anything runs
@@ -231,6 +233,7 @@ def plan_audit(
         fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
     )
     card = chosen.pop("card")
+    rows = with_remark(subject, rows, case.examples)
     return Plan(name, case, corpus, rows, chosen, card, units, all_fits)
 
 

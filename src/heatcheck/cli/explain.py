@@ -76,6 +76,8 @@ def explain(
         show.as_json(said) if json else typer.echo(f"Scores of {said['texts']:,} texts: {out}")
         if said["left_out"] and not json:
             typer.echo(f"Rows left out: {'; '.join(f'{why}: {count:,}' for why, count in said['left_out'].items())}.")
+        if said["remark"] and not json:
+            typer.echo(said["remark"])
         return
     assert text is not None
     found = explain_text(subject, text, by=methods, text_pair=pair, target=target, seed=seed, units=units)
@@ -85,11 +87,13 @@ def explain(
         label, probability = found.prediction
         facts = {"predicted": label, "probability": probability, "units": scored, "scores": found}
         aim = {} if found.target is None else dict(zip(("target", "target_probability"), found.target, strict=True))
-        show.as_json(facts | aim)
+        show.as_json(facts | aim | ({"remark": found.remark} if found.remark else {}))
         return
     typer.echo(f"The model predicts {found.prediction}.")
     if found.target is not None:
         typer.echo(f"The scores explain {found.target} instead.")
+    if found.remark:
+        typer.echo(found.remark)
     if scored != "words":
         typer.echo(f"The scores are for {scored}.")
     if unknown := unknown_words(subject, text):
@@ -125,10 +129,14 @@ def explain_file(
     from heatcheck.engine import write_whole
     from heatcheck.explainers import explain_one, find_explainer, find_label
     from heatcheck.models import in_units
+    from heatcheck.models.contract.lengths import TOO_LONG, say_cut, texts_that_fit
     from heatcheck.training import predict
 
     texts, left_out = read_texts(data, reading=reading)
-    examples = in_units(subject, texts, units)
+    readable = texts_that_fit(subject, texts)
+    if len(readable) < len(texts):
+        left_out = {**left_out, TOO_LONG: len(texts) - len(readable)}
+    examples = in_units(subject, readable, units)
     logs = predict(subject, examples)[:, 0]
     names = getattr(subject, "labels", [str(n) for n in range(logs.shape[1])])
     aimed = find_label(subject, target, examples[0])
@@ -149,4 +157,10 @@ def explain_file(
             }
             lines.append(json_format.dumps(facts, ensure_ascii=False) + "\n")
     write_whole(out, "".join(lines).encode())
-    return {"file": str(out), "texts": len(examples), "methods": list(methods), "left_out": left_out}
+    return {
+        "file": str(out),
+        "texts": len(examples),
+        "methods": list(methods),
+        "left_out": left_out,
+        "remark": say_cut(subject, examples),
+    }

@@ -47,7 +47,7 @@ from heatcheck.explainers.value_zeroing import value_zeroing
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.explainers.word_removal import REMOVALS
 from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
-from heatcheck.models.contract.lengths import one_kernel
+from heatcheck.models.contract.lengths import one_kernel, say_cut
 from heatcheck.training import pick_device, predict
 
 __all__ = [
@@ -249,4 +249,5 @@ def explain(
         if place is not None
     )
     explanation.prediction, explanation.target = predicted, aimed[0] if aimed else None
+    explanation.remark = say_cut(subject, [example])
     return explanation

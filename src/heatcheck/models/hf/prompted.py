@@ -38,6 +38,8 @@ _ROWS: ContextVar[Int[Tensor, " example"] | None] = ContextVar("heatcheck_rows",
 class Prompted(Transformer):
     """A causal language model with a prompt and a word for each label, as a classifier."""
 
+    cuts = False
+
     def __init__(
         self,
         network: Any,

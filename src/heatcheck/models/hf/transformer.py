@@ -32,6 +32,7 @@ from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_p
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.taps import NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
+from heatcheck.models.hf.window import too_long
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
@@ -48,6 +49,8 @@ class Transformer(nn.Module):
     each [example head …]; `embedding`; `state` and `input` at the path of any module. If a block's `state` is given as
     a tensor, that block and all earlier ones are not computed.
     """
+
+    cuts = True  # a text that is too long, where another kind of model refuses it
 
     def __init__(self, network: Any, tokenizer: Any, *, name: str, recipe: Recipe | None = None) -> None:
         super().__init__()
@@ -223,6 +226,10 @@ class Transformer(nn.Module):
     def lengths(self, examples: Sequence[Example]) -> list[int]:
         """How many tokens the network reads of each text."""
         return count_pieces(self.cutter, examples)
+
+    def too_long(self, examples: Sequence[Example]) -> dict[int, int]:
+        """The places of texts that are longer than the network reads, and how many tokens each has."""
+        return too_long(self.cutter, examples)
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are those of both texts, or pieces of the tokenizer."""
