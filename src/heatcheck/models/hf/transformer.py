@@ -3,8 +3,9 @@
 import re
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from copy import copy
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -50,6 +51,7 @@ class Transformer(nn.Module):
     a tensor, that block and all earlier ones are not computed.
     """
 
+    _decide: Callable[[Tensor], Tensor] | None = None  # one number of all outputs, which the answer then is
     cuts = True  # a text that is too long, where another kind of model refuses it
 
     def __init__(self, network: Any, tokenizer: Any, *, name: str, recipe: Recipe | None = None) -> None:
@@ -445,8 +447,23 @@ class Transformer(nn.Module):
                     module.register_forward_hook(left)
                 self._watched.add(path)
 
+    def contrast(self, label: int, against: int) -> "Transformer":
+        """The same model with one question: this label or that one; its second label is the first that is named."""
+        return self._deciding((self.labels[against], self.labels[label]), partial(_less, label, against))
+
+    def only(self, label: int) -> "Transformer":
+        """The same model with one of its decisions, of a model that says yes or no to each label."""
+        return self._deciding((f"not {self.labels[label]}", self.labels[label]), partial(_one, label))
+
+    def _deciding(self, labels: tuple[str, str], decide: Callable[[Tensor], Tensor]) -> "Transformer":
+        found = copy(self)
+        found.labels, found.several, found._decide = labels, False, decide
+        return found
+
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
+        if self._decide is not None:
+            outputs, options = self._decide(outputs)[:, None], None
         if self.several:
             return nn.functional.pad(outputs[..., None], (1, 0))
         logits = nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
@@ -456,7 +473,7 @@ class Transformer(nn.Module):
 
     def _gold(self, examples: Sequence[Example]) -> Int[Tensor, "example decision"] | None:
         labels = [example.label for example in examples]
-        if any(label is None for label in labels):
+        if self._decide is not None or any(label is None for label in labels):
             return None
         if self.several:
             sets = [label if isinstance(label, tuple) else (label,) for label in labels]
@@ -467,6 +484,16 @@ class Transformer(nn.Module):
 
 class _EnoughError(Exception):
     """The rest of a forward pass is not needed."""
+
+
+def _less(label: int, against: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
+    """A label's logit less another's; a lone output z is the logits (0, z)."""
+    logits = nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
+    return logits[:, label] - logits[:, against]
+
+
+def _one(label: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
+    return outputs[:, label]
 
 
 def _whole(value: Tensor) -> Tensor:
