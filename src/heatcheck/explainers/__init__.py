@@ -9,6 +9,8 @@ from heatcheck.data import Example
 from heatcheck.engine import Plugged, expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers.alti import alti
+from heatcheck.explainers.atman import atman
+from heatcheck.explainers.attattr import attattr
 from heatcheck.explainers.attention import attention
 from heatcheck.explainers.contribution import contribution
 from heatcheck.explainers.contribution_weights import contribution_weights
@@ -41,9 +43,11 @@ from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Aim, Explainer, Read, Scores, pad_scores
 from heatcheck.explainers.scores_from_file import check_ids, from_file
 from heatcheck.explainers.target import find_label
+from heatcheck.explainers.value_zeroing import value_zeroing
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.explainers.word_removal import REMOVALS
 from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
+from heatcheck.models.contract.lengths import one_kernel
 from heatcheck.training import pick_device, predict
 
 __all__ = [
@@ -85,6 +89,8 @@ EXPLAINERS: dict[str, Explainer] = {
     explainer.name: explainer
     for explainer in (
         alti,
+        atman,
+        attattr,
         attention,
         contribution,
         contribution_weights,
@@ -110,6 +116,7 @@ EXPLAINERS: dict[str, Explainer] = {
         relevance,
         rollout,
         shapley_sampling,
+        value_zeroing,
     )
 }
 EXPLAINERS = Plugged("heatcheck.explainers", Explainer, EXPLAINERS)
@@ -155,9 +162,10 @@ def explain_one(
     """
     explainer = find_explainer(name)
     aim = Aim(scale if explainer.scaled else 1.0, label, read)
-    if explainer.aimed is None or aim == Aim():
-        return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
-    return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
+    with one_kernel(subject, examples):
+        if explainer.aimed is None or aim == Aim():
+            return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+        return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
 
 
 def explain(
