@@ -13,6 +13,7 @@ from heatcheck.explainers.alti import alti
 from heatcheck.explainers.atman import atman
 from heatcheck.explainers.attattr import attattr
 from heatcheck.explainers.attention import attention
+from heatcheck.explainers.attnlrp import attnlrp
 from heatcheck.explainers.contribution import contribution
 from heatcheck.explainers.contribution_weights import contribution_weights
 from heatcheck.explainers.counterfactual import (
@@ -29,6 +30,7 @@ from heatcheck.explainers.decompx import decompx
 from heatcheck.explainers.effective_attention import effective_attention
 from heatcheck.explainers.explanation import Explanation, Prediction
 from heatcheck.explainers.flow import flow
+from heatcheck.explainers.gim import gim
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
 from heatcheck.explainers.gradient_rollout import gradient_rollout
 from heatcheck.explainers.influence import influence, influence_left_out
@@ -39,6 +41,7 @@ from heatcheck.explainers.norms import globenc, norm_rollout, norms
 from heatcheck.explainers.random import random
 from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.relevance import relevance
+from heatcheck.explainers.relevance_rollout import relevance_rollout
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Aim, Explainer, Read, Scores, pad_scores
@@ -94,12 +97,14 @@ EXPLAINERS: dict[str, Explainer] = {
         atman,
         attattr,
         attention,
+        attnlrp,
         contribution,
         contribution_weights,
         counterfactual,
         decompx,
         effective_attention,
         flow,
+        gim,
         globenc,
         gradient,
         gradient_rollout,
@@ -116,6 +121,7 @@ EXPLAINERS: dict[str, Explainer] = {
         norms,
         random,
         relevance,
+        relevance_rollout,
         rollout,
         shapley_sampling,
         value_zeroing,
