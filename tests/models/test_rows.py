@@ -139,7 +139,17 @@ def test_an_attention_that_does_more_keeps_its_own_function():
 def test_checks_and_explainers_by_rows(family):
     subject = tiny(family)
     batch = subject.encode(EXAMPLES)
-    names = ("attention", "leave_one_out", "gradient", "rollout", "gradient_rollout")
+    names = (
+        "attention",
+        "leave_one_out",
+        "gradient",
+        "rollout",
+        "gradient_rollout",
+        "decompx",
+        "attnlrp",
+        "alti",
+        "atman",
+    )
     own = [explain_one(subject, EXAMPLES, name).values for name in names]
     answers, heard, seen = subject.answer(batch), response(subject, batch), subject.readable(batch)
     with by_rows():

@@ -5,7 +5,7 @@ through the same one, also a text that is short because most of its words were r
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,7 +18,7 @@ from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.taps import Pass, passing
 from heatcheck.models.hf.trial import MADE_UP
 
-BY_ROWS: ContextVar[bool] = ContextVar("heatcheck_by_rows", default=False)
+BY_ROWS: ContextVar[bool | None] = ContextVar("heatcheck_by_rows", default=None)  # None: if the text is long
 
 
 @runtime_checkable
@@ -36,11 +36,29 @@ class Reads(Protocol):
 @contextmanager
 def by_rows_if_long(subject: Reads, examples: Sequence[Example]) -> Iterator[None]:
     """All passes within are computed by rows if one of these texts is long."""
-    token = BY_ROWS.set(BY_ROWS.get() or max(subject.lengths(examples), default=0) > LONG)
+    long = max(subject.lengths(examples), default=0) > LONG
+    with _set(True if long else BY_ROWS.get()):
+        yield
+
+
+def with_all_weights() -> AbstractContextManager[None]:
+    """All passes within compute all weights, whatever the length: for whoever changes how the softmax works."""
+    return _set(False)
+
+
+@contextmanager
+def _set(by_rows: bool | None) -> Iterator[None]:
+    token = BY_ROWS.set(by_rows)
     try:
         yield
     finally:
         BY_ROWS.reset(token)
+
+
+def is_by_rows(tokens: int) -> bool:
+    """Whether a text of so many tokens is read by rows, here and now."""
+    said = BY_ROWS.get()
+    return tokens > LONG if said is None else said
 
 
 def rows_suffice(subject: Reads, start: Callable[..., Pass]) -> bool:

@@ -25,10 +25,10 @@ from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.rows import Rows
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, Want
 from heatcheck.models.contract.weights import visible
+from heatcheck.models.hf.given_ids import encode_given
 from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
-from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.linear import quicken
-from heatcheck.models.hf.long_texts import BY_ROWS, by_rows_if_long, rows_suffice
+from heatcheck.models.hf.long_texts import by_rows_if_long, is_by_rows, rows_suffice
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.taps import NAME, Pass, passing
@@ -210,6 +210,30 @@ class Transformer(nn.Module):
             device=self.device,
         )
 
+    def encode_ids(self, ids: Sequence[Sequence[Any]], *, bos: bool) -> Batch:
+        """A batch of token ids as they are given, each a word of its own; with `bos` the tokenizer's BOS goes first."""
+        return self._placed(
+            encode_given(self.tokenizer, ids, bos=bos, longest=self.longest, known=self._known_ids, device=self.device)
+        )
+
+    def _placed(self, batch: Batch) -> Batch:
+        """The batch with what else this kind of model is told."""
+        return batch
+
+    def place(self, what: str, layer: int | None = None) -> Site:
+        """The site of `attention_out`, `mlp_out` (of a layer), `final_norm` or `unembedding`, whatever the family."""
+        from heatcheck.models.hf.places import find_place  # which knows families, and they know this class
+
+        return find_place(self, what, layer)
+
+    @cached_property
+    def heads(self) -> tuple[int, ...]:
+        """How many heads each layer has."""
+        counted = dict.fromkeys(self.sites, _count_heads)
+        with torch.no_grad():
+            parts = self.run(self.encode(MADE_UP), want=counted).parts
+        return tuple(int(parts[site]) for site in self.sites)
+
     @property
     def cutter(self) -> Cutter:
         """Cuts texts into the pieces of this tokenizer, each text once."""
@@ -260,7 +284,7 @@ class Transformer(nn.Module):
         return by_rows_if_long(self, examples)
 
     def _rows_only(self, tokens: int) -> bool:
-        return not self.training and (tokens > LONG or BY_ROWS.get()) and self._rows_suffice
+        return not self.training and is_by_rows(tokens) and self._rows_suffice
 
     @cached_property
     def _rows_suffice(self) -> bool:
@@ -494,6 +518,10 @@ def _less(label: int, against: int, outputs: Float[Tensor, "example output"]) ->
 
 def _one(label: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
     return outputs[:, label]
+
+
+def _count_heads(weights: Float[Tensor, "example head query key"]) -> Tensor:
+    return torch.tensor(weights.shape[1])
 
 
 def _whole(value: Tensor) -> Tensor:
