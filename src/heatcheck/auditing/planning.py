@@ -35,6 +35,7 @@ from heatcheck.models import (
     shown_names,
     with_labels,
 )
+from heatcheck.models.contract.lengths import in_one_way
 from heatcheck.training import STORE, pick_device, predict
 
 EXAMPLES = 500
@@ -223,9 +224,11 @@ def plan_audit(
         if explainer.startswith("file:"):
             check_ids(explainer.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
     picked = sorted(stream(seed, "audit sample").permutation(len(whole))[:examples].tolist())
+    sample = [whole[i] for i in picked]
+    subject = in_one_way(subject, sample)
     case = Case(
         subject,
-        [whole[i] for i in picked],
+        sample,
         labels=_labels(subject, corpus),
         seed=seed,
         tested=whole,

@@ -51,7 +51,7 @@ from heatcheck.explainers.value_zeroing import value_zeroing
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.explainers.word_removal import REMOVALS
 from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
-from heatcheck.models.contract.lengths import one_kernel, say_cut
+from heatcheck.models.contract.lengths import in_one_way, say_cut
 from heatcheck.training import pick_device, predict
 
 __all__ = [
@@ -170,10 +170,10 @@ def explain_one(
     """
     explainer = find_explainer(name)
     aim = Aim(scale if explainer.scaled else 1.0, label, read)
-    with one_kernel(subject, examples):
-        if explainer.aimed is None or aim == Aim():
-            return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
-        return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
+    subject = in_one_way(subject, examples)
+    if explainer.aimed is None or aim == Aim():
+        return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+    return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
 
 
 def explain(

@@ -1,7 +1,6 @@
 """Batches of like length with so many tokens each, and one way of computing for all texts that are compared."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, runtime_checkable
 
 from heatcheck.data import Example
@@ -66,12 +65,12 @@ def say_cut(subject: Subject, examples: Sequence[Example]) -> str:
 class HasKernels(Subject, Protocol):
     """A model that reads long texts in another way than short ones, with the same answers up to rounding."""
 
-    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]: ...
+    def in_one_way(self, examples: Sequence[Example]) -> Subject: ...
 
 
-def one_kernel(subject: Subject, examples: Sequence[Example]) -> AbstractContextManager[None]:
-    """Within it these texts, and all that are made from them, are read in one way."""
-    return subject.one_kernel(examples) if isinstance(subject, HasKernels) else nullcontext()
+def in_one_way(subject: Subject, examples: Sequence[Example]) -> Subject:
+    """The model, which reads these texts, and all that are made from them, in one way."""
+    return subject.in_one_way(examples) if isinstance(subject, HasKernels) else subject
 
 
 def with_tokens(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

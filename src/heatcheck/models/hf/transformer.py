@@ -4,7 +4,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from copy import copy
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -27,8 +27,9 @@ from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, W
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.given_ids import encode_given
 from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
+from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.linear import quicken
-from heatcheck.models.hf.long_texts import by_rows_if_long, is_by_rows, rows_suffice
+from heatcheck.models.hf.long_texts import ALL_WEIGHTS, rows_suffice
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.taps import NAME, Pass, passing
@@ -52,6 +53,7 @@ class Transformer(nn.Module):
     """
 
     _decide: Callable[[Tensor], Tensor] | None = None  # one number of all outputs, which the answer then is
+    _by_rows = False  # whatever the length (long_texts.py)
     cuts = True  # a text that is too long, where another kind of model refuses it
 
     def __init__(self, network: Any, tokenizer: Any, *, name: str, recipe: Recipe | None = None) -> None:
@@ -279,12 +281,21 @@ class Transformer(nn.Module):
         logits = self._decisions(outputs.float(), batch.options)
         return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
 
-    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
-        """Answers to these texts, and to changed ones, can be compared: all go through one kernel (long_texts.py)."""
-        return by_rows_if_long(self, examples)
+    def in_one_way(self, examples: Sequence[Example]) -> "Transformer":
+        """A model whose answers to these texts, and to changed ones, can be compared to the last digit.
+
+        If one of them is long, it computes all of them by rows; else it is this model.
+        """
+        if self._by_rows or max(self.lengths(examples), default=0) <= LONG:
+            return self
+        found = copy(self)
+        found._by_rows = True
+        return found
 
     def _rows_only(self, tokens: int) -> bool:
-        return not self.training and is_by_rows(tokens) and self._rows_suffice
+        if self.training or ALL_WEIGHTS.get():
+            return False
+        return (self._by_rows or tokens > LONG) and self._rows_suffice
 
     @cached_property
     def _rows_suffice(self) -> bool:
