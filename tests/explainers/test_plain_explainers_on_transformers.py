@@ -19,15 +19,18 @@ PLAIN = (
 LEFT_OUT = ("influence_left_out", "leave_one_out")
 ELSEWHERE = {  # test_attention_invariances.py, and the tests of each that is about blocks
     "alti",
+    "attnlrp",
     "contribution_weights",
     "decompx",
     "effective_attention",
     "flow",
+    "gim",
     "globenc",
     "gradient_rollout",
     "lime",
     "norm_rollout",
     "norms",
+    "relevance_rollout",
     "rollout",
     "shapley_sampling",
 }
