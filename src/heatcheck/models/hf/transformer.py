@@ -4,8 +4,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -21,13 +19,14 @@ from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
 from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Response, Weights
+from heatcheck.models.contract.response import Response
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
-from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
 from heatcheck.models.hf.linear import quicken
+from heatcheck.models.hf.narrowed import without_beginning
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.prefixes import common_beginning, in_families
+from heatcheck.models.hf.read_out import answer_by_row, respond, seen_keys
 from heatcheck.models.hf.taps import NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
 
@@ -36,7 +35,6 @@ SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "Moder
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 
 class Transformer(nn.Module):
@@ -266,7 +264,7 @@ class Transformer(nn.Module):
             keys = self.network(**first, use_cache=True).past_key_values
         keys.batch_repeat_interleave(len(batch))
         known = {"past_key_values": keys, "attention_mask": batch.inputs["attention_mask"]}
-        return self._answer(_without_beginning(batch, shared), known)
+        return self._answer(without_beginning(batch, shared), known)
 
     @cached_property
     def _beginnings_suffice(self) -> bool:
@@ -287,23 +285,7 @@ class Transformer(nn.Module):
         """Logits alone: after the last attention, only the token that they are read from goes on."""
         if not self._one_row_suffices:
             return self._run(batch, NO_EDITS, (), known).logits
-        rows = self.rows(batch)
-        one = torch.arange(len(batch), device=rows.device)
-        start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
-        context = Site("context", self.sites[-1].where)
-        held: dict[Site, Tensor] = {}
-
-        def keep(states: Tensor) -> Tensor:
-            held[start] = states[one, rows][:, None]
-            return states
-
-        def stop(contexts: Tensor) -> Tensor:
-            held[context] = contexts[one, :, rows][:, :, None]
-            raise _EnoughError
-
-        with suppress(_EnoughError):
-            self._run(batch, {start: keep, context: stop}, (), known)
-        return self.run(_row_of(batch, rows), edits=held).logits
+        return answer_by_row(self, batch, known)
 
     @cached_property
     def _one_row_suffices(self) -> bool:
@@ -337,14 +319,7 @@ class Transformer(nn.Module):
 
         The mask alone decides this, so the last block is run on empty states, and no earlier block is computed.
         """
-        look = _Look(self.rows(batch))
-        size = (*batch.valid.shape, self._width)
-        empty = {place: torch.zeros(size, dtype=self.network.dtype, device=self.device) for place in self.blocks[-2:-1]}
-        gpu = [] if self.device.type == "cpu" else [self.device]
-        # In a training dropout draws random numbers here too: no other run may differ for that.
-        with torch.no_grad(), torch.random.fork_rng(gpu, enabled=self.training):
-            self.run(batch, edits={Site("score", self.sites[-1].where): look, **empty})
-        return look.seen & batch.valid
+        return seen_keys(self, batch)
 
     def response(self, batch: Batch) -> Response:
         """Logits under other weights in the read-out's row, in all heads of the last layer.
@@ -352,38 +327,7 @@ class Transformer(nn.Module):
         After the attention only that row matters, and nothing later reads another token. So each set of weights costs
         one token's pass through the last block and the head, whatever the length of the text.
         """
-        site, values = self.sites[-1], Site("value", self.sites[-1].where)
-        start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
-        rows = self.rows(batch)
-        look = _Look(rows)
-        run = self.run(batch, edits={Site("score", site.where): look}, want=[site, values, start])
-        one = torch.arange(len(batch), device=rows.device)
-        state, decisions = run.parts[start][one, rows][:, None], run.logits.shape[1]
-        alone = _row_of(batch, rows)
-
-        def impose(weights: Tensor) -> Tensor:
-            """[example draw head token] to [example draw decision label]."""
-            draws = weights.shape[1]
-            place = one.repeat_interleave(draws)
-            context = torch.einsum("enht,ehtf->enhf", weights.to(state.dtype), run.parts[values])
-            edits = {start: state[place], Site("context", site.where): context.flatten(0, 1)[:, :, None]}
-            again = self.run(_take(alone, place), edits=edits)
-            return again.logits.reshape(len(batch), draws, *again.logits.shape[1:])
-
-        def logits(weights: Weights) -> Logits:
-            step = max(1, AT_ONCE // len(batch))
-            return torch.cat(
-                [
-                    torch.stack([impose(part[:, :, d])[:, :, d] for d in range(decisions)], dim=2)
-                    for part in torch.split(weights, step, dim=1)
-                ],
-                dim=1,
-            )
-
-        attention = run.parts[site][one, :, rows][:, None].expand(-1, decisions, -1, -1)
-        if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
-            raise NotSupported(f"{self.id}: something other than the attention of its last block reads other tokens.")
-        return Response(attention, look.seen & batch.valid, logits)
+        return respond(self, batch)
 
     def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
@@ -440,68 +384,6 @@ class Transformer(nn.Module):
             rows = [[int(number in chosen) for number in range(len(self.labels))] for chosen in sets]
             return torch.tensor(rows, device=self.device)
         return torch.tensor(labels, device=self.device)[:, None]
-
-
-class _EnoughError(Exception):
-    """The rest of a forward pass is not needed."""
-
-
-class _Look:
-    """An edit that changes no scores, and notes which keys one row of each example sees in any head."""
-
-    def __init__(self, rows: Int[Tensor, " example"]) -> None:
-        self.rows = rows
-
-    def __call__(self, scores: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-        one = torch.arange(len(self.rows), device=scores.device)
-        self.seen = visible(scores[one, :, self.rows]).any(1)
-        return scores
-
-
-def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
-    """The batch with these examples, as often as each is named."""
-    ids = tuple(batch.ids[row] for row in rows.tolist())
-    inputs = {name: value[rows] for name, value in batch.inputs.items()}
-    options = None if batch.options is None else batch.options[rows]
-    return replace(
-        batch,
-        ids=ids,
-        inputs=inputs,
-        valid=batch.valid[rows],
-        scored=batch.scored[rows],
-        word=batch.word[rows],
-        gold=None,
-        marks={},
-        options=options,
-        masked=None if batch.masked is None else batch.masked[rows],
-    )
-
-
-def _without_beginning(batch: Batch, tokens: int) -> Batch:
-    """The batch without its first tokens."""
-    return replace(
-        batch,
-        inputs={name: value[:, tokens:] for name, value in batch.inputs.items()},
-        valid=batch.valid[:, tokens:],
-        scored=batch.scored[:, tokens:],
-        word=batch.word[:, tokens:],
-        marks={},
-        masked=None if batch.masked is None else batch.masked[:, tokens:],
-    )
-
-
-def _row_of(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
-    """The batch with one token left of each text."""
-    at = rows[:, None]
-    return replace(
-        batch,
-        inputs={name: value.gather(1, at) for name, value in batch.inputs.items()},
-        valid=batch.valid.gather(1, at),
-        scored=batch.scored.gather(1, at),
-        word=batch.word.gather(1, at),
-        marks={},
-        masked=None if batch.masked is None else batch.masked.gather(1, at),
-    )
 
 
 def _block_of(path: str) -> str:
