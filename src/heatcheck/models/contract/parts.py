@@ -85,13 +85,15 @@ def require_one_decision(subject: Subject, what: str) -> None:
 
 
 def has_layers(subject: Subject) -> bool:
-    return isinstance(subject, HasLayers)
+    return isinstance(subject, HasLayers) and not getattr(subject, "not_layered", "")
 
 
 def require_layers(subject: Subject, what: str) -> HasLayers:
     """The model as a transformer; raises NotSupported if it is not one."""
     if not isinstance(subject, HasLayers):
         raise NotSupported(f"{what} needs every layer of a transformer, and {subject.id} is not one.")
+    if reason := getattr(subject, "not_layered", ""):
+        raise NotSupported(f"{what} needs layers with one row that the answer is read from, but {reason}.")
     return subject
 
 
@@ -107,12 +109,12 @@ class StacksAttention(Subject, Protocol):
 
 def require_stack(subject: Subject, what: str) -> Subject:
     """Raise NotSupported unless the sites are the self-attention of every layer, each with a residual around it."""
-    if isinstance(subject, HasLayers):
+    if isinstance(subject, HasLayers) and not getattr(subject, "not_stacked", ""):
         return subject
     if not isinstance(subject, StacksAttention):
         raise NotSupported(f"{what} needs every layer of a transformer, and {subject.id} is not one.")
     if subject.not_stacked:
-        raise NotSupported(f"{what} needs every layer of a transformer: {subject.not_stacked}")
+        raise NotSupported(f"{what} needs one stack of layers: {subject.not_stacked.rstrip('.')}.")
     return subject
 
 

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from heatcheck.data import Batch
 from heatcheck.errors import NotSupported
-from heatcheck.models.contract.response import Logits, Response, Weights
+from heatcheck.models.contract.response import Logits, Response, Weights, by_whole_passes
 from heatcheck.models.contract.subject import Site
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.narrowed import row_of, take
+from heatcheck.models.hf.trial import MEAN
 
 if TYPE_CHECKING:
     from heatcheck.models.hf.transformer import Transformer
@@ -23,6 +24,8 @@ AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 def respond(subject: "Transformer", batch: Batch) -> Response:
     """See Transformer.response."""
+    if subject.not_layered:
+        return by_whole_passes(subject, batch)
     site, values = subject.sites[-1], Site("value", subject.sites[-1].where)
     start = subject.blocks[-2] if len(subject.blocks) > 1 else Site("input", subject.blocks[-1].where)
     rows = subject.rows(batch)
@@ -59,11 +62,10 @@ def respond(subject: "Transformer", batch: Batch) -> Response:
 
 def seen_keys(subject: "Transformer", batch: Batch) -> Bool[Tensor, "example key"]:
     """See Transformer.readable."""
-    look = Look(subject.rows(batch))
+    look = Look(subject.rows(batch), batch.valid if subject.reads == MEAN else None)
     size = (*batch.valid.shape, subject._width)
-    empty = {
-        place: torch.zeros(size, dtype=subject.network.dtype, device=subject.device) for place in subject.blocks[-2:-1]
-    }
+    skipped = subject.blocks[-2:-1] if subject.placed.skips else ()
+    empty = {place: torch.zeros(size, dtype=subject.network.dtype, device=subject.device) for place in skipped}
     gpu = [] if subject.device.type == "cpu" else [subject.device]
     # In a training dropout draws random numbers here too: no other run may differ for that.
     with torch.no_grad(), torch.random.fork_rng(gpu, enabled=subject.training):
@@ -99,12 +101,15 @@ class _EnoughError(Exception):
 
 
 class Look:
-    """An edit that changes no scores, and notes which keys one row of each example sees in any head."""
+    """An edit that changes no scores, and notes which keys the rows that are read see in any head."""
 
-    def __init__(self, rows: Int[Tensor, " example"]) -> None:
-        self.rows = rows
+    def __init__(self, rows: Int[Tensor, " example"], pooled: Bool[Tensor, "example query"] | None = None) -> None:
+        self.rows, self.pooled = rows, pooled
 
     def __call__(self, scores: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+        if self.pooled is not None:
+            self.seen = (visible(scores).any(1) & self.pooled[:, :, None]).any(1)
+            return scores
         one = torch.arange(len(self.rows), device=scores.device)
         self.seen = visible(scores[one, :, self.rows]).any(1)
         return scores

@@ -41,6 +41,8 @@ class Pass:
         self.wanted = {*tap.edits, *tap.want}
         self.used: Counter[tuple[str, Use]] = Counter()
         self.every_row: Tensor | None = None  # what a decoder's head says of each token
+        self.valid: Tensor | None = None  # the mask of the tokens, where a head has to be told
+        self.looked_up: tuple[Tensor, Tensor, Tensor] | None = None  # ids, their vectors, and those that are used
 
     def use(self, module: nn.Module, what: Use) -> str | None:
         """The module's name in this use of it, `path@1` the second time; None for a module of another model.

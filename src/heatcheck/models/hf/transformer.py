@@ -4,6 +4,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -21,19 +22,33 @@ from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
-from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
+from heatcheck.models.hf.hooks import (
+    TURNED,
+    embedded,
+    entered,
+    first_time,
+    last_of_text,
+    left,
+    noted,
+    scored,
+    sent,
+    through_block,
+)
 from heatcheck.models.hf.linear import quicken
+from heatcheck.models.hf.met_softmax import find_attentions, meet_attentions
 from heatcheck.models.hf.narrowed import without_beginning
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
+from heatcheck.models.hf.placing import block_of, place
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.read_out import answer_by_row, respond, seen_keys
 from heatcheck.models.hf.taps import NAME, Pass, passing
-from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
+from heatcheck.models.hf.trial import LAST, MADE_UP, MEAN, require_tokens, try_out
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 _POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
+FAR = 2**20  # tokens of a text that no family reads
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -63,11 +78,6 @@ class Transformer(nn.Module):
         self._known_ids: int | None = _embedded_ids(network)
         self._name_labels(config)
         self._called = f"{name} ({config.model_type})"
-        if getattr(config, "is_encoder_decoder", False):
-            raise NotSupported(
-                f"{self._called} has an encoder and a decoder, so its layers have several attentions. Use "
-                "heatcheck.wrap and name one with attention=."
-            )
         self._pad()
         self._install()
         self._watched: set[str] = set()  # modules whose inputs and outputs the tap sees
@@ -113,12 +123,14 @@ class Transformer(nn.Module):
         room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
         if config.model_type in _POSITIONS_AFTER_PADDING:
             room -= config.pad_token_id + 1
+        if getattr(config, "attention_type", None) == "block_sparse":
+            room = min(room, (5 + 2 * config.num_random_blocks) * config.block_size)  # longer ones are not read whole
         said = tokenizer.model_max_length
         if not isinstance(said, int | float) or not said >= 1:
             raise BadInput(
                 f"{self._called}: model_max_length of its tokenizer must be a number of tokens, not {said!r}."
             )
-        self.longest = int(min(room, said) if room > 0 else said)  # XLNet: -1
+        self.longest = int(min(room if room > 0 else FAR, said))  # XLNet: -1
         self._cutter = self._make_cutter()
 
     def _install(self) -> None:
@@ -127,19 +139,24 @@ class Transformer(nn.Module):
         except (ValueError, AttributeError, ImportError) as error:
             reason = str(error).splitlines()[0]
             raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
+        for module in list(self.network.modules()):  # BigBird reads short texts whole, and switches when it meets one
+            if getattr(module, "attention_type", None) == "block_sparse" and hasattr(module, "set_attention_type"):
+                module.set_attention_type("original_full")
         self._paths = {}
         quicken(self.network)
+        summary = getattr(self.network, "sequence_summary", None)
+        if getattr(summary, "summary_type", None) == "last" and first_time(summary, "last_of_text"):
+            self.network.register_forward_pre_hook(noted, with_kwargs=True)
+            summary.register_forward_pre_hook(last_of_text)
 
     def _discover(self) -> None:
         """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""
         try:
             batch = self.encode(MADE_UP)
-            tap = Tap({}, ())
-            with torch.no_grad(), passing(self._pass(tap)):
-                self._ask(batch.inputs)
-            self._place(tuple(tap.passed))
-            self.reads_last, self._width = try_out(
-                self.network, self._pass, batch, self.sites, self.blocks, self._called, self._ask
+            self._place(self._attentions(batch), batch)
+            self._see_embeddings(batch)
+            self.reads, self._width = try_out(
+                self.network, self._pass, batch, self.sites, self.placed, self._called, self._ask
             )
         except HeatcheckError:
             raise
@@ -148,38 +165,102 @@ class Transformer(nn.Module):
             raise NotSupported(
                 f"{self._called} failed on two short test texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
             ) from None
-        embeddings = self.network.get_input_embeddings()
-        if first_time(embeddings, "embedded"):
-            embeddings.register_forward_hook(embedded)
         head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
         if self.reads_last and isinstance(head, nn.Module) and first_time(head, "scored"):
             head.register_forward_hook(scored)
 
+    def _attentions(self, batch: Batch) -> tuple[Site, ...]:
+        """The attentions that fire in a pass: those that transformers' registry knows, or else those that are met."""
+
+        tap = Tap({}, ())
+
+        def ask(*want: Site) -> tuple[Site, ...]:
+            nonlocal tap
+            tap = Tap({}, want)
+            with torch.no_grad(), passing(self._pass(tap)):
+                self._ask(batch.inputs)
+            return tuple(dict.fromkeys(tap.passed))
+
+        known = {site.where.partition("@")[0] for site in ask()}
+        meet_attentions(self.network, [path for path in find_attentions(self.network, ask) if path not in known])
+        found = ask()
+        if not found:
+            raise NotSupported(
+                f"{self._called} makes no attention weights that heatcheck can read, so there is no heatmap. "
+                "Choose a model with softmax attention."
+            )
+        ask(found[-1])
+        require_tokens(tap.parts[found[-1]], batch, self._called)
+        return found
+
     def _pass(self, tap: Tap, taken_over: int = -1) -> Pass:
         return Pass(tap, self._names, taken_over, owner=self)
 
-    def _place(self, sites: tuple[Site, ...]) -> None:
+    def _place(self, sites: tuple[Site, ...], batch: Batch) -> None:
         """Each attention with the block it stands in."""
-        if not sites:
-            raise NotSupported(
-                f"{self._called} does not compute its attention through transformers' registry, so heatcheck "
-                f"cannot read it. {_WHAT_WORKS}"
-            )
-        used: Counter[str] = Counter()
-        places: list[Site] = []
-        for site in sites:
-            path = _block_of(site.where)
-            places.append(Site("state", f"{path}@{used[path]}" if used[path] else path))
-            used[path] += 1
         self.sites = sites
-        self.blocks = tuple(places)  # the output of the block around each attention
-        self._number = {place.where: number for number, place in enumerate(places)}
-        require_attention_in_every_layer(self.network, places, self._called)
-        for path in used:
+        self.placed = place(self.network, sites, self._called, blocks=self._states_by_token(sites, batch))
+        self.blocks = self.placed.blocks
+        self._number = {place.where: number for number, place in enumerate(self.blocks)} if self.placed.skips else {}
+        for path in self.placed.paths:
             block = self.network.get_submodule(path)
             if first_time(block, "block"):
                 block.forward = partial(through_block, path, block.forward)
-        self._watched = set(used)
+        self._watched = set(self.placed.paths)
+        self._watch([self.blocks[-1].where.partition("@")[0]])
+
+    def _states_by_token(self, sites: tuple[Site, ...], batch: Batch) -> bool:
+        """Whether the block around the last attention hands on one vector per token."""
+        found: list[Any] = []
+        block = self.network.get_submodule(block_of(self.network, sites[-1].where))
+        hook = block.register_forward_hook(lambda _, __, given: found.append(given))
+        with torch.no_grad():
+            self._ask(batch.inputs)
+        hook.remove()
+        first = found[0][0] if found and isinstance(found[0], tuple | list) else found[0] if found else None
+        return isinstance(first, Tensor) and first.shape[:2] == batch.valid.shape
+
+    def _see_embeddings(self, batch: Batch) -> None:
+        """From now on a pass of heatcheck's sees the embedded text; some decoders look words up once more."""
+        sides = [self.network]
+        if self.placed.not_stacked:
+            sides = [self.network.get_encoder(), self.network.get_decoder()]
+        for side in sides:
+            try:
+                table = side.get_input_embeddings()
+            except NotImplementedError:  # CANINE hashes characters: transformers' own answer then
+                continue
+            if first_time(table, "embedded"):
+                self._mark_turned(table, batch)
+                table.register_forward_hook(embedded)
+
+    def _mark_turned(self, table: nn.Module, batch: Batch) -> None:
+        """XLNet looks words up by token and then by example."""
+        seen: list[Any] = []
+        hook = table.register_forward_pre_hook(lambda _, given: seen.append(given[0] if given else None))
+        with torch.no_grad():
+            self._ask(batch.inputs)
+        hook.remove()
+        turned = batch.inputs["input_ids"].T
+        if seen and isinstance(seen[0], Tensor) and seen[0].shape == turned.shape and torch.equal(seen[0], turned):
+            table.__dict__[TURNED] = True
+
+    @property
+    def reads_last(self) -> bool:
+        """Whether the answer is read from a text's last token, as in most decoders."""
+        return self.reads == LAST
+
+    @property
+    def not_stacked(self) -> str:
+        """Why its sites are not the self-attention of every layer of one stack; "" if they are."""
+        return self.placed.not_stacked
+
+    @property
+    def not_layered(self) -> str:
+        """Why its layers cannot be taken one by one, each with one row that is read; "" if they can."""
+        if self.reads == MEAN:
+            return f"{self.name} reads its answer from all tokens"
+        return self.placed.not_stacked or self.placed.not_layered
 
     @property
     def id(self) -> str:
@@ -231,7 +312,9 @@ class Transformer(nn.Module):
         """`known`: of tokens before those of the batch, as the network takes it."""
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
-        given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
+        given = [
+            self._number[s.where] for s, e in edits.items() if s.where in self._number and s in self.blocks and isinstance(e, Tensor)
+        ]
         now = self._pass(tap, max(given, default=-1))
         with passing(now):
             outputs = self._ask({**batch.inputs, **known})
@@ -239,7 +322,8 @@ class Transformer(nn.Module):
         if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
-        return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
+        found = tap.run(logits, rows[:, None].expand(logits.shape[:2]))
+        return replace(found, pooled=batch.valid) if self.reads == MEAN else found
 
     def _ask(self, inputs: Mapping[str, Any]) -> Tensor:
         """One number per text and output."""
@@ -290,6 +374,8 @@ class Transformer(nn.Module):
     @cached_property
     def _one_row_suffices(self) -> bool:
         """Whether nothing after the last attention reads another token: tried on two short texts."""
+        if self.not_layered:
+            return False
         batch = self.encode(MADE_UP)
         self.__dict__["_one_row_suffices"] = True
         try:
@@ -301,13 +387,14 @@ class Transformer(nn.Module):
             del self.__dict__["_one_row_suffices"]
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
-        """The query of the last layer that the answer is read from: the first token, or in a decoder the last.
+        """The query of the last layer that the answer is read from: the first token, in a decoder the last, or another.
 
+        The first, if the answer is read from all.
         Classification heads of transformers skip trailing tokens with the padding id. A masked word may have that id
         too, but is not skipped: hiding a word moves no row.
         """
         if not self.reads_last:
-            return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
+            return self.reads.rows(batch)
         read = batch.valid
         if self._told_padding is not None:
             text = batch.inputs["input_ids"] != self._told_padding
@@ -345,7 +432,7 @@ class Transformer(nn.Module):
             return self._like(path, now.send("state", where, edit))
         given, named = with_first_tensor(given, named, now.send("input", where, state))
         found = forward(*given, **named)
-        self._several.setdefault(path, len(found) if isinstance(found, tuple) else 0)
+        self._several.setdefault(path, len(found) if isinstance(found, tuple | list) else 0)
         return sent(now, where, found)
 
     def _like(self, path: str, state: Tensor) -> Any:
@@ -384,16 +471,6 @@ class Transformer(nn.Module):
             rows = [[int(number in chosen) for number in range(len(self.labels))] for chosen in sets]
             return torch.tensor(rows, device=self.device)
         return torch.tensor(labels, device=self.device)[:, None]
-
-
-def _block_of(path: str) -> str:
-    """The block that an attention stands in: what comes first of its path that is one of a list.
-
-    >>> _block_of("bert.encoder.layer.3.attention.self")
-    'bert.encoder.layer.3'
-    """
-    found = re.match(r"(.*?\.\d+)(?:\.|@|$)", path)
-    return found.group(1) if found else path.partition("@")[0]
 
 
 _WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}. For other torch modules use heatcheck.wrap."
