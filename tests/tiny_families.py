@@ -74,6 +74,18 @@ _ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 _OF_FAMILY: dict[str, dict[str, Any]] = {
     "axk1": {"head_dim": 4},
     "cohere_compass_text": {"rope_parameters": {"full_attention": _ROPE, "sliding_attention": _ROPE}},
+    "codegen": {"n_head": 4, "rotary_dim": 4},
+    "longcat_flash": {"head_dim": 4},
+    "youtu": {"head_dim": 4},
+    "bailing_hybrid": {"layer_types": _MIXED},
+    "kimi_linear": {"layer_types": _MIXED},
+    "qwen3_5_moe_text": {"layer_types": _MIXED},
+    "qwen4_exp_text": {"layer_types": _MIXED},
+    "granitemoehybrid": {"mamba_n_heads": 4, "mamba_d_head": 8, "layer_types": _MIXED},
+    "bamba": {"mamba_n_heads": 4, "mamba_d_head": 8, "attn_layer_indices": [1]},
+    "falcon_h1": {"mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_ssm": 32},
+    "mamba2": {"num_heads": 4, "head_dim": 8},
+    "zaya": {"num_experts_per_tok": 1},
     "deepseek_v3": {"head_dim": 4},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
@@ -93,16 +105,23 @@ _OF_FAMILY: dict[str, dict[str, Any]] = {
 }
 
 
-def make(family: str, *, causal: bool = False, seed: int = 0, sharp: float = 4.0, **other: Any) -> Any:
-    """A fresh network. Weights that start small leave attention uniform: `sharp` multiplies them."""
+_SPREADS = {"mobilebert": 0.2}  # without norms
+SPREAD = 0.35  # standard deviation of every matrix: those that start small leave attention uniform
+
+
+def make(family: str, *, causal: bool = False, seed: int = 0, eager: bool = False, **other: Any) -> Any:
+    """A fresh network, with attention of its own choice or eager from the start."""
     config = tiny_config(family, **other)
     config.num_labels = 2
+    if causal:
+        config.is_decoder = config.causal = True
     kind: Any = AutoModelForCausalLM if causal else AutoModelForSequenceClassification
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = kind.from_config(config, dtype=torch.float32).eval()
+        how = {"attn_implementation": "eager"} if eager else {}
+        network = kind.from_config(config, dtype=torch.float32, **how).eval()
     with torch.no_grad():
         for parameter in network.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(sharp)
+            if parameter.dim() > 1 and float(spread := parameter.std()) > 0:
+                parameter.mul_(_SPREADS.get(family, SPREAD) / spread)
     return network

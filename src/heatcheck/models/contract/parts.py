@@ -141,6 +141,9 @@ def uniform_edits(subject: Subject, batch: Batch) -> Edits:
     def impose(weights: Float[Tensor, "example 1 query key"]) -> Edit:
         return lambda own: weights.to(own.dtype).expand_as(own)
 
+    if getattr(subject, "sinks", False):  # what goes to something that is no token stays there
+        even = uniform_weights(readable_keys(subject, batch))
+        return {subject.sites[-1]: lambda own: even.to(own.dtype) * own.sum(-1, keepdim=True)}
     if not isinstance(subject, AttendsToParts):
         return {subject.sites[-1]: impose(uniform_weights(readable_keys(subject, batch)))}
     found = {}
@@ -162,7 +165,11 @@ def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
     """
     if isinstance(subject, AttendsToParts) or len(subject.sites) == 1:
         return uniform_edits(subject, batch)
-    return dict.fromkeys(subject.sites, _even)
+    return dict.fromkeys(subject.sites, _even_beside_sinks if getattr(subject, "sinks", False) else _even)
+
+
+def _even_beside_sinks(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+    return _even(own) * own.sum(-1, keepdim=True)
 
 
 def _even(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:

@@ -26,33 +26,34 @@ _MET: tuple[Part, ...] = ("attention", "score", "value", "context")
 _NOT_MET: tuple[Part, ...] = ("query", "key")
 
 
-def find_attentions(network: nn.Module, ask: Callable[[], object]) -> list[str]:
-    """Paths of the modules that make attention weights by a softmax of their own, in the order of a pass."""
+def find_attentions(network: nn.Module, ask: Callable[[], object]) -> dict[str, bool]:
+    """Paths of the modules that make attention weights by themselves, in the order of a pass; True: in one kernel."""
     at_work: list[str] = []
-    found: dict[str, None] = {}
+    found: dict[str, bool] = {}
 
     def meet(func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)
         if at_work and (func in SOFTMAX or func is functional.scaled_dot_product_attention):
             path = _with_parameters(network, at_work[-1])
             if func not in SOFTMAX or _makes_weights(args, kwargs, _heads(network.get_submodule(path))):
-                found.setdefault(path)
+                found.setdefault(path, func not in SOFTMAX)
         return result
 
     with _at_work(network, at_work), _Calls(meet):
         ask()
-    return list(found)
+    return found
 
 
-def meet_attentions(network: nn.Module, paths: list[str]) -> None:
+def meet_attentions(network: nn.Module, found: Mapping[str, bool]) -> None:
     """From now on a pass of heatcheck's sees the weights that these modules make."""
-    for path in paths:
+    for path, kernel in found.items():
         module = network.get_submodule(path)
         if first_time(module, "met"):
-            module.forward = partial(_through_attention, module, module.forward)
+            module.forward = partial(_through_attention, module, module.forward, kernel)
 
 
-def _through_attention(module: nn.Module, forward: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def _through_attention(module: nn.Module, forward: Callable[..., Any], kernel: bool, *given: Any, **named: Any) -> Any:
+    """A kernel is spelled out in every pass, so that passes that are compared round alike."""
     now = ACTIVE.get()
     where = None if now is None else now.use(module, "weights")
     if now is None or where is None:
@@ -64,7 +65,7 @@ def _through_attention(module: nn.Module, forward: Callable[..., Any], *given: A
             f"{type(module).__name__} computes its attention by itself, so heatcheck does not see the {hidden} at "
             f"{where}. Use score, attention, value or context."
         )
-    if not any(Site(part, where) in now.wanted for part in _MET):
+    if not kernel and not any(Site(part, where) in now.wanted for part in _MET):
         return forward(*given, **named)
     meeting = _Meeting(now, where, _heads(module))
     with _Calls(meeting):
@@ -116,7 +117,7 @@ class _Meeting:
         shown = made.reshape(apart.shape)
         weights = self.now.send("attention", self.where, shown)
         # An edit may have kept what it was given, to differentiate by it: the answer must come from that very one.
-        self.weights = weights.reshape(own.shape)
+        self.weights = weights.reshape(own.shape).contiguous()
         return self.weights
 
     def _product(self, func: Any, weights: Tensor, values: Tensor) -> Tensor:

@@ -57,7 +57,18 @@ def respond(subject: "Transformer", batch: Batch) -> Response:
     attention = run.parts[site][one, :, rows][:, None].expand(-1, decisions, -1, -1)
     if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
         raise NotSupported(f"{subject.id}: something other than the attention of its last block reads other tokens.")
-    return Response(attention, look.seen & batch.valid, logits)
+    return Response(attention, look.seen[:, : batch.valid.shape[1]] & batch.valid, logits)
+
+
+def beside_sinks(whole: Response) -> Response:
+    """Weights over the tokens alone, where each head gives part of its weight to something that is no token."""
+    mass = whole.attention.sum(-1, keepdim=True)
+    own = whole.attention / mass.clamp(min=torch.finfo(mass.dtype).tiny)
+
+    def logits(weights: Weights) -> Logits:
+        return whole.logits(weights.to(mass.dtype) * mass[:, None])
+
+    return Response(own, whole.allowed, logits)
 
 
 def seen_keys(subject: "Transformer", batch: Batch) -> Bool[Tensor, "example key"]:
@@ -70,7 +81,7 @@ def seen_keys(subject: "Transformer", batch: Batch) -> Bool[Tensor, "example key
     # In a training dropout draws random numbers here too: no other run may differ for that.
     with torch.no_grad(), torch.random.fork_rng(gpu, enabled=subject.training):
         subject.run(batch, edits={Site("score", subject.sites[-1].where): look, **empty})
-    return look.seen & batch.valid
+    return look.seen[:, : batch.valid.shape[1]] & batch.valid
 
 
 def answer_by_row(

@@ -40,13 +40,12 @@ from heatcheck.models.hf.narrowed import without_beginning
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.placing import block_of, place
 from heatcheck.models.hf.prefixes import common_beginning, in_families
-from heatcheck.models.hf.read_out import answer_by_row, respond, seen_keys
+from heatcheck.models.hf.read_out import answer_by_row, beside_sinks, respond, seen_keys
 from heatcheck.models.hf.taps import NAME, Pass, passing
 from heatcheck.models.hf.trial import LAST, MADE_UP, MEAN, require_tokens, try_out
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
-_POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
 FAR = 2**20  # tokens of a text that no family reads
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -121,8 +120,7 @@ class Transformer(nn.Module):
             config.pad_token_id = tokenizer.pad_token_id
         tokenizer.padding_side = "right"
         room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
-        if config.model_type in _POSITIONS_AFTER_PADDING:
-            room -= config.pad_token_id + 1
+        room -= first_position(self.network)
         if getattr(config, "attention_type", None) == "block_sparse":
             room = min(room, (5 + 2 * config.num_random_blocks) * config.block_size)  # longer ones are not read whole
         said = tokenizer.model_max_length
@@ -155,7 +153,7 @@ class Transformer(nn.Module):
             batch = self.encode(MADE_UP)
             self._place(self._attentions(batch), batch)
             self._see_embeddings(batch)
-            self.reads, self._width = try_out(
+            self.reads, self.sinks, self._width = try_out(
                 self.network, self._pass, batch, self.sites, self.placed, self._called, self._ask
             )
         except HeatcheckError:
@@ -182,7 +180,8 @@ class Transformer(nn.Module):
             return tuple(dict.fromkeys(tap.passed))
 
         known = {site.where.partition("@")[0] for site in ask()}
-        meet_attentions(self.network, [path for path in find_attentions(self.network, ask) if path not in known])
+        by_itself = find_attentions(self.network, ask)
+        meet_attentions(self.network, {path: kernel for path, kernel in by_itself.items() if path not in known})
         found = ask()
         if not found:
             raise NotSupported(
@@ -414,7 +413,7 @@ class Transformer(nn.Module):
         After the attention only that row matters, and nothing later reads another token. So each set of weights costs
         one token's pass through the last block and the head, whatever the length of the text.
         """
-        return respond(self, batch)
+        return beside_sinks(respond(self, batch)) if self.sinks else respond(self, batch)
 
     def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
@@ -474,6 +473,13 @@ class Transformer(nn.Module):
 
 
 _WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}. For other torch modules use heatcheck.wrap."
+
+
+def first_position(network: Any) -> int:
+    """The number of a text's first position: RoBERTa and its kin begin after that of padding."""
+    tables = (part for path, part in network.named_modules() if path.endswith("position_embeddings"))
+    marked = [padding for table in tables if (padding := getattr(table, "padding_idx", None)) is not None]
+    return marked[0] + 1 if marked else 0
 
 
 def _embedded_ids(network: Any) -> int | None:

@@ -20,6 +20,7 @@ from heatcheck.models.contract.subject import Site, Tap
 from heatcheck.models.hf.placing import Placed
 from heatcheck.models.hf.taps import Pass, passing
 
+CLOSE, CLOSE_IN_HALF = 1e-3, 0.05
 MADE_UP = (Example("long", "a b c d e"), Example("short", "a b"))  # one of them is padded
 
 
@@ -47,6 +48,7 @@ class Tried(NamedTuple):
     """What a trial finds out."""
 
     reads: Reads
+    sinks: bool  # part of the weight goes to something that is no token
     width: int  # of a state
 
 
@@ -78,7 +80,7 @@ def try_out(
     with torch.enable_grad(), passing(now):
         logits = ask(batch.inputs)
         _require_one_map(now, sites, placed, called)
-        _require_whole_rows([tap.parts[site] for site in sites], batch, called)
+        sinks = _has_sinks([tap.parts[site] for site in sites], batch, called)
         apart = torch.linspace(1.0, 2.0, logits.shape[-1], device=logits.device)  # no label's gradient undoes another's
         asked = [tap.parts[end], entered[0]]
         at_end, at_start = torch.autograd.grad((logits * apart).sum(), asked, allow_unused=True)
@@ -93,7 +95,8 @@ def try_out(
             f"{called} carries information from token to token outside its attention. Choose a model that reads "
             "other tokens by attention alone."
         )
-    return Tried(reads, at_end.shape[-1])
+    _require_product(start, batch, sites, called, ask, logits.detach())
+    return Tried(reads, sinks, at_end.shape[-1])
 
 
 def _require_one_map(now: Pass, sites: Sequence[Site], placed: Placed, called: str) -> None:
@@ -123,16 +126,40 @@ def require_tokens(weights: Tensor, batch: Batch, called: str) -> None:
         )
 
 
-def _require_whole_rows(weights: Sequence[Tensor], batch: Batch, called: str) -> None:
+def _has_sinks(weights: Sequence[Tensor], batch: Batch, called: str) -> bool:
+    """Whether the weights of a token sum to less than 1 (gpt-oss); more than 1 is refused."""
+    sinks = False
     for own in weights:
         if own.shape[2:] != batch.valid.shape[1:] * 2:
             continue
         sums = own.detach().sum(-1).transpose(1, 2)[batch.valid]  # [token head]
-        if not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
+        off = CLOSE if own.dtype == torch.float32 else CLOSE_IN_HALF
+        if not bool((sums < 1 + off).all()):
             raise NotSupported(
-                f"{called} gives part of its attention to something that is not a token: the weights of a token "
-                f"sum to {float(sums.min()):.2f}, not to 1. Choose a model without attention sinks."
+                f"{called}: the weights of a token sum to {float(sums.max()):.2f}, not to 1, so they are no attention "
+                "that heatcheck knows. Choose a model with softmax attention."
             )
+        sinks = sinks or not bool((sums > 1 - off).all())
+    return sinks
+
+
+def _require_product(
+    start: Callable[[Tap], Pass],
+    batch: Batch,
+    sites: Sequence[Site],
+    called: str,
+    ask: Callable[[Mapping[str, Tensor]], Tensor],
+    own: Tensor,
+) -> None:
+    """Refuse attention that is not its weights times its values: other weights would change more than the weights."""
+    with torch.no_grad(), passing(start(Tap(dict.fromkeys(sites, torch.clone), ()))):
+        imposed = ask(batch.inputs)
+    off = CLOSE if own.dtype == torch.float32 else CLOSE_IN_HALF
+    if not torch.allclose(imposed, own, rtol=off, atol=off * max(1.0, float(own.abs().max()))):
+        raise NotSupported(
+            f"{called} scales what its attention reads by something other than its weights, so other weights cannot "
+            "be tried on it. Choose a model without attention sinks."
+        )
 
 
 def _found(read: Bool[Tensor, "example token"], batch: Batch, network: Any, called: str) -> Reads:
