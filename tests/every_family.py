@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from any_family import CLASSIFIERS, LANGUAGE_MODELS, make
 from heatcheck.errors import HeatcheckError
-from heatcheck.models import Site, Subject, differentiate, response
+from heatcheck.models import Subject, differentiate, response
 from heatcheck.models.hf import Prompted, Transformer, quiet
-from tiny_families import CLASSIFIERS, LANGUAGE_MODELS, make
 from tiny_transformers import EXAMPLES, tokenizer
 
 CLOSE = 1e-5
@@ -222,7 +222,10 @@ def _tables(tables: Sequence[Sequence[Tried]]) -> str:
     for title, tried in zip(("Classifiers", "Language models with a prompt"), tables, strict=True):
         passed = sum(one.status == PASSES for one in tried)
         lines = [f"| {one.family} | {one.status} | {one.said.replace('|', '/')} |" for one in tried]
-        parts.append(f"**{title}**: {passed} of {len(tried)} pass.\n\n| family | | the answer is read from, or why not |\n|---|---|---|")
+        parts.append(
+            f"**{title}**: {passed} of {len(tried)} pass.\n\n"
+            "| family | | the answer is read from, or why not |\n|---|---|---|"
+        )
         parts[-1] += "\n" + "\n".join(lines)
     return "\n\n".join(parts)
 

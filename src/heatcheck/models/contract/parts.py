@@ -11,6 +11,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch
 from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models.contract.edits import uniform
 from heatcheck.models.contract.subject import Edit, Edits, Run, Site, Subject
 from heatcheck.models.contract.weights import uniform_weights
 
@@ -165,14 +166,10 @@ def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
     """
     if isinstance(subject, AttendsToParts) or len(subject.sites) == 1:
         return uniform_edits(subject, batch)
-    return dict.fromkeys(subject.sites, _even_beside_sinks if getattr(subject, "sinks", False) else _even)
+    if getattr(subject, "sinks", False):  # what goes to something that is no token stays there
+        return dict.fromkeys(subject.sites, _uniform_beside_sinks)
+    return dict.fromkeys(subject.sites, uniform)
 
 
-def _even_beside_sinks(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-    return _even(own) * own.sum(-1, keepdim=True)
-
-
-def _even(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-    """Uniform weights over the keys that any head sees; a masked key gets exactly zero in every head."""
-    visible = (own > 0).any(1, keepdim=True)
-    return (visible / visible.sum(-1, keepdim=True).clamp(min=1)).to(own.dtype).expand_as(own)
+def _uniform_beside_sinks(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+    return uniform(own) * own.sum(-1, keepdim=True)

@@ -13,7 +13,6 @@ from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
 from heatcheck.models.contract.subject import Site
 from heatcheck.models.hf.taps import ACTIVE, Pass
 
-
 TURNED = "_heatcheck_turned"  # marks a table that is given ids by token and then by example (XLNet)
 
 
@@ -80,14 +79,14 @@ def scored(module: nn.Module, _: Any, found: Tensor) -> None:
         now.every_row = found
 
 
-def noted(module: nn.Module, _: Any, named: dict[str, Any]) -> None:
+def noted(_: nn.Module, __: Any, named: dict[str, Any]) -> None:
     """Keeps the mask of a pass, for `last_of_text`."""
     now = ACTIVE.get()
     if now is not None:
         now.valid = named.get("attention_mask")
 
 
-def last_of_text(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def last_of_text(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """For a head that reads the last place, padding or not (XLNet): each text's last token is put there."""
     now = ACTIVE.get()
     if now is None or now.valid is None or not given or given[0].shape[:2] != now.valid.shape:

@@ -110,7 +110,7 @@ class _Meeting:
         if not _makes_weights(args, kwargs, self.heads):
             return func(*args, **kwargs)
         own = args[0]
-        apart = own if own.ndim == 4 else own.unflatten(0, (-1, self.heads))
+        apart = own if own.ndim == 4 else own.reshape(-1, self.heads, *own.shape[1:])
         self.size = (apart.shape[0], apart.shape[1])
         scores = self.now.send("score", self.where, apart)
         made = func(own if scores is apart else scores.reshape(own.shape), *args[1:], **kwargs)
@@ -132,14 +132,14 @@ class _Meeting:
     def _by_head(self, made: Tensor) -> Tensor:
         """[example head token feature], also where several heads share it or it comes as [example·head …]."""
         examples, heads = self.size
-        whole = made if made.ndim == 4 else made.unflatten(0, (examples, -1))
+        whole = made if made.ndim == 4 else made.reshape(examples, -1, *made.shape[1:])
         return whole if whole.shape[1] == heads else whole.expand(-1, heads, -1, -1)
 
     def _einsum(self, equation: str, weights: Tensor, values: Tensor) -> Tensor:
         """XLNet and Funnel: letters say how values and context lie."""
         inputs, _, result = equation.replace(" ", "").partition("->")
         of_weights, of_values = inputs.split(",")
-        example, head, query, key = of_weights
+        example, head, query, key = list(of_weights)
         (feature,) = set(of_values) - set(of_weights)
         by_head = f"{example}{head}{key}{feature}"
         shown = torch.einsum(f"{of_values}->{by_head}", values)

@@ -1,9 +1,8 @@
 """A Hugging Face sequence classifier as a model of heatcheck."""
 
-import re
 import threading
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
-from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
+from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap, Want
 from heatcheck.models.hf.hooks import (
     TURNED,
     embedded,
@@ -34,9 +33,10 @@ from heatcheck.models.hf.hooks import (
     sent,
     through_block,
 )
+from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.linear import quicken
+from heatcheck.models.hf.long_texts import BY_ROWS, by_rows_if_long, rows_suffice
 from heatcheck.models.hf.met_softmax import find_attentions, meet_attentions
-from heatcheck.models.hf.narrowed import without_beginning
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.placing import block_of, place
 from heatcheck.models.hf.prefixes import common_beginning, in_families
@@ -142,7 +142,7 @@ class Transformer(nn.Module):
                 module.set_attention_type("original_full")
         self._paths = {}
         quicken(self.network)
-        summary = getattr(self.network, "sequence_summary", None)
+        summary: Any = getattr(self.network, "sequence_summary", None)
         if getattr(summary, "summary_type", None) == "last" and first_time(summary, "last_of_text"):
             self.network.register_forward_pre_hook(noted, with_kwargs=True)
             summary.register_forward_pre_hook(last_of_text)
@@ -192,8 +192,8 @@ class Transformer(nn.Module):
         require_tokens(tap.parts[found[-1]], batch, self._called)
         return found
 
-    def _pass(self, tap: Tap, taken_over: int = -1) -> Pass:
-        return Pass(tap, self._names, taken_over, owner=self)
+    def _pass(self, tap: Tap, taken_over: int = -1, *, rows_only: bool = False) -> Pass:
+        return Pass(tap, self._names, taken_over, owner=self, rows_only=rows_only)
 
     def _place(self, sites: tuple[Site, ...], batch: Batch) -> None:
         """Each attention with the block it stands in."""
@@ -304,25 +304,39 @@ class Transformer(nn.Module):
         """Examples whose words are those of both texts, or pieces of the tokenizer."""
         return cut_texts(self.tokenizer, examples, units)
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         return self._run(batch, edits, want)
 
-    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], known: Mapping[str, Any] = NOTHING) -> Run:
+    def _run(self, batch: Batch, edits: Edits, want: Want, known: Mapping[str, Any] = NOTHING) -> Run:
         """`known`: of tokens before those of the batch, as the network takes it."""
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
-        given = [
-            self._number[s.where] for s, e in edits.items() if s.where in self._number and s in self.blocks and isinstance(e, Tensor)
-        ]
-        now = self._pass(tap, max(given, default=-1))
+        given = [self._number[s.where] for s, e in edits.items() if self._gives_block(s, e)]
+        inputs = {**batch.inputs, **known}
+        now = self._pass(tap, max(given, default=-1), rows_only=self._rows_only(inputs["attention_mask"].shape[1]))
         with passing(now):
-            outputs = self._ask({**batch.inputs, **known})
+            outputs = self._ask(inputs)
         rows = self.rows(batch)
         if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
         found = tap.run(logits, rows[:, None].expand(logits.shape[:2]))
         return replace(found, pooled=batch.valid) if self.reads == MEAN else found
+
+    def _gives_block(self, site: Site, edit: Edit) -> bool:
+        """Whether this puts a tensor in place of a block's output, so that the block need not be computed."""
+        return site.part == "state" and site.where in self._number and isinstance(edit, Tensor)
+
+    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
+        """Answers to these texts, and to changed ones, can be compared: all go through one kernel (long_texts.py)."""
+        return by_rows_if_long(self, examples)
+
+    def _rows_only(self, tokens: int) -> bool:
+        return not self.training and (tokens > LONG or BY_ROWS.get()) and self._rows_suffice
+
+    @cached_property
+    def _rows_suffice(self) -> bool:
+        return rows_suffice(self, self._pass)
 
     def _ask(self, inputs: Mapping[str, Any]) -> Tensor:
         """One number per text and output."""
@@ -343,11 +357,12 @@ class Transformer(nn.Module):
     def _after(self, batch: Batch, shared: int) -> Float[Tensor, "example decision label"]:
         """Logits of texts that begin with so many tokens alike, which are read first and remembered."""
         first = {name: value[:1, :shared] for name, value in batch.inputs.items()}
-        with torch.no_grad():
+        now = self._pass(Tap({}, ()), rows_only=self._rows_only(batch.valid.shape[1]))
+        with torch.no_grad(), passing(now):
             keys = self.network(**first, use_cache=True).past_key_values
         keys.batch_repeat_interleave(len(batch))
         known = {"past_key_values": keys, "attention_mask": batch.inputs["attention_mask"]}
-        return self._answer(without_beginning(batch, shared), known)
+        return self._answer(batch.after(shared), known)
 
     @cached_property
     def _beginnings_suffice(self) -> bool:

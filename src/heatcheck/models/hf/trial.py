@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
