@@ -19,39 +19,11 @@ from heatcheck.models.hf.trial import MEAN, Reads
 from tiny_transformers import EXAMPLES, tokenizer
 
 # 42 of those that every_family.py tries: at least one of each way of computing attention and of reading the answer.
-REGISTRY = [
-    "albert",
-    "bert",
-    "biogpt",
-    "camembert",
-    "ctrl",
-    "deepseek_v3",
-    "distilbert",
-    "electra",
-    "ernie",
-    "esm",
-    "eurobert",
-    "gemma2",
-    "gpt2",
-    "gpt_neox",
-    "gpt_oss",
-    "layoutlm",
-    "llama",
-    "mistral",
-    "mixtral",
-    "mobilebert",
-    "modernbert",
-    "opt",
-    "phi3",
-    "qwen3_moe",
-    "roberta",
-    "smollm3",
-    "stablelm",
-]
-MET = (
-    "big_bird bloom deberta deberta-v2 falcon gpt_neo gptj mpnet mpt openai-gpt rembert roformer squeezebert xlm xlnet"
-)
-SAMPLE = (*REGISTRY, *MET.split())
+REGISTRY = """albert bert biogpt camembert ctrl deepseek_v3 distilbert electra ernie esm eurobert gemma2 gpt2 gpt_neox
+gpt_oss layoutlm llama mistral mixtral mobilebert modernbert opt phi3 qwen3_moe roberta smollm3 stablelm"""
+MET = """big_bird bloom deberta deberta-v2 falcon gpt_neo gptj mpnet mpt openai-gpt rembert roformer squeezebert xlm
+xlnet"""
+SAMPLE = (*REGISTRY.split(), *MET.split())
 TWO_SIDES = ("bart", "mvp", "t5")
 CAUSAL = ("bloom", "gpt_neo", "granite")
 MIXES = "layers has no attention"
@@ -71,9 +43,7 @@ def test_of_an_encoder_and_a_decoder_the_last_view_of_the_encoder_is_shown(famil
     subject = subject_of(family)
     check(subject, lambda: network(family, eager=True))
     assert re.search("encoder_attn|EncDecAttention", subject.sites[-1].where)
-    with pytest.raises(
-        NotSupported, match=r"rollout needs one stack of layers: tiny .* has an encoder and a decoder\."
-    ):
+    with pytest.raises(NotSupported, match=r"rollout needs one stack of layers: .* an encoder and a decoder\."):
         explain_one(subject, EXAMPLES, "rollout")
     with pytest.raises(NotSupported, match="has an encoder and a decoder"):
         explain_one(subject, EXAMPLES, "norms")
@@ -93,7 +63,7 @@ def test_a_language_model_is_read_as_it_decides(family: str) -> None:
         ("fnet", "makes no attention weights"),
         ("funnel", "does not attend to the tokens of a text in the end"),
         ("jamba", MIXES),
-        ("longformer", "does not multiply its attention weights"),
+        ("longformer", "cannot be read: LongformerSelfAttention does not multiply its attention weights"),
         ("minimax", MIXES),
         ("nystromformer", "carries information from token to token outside its attention"),
         ("perceiver", "does not attend to the tokens of a text in the end"),
@@ -220,7 +190,7 @@ def test_weights_beside_a_sink_keep_their_mass() -> None:
     with torch.no_grad():
         run = subject.run(batch, want=subject.sites[-1:])
         own = run.behind(run.parts[subject.sites[-1]])
-        assert own.sum(-1).max() < 0.99
+        assert own.sum(-1).max() < 0.9999
         found = response(subject, batch)
         assert torch.allclose(found.attention.sum(-1), torch.ones(3, 1, 2))
         turned = found.attention.flip(-1)

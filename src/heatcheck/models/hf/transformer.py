@@ -156,7 +156,9 @@ class Transformer(nn.Module):
             self.reads, self.sinks, self._width = try_out(
                 self.network, self._pass, batch, self.sites, self.placed, self._called, self._ask
             )
-        except HeatcheckError:
+        except HeatcheckError as error:
+            if isinstance(error, NotSupported) and self._called not in str(error):
+                raise NotSupported(f"{self._called} cannot be read: {error}") from None
             raise
         except Exception as error:  # whatever a family raises
             reason = " ".join(str(error).split())[:200].rstrip(".")
@@ -250,6 +252,11 @@ class Transformer(nn.Module):
         return self.reads == LAST
 
     @property
+    def pools(self) -> bool:
+        """Whether the answer is read from all tokens, so that the heatmap is the mean of their rows."""
+        return self.reads == MEAN
+
+    @property
     def not_stacked(self) -> str:
         """Why its sites are not the self-attention of every layer of one stack; "" if they are."""
         return self.placed.not_stacked
@@ -257,7 +264,7 @@ class Transformer(nn.Module):
     @property
     def not_layered(self) -> str:
         """Why its layers cannot be taken one by one, each with one row that is read; "" if they can."""
-        if self.reads == MEAN:
+        if self.pools:
             return f"{self.name} reads its answer from all tokens"
         return self.placed.not_stacked or self.placed.not_layered
 
@@ -321,7 +328,7 @@ class Transformer(nn.Module):
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
         found = tap.run(logits, rows[:, None].expand(logits.shape[:2]))
-        return replace(found, pooled=batch.valid) if self.reads == MEAN else found
+        return replace(found, pooled=batch.valid) if self.pools else found
 
     def _gives_block(self, site: Site, edit: Edit) -> bool:
         """Whether this puts a tensor in place of a block's output, so that the block need not be computed."""
