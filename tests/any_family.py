@@ -120,7 +120,8 @@ _OF_FAMILY: dict[str, dict[str, Any]] = {
     "granitemoehybrid": {"mamba_n_heads": 4, "mamba_d_head": 8, "layer_types": _MIXED},
     "bamba": {"mamba_n_heads": 4, "mamba_d_head": 8, "attn_layer_indices": [1]},
     "falcon_h1": {"mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_ssm": 32},
-    "mamba2": {"num_heads": 4, "head_dim": 8},
+    "mamba2": {"num_heads": 4, "head_dim": 8, "n_groups": 1},
+    "nemotron_h": {"n_groups": 1},
     "zaya": {"num_experts_per_tok": 1},
     "deepseek_v3": {"head_dim": 4},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
@@ -161,7 +162,10 @@ def make(family: str, *, causal: bool = False, seed: int = 0, eager: bool = Fals
         how = {"attn_implementation": "eager"} if eager else {}
         network = kind.from_config(config, dtype=torch.float32, **how).eval()
     with torch.no_grad():
+        noise = torch.Generator().manual_seed(seed)
         for parameter in network.parameters():
+            if parameter.dim() == 1 and parameter.is_floating_point():
+                parameter.add_(0.1 * torch.randn(parameter.shape, generator=noise))
             if parameter.dim() > 1 and float(spread := parameter.std()) > 0:
                 parameter.mul_(_SPREADS.get(family, SPREAD) / spread)
     return network

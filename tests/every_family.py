@@ -59,7 +59,9 @@ def try_family(family: str, *, causal: bool = False, **other: Any) -> Tried:
     """Every invariant on one family; refusals and failures are told, not raised."""
     try:
         with _silent():
-            make(family, causal=causal, **other)
+            network = make(family, causal=causal, **other)
+            with torch.no_grad():
+                network(input_ids=torch.tensor([[2, 5, 6, 7, 3]]), attention_mask=torch.ones(1, 5, dtype=torch.long))
     except Exception as error:  # whatever a family raises
         return Tried(family, CANNOT, _short(error))
     try:

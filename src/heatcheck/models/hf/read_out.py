@@ -59,7 +59,7 @@ def respond(subject: "Transformer", batch: Batch) -> Response:
     near = 1e-3 if subject.network.dtype in (torch.float32, torch.float64) else 0.05  # how far rounding may go
     if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=near, atol=near):
         raise NotSupported(f"{subject.id}: something other than the attention of its last block reads other tokens.")
-    return Response(attention, _tokens(visible(run.parts[score]).any((1, 2)), batch), logits)
+    return Response(attention, visible(run.parts[score]).any((1, 2)) & batch.valid, logits)
 
 
 def beside_sinks(whole: Response) -> Response:
@@ -89,12 +89,7 @@ def seen_keys(subject: "Transformer", batch: Batch) -> Bool[Tensor, "example key
     with torch.no_grad(), torch.random.fork_rng(gpu, enabled=subject.training):
         run = subject.run(batch, edits=empty, want={score: read_by_any if subject.reads == MEAN else rows})
     found = run.parts[score]
-    return _tokens((found if found.dtype == torch.bool else visible(found)).any((1, 2)), batch)
-
-
-def _tokens(keys: Bool[Tensor, "example key"], batch: Batch) -> Bool[Tensor, "example token"]:
-    """Those keys that are tokens of the text: neither padding nor a sink, which comes last."""
-    return keys[:, : batch.valid.shape[1]] & batch.valid
+    return (found if found.dtype == torch.bool else visible(found)).any((1, 2)) & batch.valid
 
 
 def answer_by_row(
