@@ -74,8 +74,9 @@ def by_whole_passes(subject: Subject, batch: Batch) -> Response:
         def impose(
             weights: Float[Tensor, "example decision head token"],
         ) -> Float[Tensor, "example decision label"]:
+            weights = weights.to(used.dtype)
             if run.pooled is not None:
-                everywhere = weights[:, 0, :, None].to(used.dtype).expand_as(used)
+                everywhere = weights[:, 0, :, None].expand_as(used)
                 return subject.run(batch, edits={site: everywhere}).logits
             site_weights = used.transpose(1, 2).clone()  # [example query head key]
             place = run.row[:, :, None, None].expand_as(weights)

@@ -14,6 +14,7 @@ from heatcheck.models.contract.response import Logits, Response, Weights, by_who
 from heatcheck.models.contract.rows import Rows
 from heatcheck.models.contract.subject import Site
 from heatcheck.models.contract.weights import visible
+from heatcheck.models.hf.precision import HALF
 from heatcheck.models.hf.trial import MEAN
 
 if TYPE_CHECKING:
@@ -56,16 +57,17 @@ def respond(subject: "Transformer", batch: Batch) -> Response:
         )
 
     attention = run.parts[site][:, None, :, 0].expand(-1, decisions, -1, -1)
-    near = 1e-3 if subject.network.dtype in (torch.float32, torch.float64) else 0.05  # how far rounding may go
+    near = 0.05 if subject.network.dtype in HALF else 1e-3  # how far rounding may go
     if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=near, atol=near):
         raise NotSupported(f"{subject.id}: something other than the attention of its last block reads other tokens.")
     return Response(attention, visible(run.parts[score]).any((1, 2)) & batch.valid, logits)
 
 
 def beside_sinks(whole: Response) -> Response:
-    """Weights over the tokens alone, where each head gives part of its weight to something that is no token."""
-    mass = whole.attention.sum(-1, keepdim=True)
-    own = whole.attention / mass.clamp(min=torch.finfo(mass.dtype).tiny)
+    """Weights that sum to 1, where part of a head's weight goes to something that is no token, or is rounded away."""
+    used = whole.attention.float() if whole.attention.dtype in HALF else whole.attention
+    mass = used.sum(-1, keepdim=True)
+    own = used / mass.clamp(min=torch.finfo(mass.dtype).tiny)
 
     def logits(weights: Weights) -> Logits:
         return whole.logits(weights.to(mass.dtype) * mass[:, None])

@@ -39,6 +39,7 @@ from heatcheck.models.hf.long_texts import BY_ROWS, by_rows_if_long, rows_suffic
 from heatcheck.models.hf.met_softmax import find_attentions, meet_attentions
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.placing import block_of, place
+from heatcheck.models.hf.precision import HALF, require_numbers
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.read_out import answer_by_row, beside_sinks, respond, seen_keys
 from heatcheck.models.hf.taps import NAME, Pass, passing
@@ -178,7 +179,7 @@ class Transformer(nn.Module):
             nonlocal tap
             tap = Tap({}, want)
             with torch.no_grad(), passing(self._pass(tap)):
-                self._ask(batch.inputs)
+                require_numbers(self._ask(batch.inputs), self._called)
             return tuple(dict.fromkeys(tap.passed))
 
         known = {site.where.partition("@")[0] for site in ask()}
@@ -323,6 +324,8 @@ class Transformer(nn.Module):
         now = self._pass(tap, max(given, default=-1), rows_only=self._rows_only(inputs["attention_mask"].shape[1]))
         with passing(now):
             outputs = self._ask(inputs)
+        if not edits:
+            require_numbers(outputs, self._called)
         rows = self.rows(batch)
         if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
@@ -435,7 +438,8 @@ class Transformer(nn.Module):
         After the attention only that row matters, and nothing later reads another token. So each set of weights costs
         one token's pass through the last block and the head, whatever the length of the text.
         """
-        return beside_sinks(respond(self, batch)) if self.sinks else respond(self, batch)
+        whole = respond(self, batch)
+        return beside_sinks(whole) if self.sinks or self.network.dtype in HALF else whole
 
     def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""

@@ -18,6 +18,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
 from heatcheck.models.contract.subject import Site, Tap
 from heatcheck.models.hf.placing import Placed
+from heatcheck.models.hf.precision import HALF
 from heatcheck.models.hf.taps import Pass, passing
 
 CLOSE, CLOSE_IN_HALF = 1e-3, 0.05
@@ -82,8 +83,9 @@ def try_out(
         _require_one_map(now, sites, placed, called)
         sinks = _has_sinks([tap.parts[site] for site in sites], batch, called)
         apart = torch.linspace(1.0, 2.0, logits.shape[-1], device=logits.device)  # no label's gradient undoes another's
+        enough = 2.0**10 if logits.dtype in HALF else 1.0  # small slopes would be 0 in half precision
         asked = [tap.parts[end], entered[0]]
-        at_end, at_start = torch.autograd.grad((logits * apart).sum(), asked, allow_unused=True)
+        at_end, at_start = torch.autograd.grad((logits.float() * apart * enough).sum(), asked, allow_unused=True)
     if at_end is None or at_start is None:
         raise NotSupported(
             f"{called} does not use its last attention for its answer. Choose a model that reads its answer from there."
@@ -133,7 +135,7 @@ def _has_sinks(weights: Sequence[Tensor], batch: Batch, called: str) -> bool:
         if own.shape[2:] != batch.valid.shape[1:] * 2:
             continue
         sums = own.detach().sum(-1).transpose(1, 2)[batch.valid]  # [token head]
-        off = CLOSE if own.dtype == torch.float32 else CLOSE_IN_HALF
+        off = CLOSE_IN_HALF if own.dtype in HALF else CLOSE
         if not bool((sums < 1 + off).all()):
             raise NotSupported(
                 f"{called}: the weights of a token sum to {float(sums.max()):.2f}, not to 1, so they are no attention "
@@ -154,7 +156,7 @@ def _require_product(
     """Refuse attention that is not its weights times its values: other weights would change more than the weights."""
     with torch.no_grad(), passing(start(Tap(dict.fromkeys(sites, torch.clone), ()))):
         imposed = ask(batch.inputs)
-    off = CLOSE if own.dtype == torch.float32 else CLOSE_IN_HALF
+    off = CLOSE_IN_HALF if own.dtype in HALF else CLOSE
     if not torch.allclose(imposed, own, rtol=off, atol=off * max(1.0, float(own.abs().max()))):
         raise NotSupported(
             f"{called} scales what its attention reads by something other than its weights, so other weights cannot "
