@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.options import AsJson, Device, SkipBadRows, TextColumn, Units, listed
+from heatcheck.cli.options import AsJson, Device, Dtype, SkipBadRows, TextColumn, Units, listed
 
 if TYPE_CHECKING:
     from heatcheck.data import Reading
@@ -44,6 +44,7 @@ def explain(
     chat: Chat = False,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Device = "auto",
+    dtype: Dtype = None,
     json: AsJson = False,
 ) -> None:
     """Show the heatmaps of a text: attention beside other methods.
@@ -70,7 +71,7 @@ def explain(
     if out is not None and out.exists():
         raise BadInput(f"output file {out} exists: choose another name with --out, or delete it.")
     how = asked(labels, prompt, shots, chat)
-    subject = load(model, device=str(pick_device(device)), **how)
+    subject = load(model, device=str(pick_device(device)), dtype=dtype, **how)
     methods = listed(by)
     if data is not None and out is not None:
         reading = Reading(text_column=text_column, skip_bad_rows=skip_bad_rows)

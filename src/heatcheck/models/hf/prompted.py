@@ -25,7 +25,7 @@ from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import Edits, Run, Want
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, Frame, cut_texts
-from heatcheck.models.hf.transformer import NOTHING, Transformer
+from heatcheck.models.hf.transformer import NOTHING, Transformer, first_position
 from heatcheck.models.hf.trial import MADE_UP
 
 TEXT = "{text}"
@@ -133,7 +133,7 @@ class Prompted(Transformer):
         """With the position of each token: a hidden word moves no other."""
         inputs = dict(batch.inputs)
         if "position_ids" in signature(self.network.forward).parameters:
-            places = torch.arange(batch.valid.shape[1], device=self.device)
+            places = torch.arange(batch.valid.shape[1], device=self.device) + first_position(self.network)
             inputs["position_ids"] = places.expand(batch.valid.shape)
         if batch.masked is not None:
             inputs["attention_mask"] = inputs["attention_mask"] * ~batch.masked
