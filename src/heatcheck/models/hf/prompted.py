@@ -7,7 +7,7 @@ A language model has no mask token, and the one that is nearest to it often ends
 from every token: nobody can attend to its pieces, and all others stay where they are.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -22,10 +22,10 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, in_short
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
-from heatcheck.models.contract.subject import Edits, Run, Site
+from heatcheck.models.contract.subject import Edits, Run, Want
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, Frame, cut_texts
-from heatcheck.models.hf.transformer import NOTHING, Transformer
+from heatcheck.models.hf.transformer import NOTHING, Transformer, first_position
 from heatcheck.models.hf.trial import MADE_UP
 
 TEXT = "{text}"
@@ -37,6 +37,8 @@ _ROWS: ContextVar[Int[Tensor, " example"] | None] = ContextVar("heatcheck_rows",
 
 class Prompted(Transformer):
     """A causal language model with a prompt and a word for each label, as a classifier."""
+
+    cuts = False
 
     def __init__(
         self,
@@ -125,16 +127,19 @@ class Prompted(Transformer):
         return Response(own, text, logits)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
-        batch = super().encode(examples)
+        return self._placed(super().encode(examples))
+
+    def _placed(self, batch: Batch) -> Batch:
+        """With the position of each token: a hidden word moves no other."""
         inputs = dict(batch.inputs)
         if "position_ids" in signature(self.network.forward).parameters:
-            places = torch.arange(batch.valid.shape[1], device=self.device)
+            places = torch.arange(batch.valid.shape[1], device=self.device) + first_position(self.network)
             inputs["position_ids"] = places.expand(batch.valid.shape)
         if batch.masked is not None:
             inputs["attention_mask"] = inputs["attention_mask"] * ~batch.masked
         return replace(batch, inputs=inputs)
 
-    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], known: Mapping[str, Any] = NOTHING) -> Run:
+    def _run(self, batch: Batch, edits: Edits, want: Want, known: Mapping[str, Any] = NOTHING) -> Run:
         with _reading(self.rows(batch)):
             return super()._run(batch, edits, want, known)
 
