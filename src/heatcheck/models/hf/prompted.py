@@ -38,6 +38,8 @@ _ROWS: ContextVar[Int[Tensor, " example"] | None] = ContextVar("heatcheck_rows",
 class Prompted(Transformer):
     """A causal language model with a prompt and a word for each label, as a classifier."""
 
+    cuts = False
+
     def __init__(
         self,
         network: Any,
@@ -125,7 +127,10 @@ class Prompted(Transformer):
         return Response(own, text, logits)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
-        batch = super().encode(examples)
+        return self._placed(super().encode(examples))
+
+    def _placed(self, batch: Batch) -> Batch:
+        """With the position of each token: a hidden word moves no other."""
         inputs = dict(batch.inputs)
         if "position_ids" in signature(self.network.forward).parameters:
             places = torch.arange(batch.valid.shape[1], device=self.device) + first_position(self.network)
