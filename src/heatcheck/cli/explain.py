@@ -59,7 +59,7 @@ def explain(
     from heatcheck.errors import BadInput
     from heatcheck.explainers import explain as explain_text
     from heatcheck.explainers import find_explainer
-    from heatcheck.models import in_units, load, name_units, unknown_words
+    from heatcheck.models import in_units, load, name_units, rows_of, unknown_words
     from heatcheck.training import pick_device
 
     if (text is None) == (data is None):
@@ -99,6 +99,8 @@ def explain(
         typer.echo(found.remark)
     if scored != "words":
         typer.echo(f"The scores are for {scored}.")
+    if rows := rows_of(subject):
+        typer.echo(rows)
     if unknown := unknown_words(subject, text):
         typer.echo(f"The model does not know these words and cannot tell them apart: {', '.join(unknown)}.")
     explained = (found.target or found.prediction).label

@@ -51,7 +51,7 @@ def load_transformer(
             f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
             f"`heatcheck train TASK --model hf:{name}`. A language model can be asked with --prompt."
         )
-    _check_choice(called or f"hf:{name}", read.network.config, labels)
+    check_choice(called or f"hf:{name}", read.network.config, labels)
     try:
         with quiet():  # a family that is refused is refused in one sentence
             subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
@@ -98,7 +98,7 @@ def load_prompted(
     return found
 
 
-def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
+def check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
     """Refuse regressions (for transformers, a lone output is one) and outputs without distinct names."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":

@@ -264,6 +264,23 @@ class Transformer(nn.Module):
         return self.reads == MEAN
 
     @property
+    def adapted(self) -> bool:
+        """Whether it has adapters that are not merged, so that a layer's weights are not all that it computes with."""
+        return any(hasattr(part, "base_layer") for part in self.network.modules())
+
+    @property
+    def shown_rows(self) -> str:
+        """What the heatmap is made of, if it is not the row of one token of the text."""
+        said = []
+        if self.pools:
+            said.append("The answer is read from all tokens, so the heatmap is the mean of their rows.")
+        if self.placed.not_stacked:
+            said.append("The heatmap is what the decoder's last layer reads of the encoder.")
+        if self.sinks:
+            said.append("Part of the weight goes to something that is no token (a sink), so the heatmap sums to less.")
+        return " ".join(said)
+
+    @property
     def not_stacked(self) -> str:
         """Why its sites are not the self-attention of every layer of one stack; "" if they are."""
         return self.placed.not_stacked
