@@ -48,6 +48,13 @@ class HasLayers(Subject, Protocol):
         ...
 
 
+@runtime_checkable
+class HasPlaces(HasLayers, Protocol):
+    """A transformer that says where its blocks' parts are, for families whose blocks heatcheck knows."""
+
+    def place(self, what: str, layer: int | None = None) -> Site: ...
+
+
 def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]:
     """The keys of the read-out site that may carry weight: the scored tokens, or the parts of each text."""
     if isinstance(subject, ReadsMore):
