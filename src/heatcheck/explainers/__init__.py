@@ -43,7 +43,7 @@ from heatcheck.explainers.scores_from_file import check_ids, from_file
 from heatcheck.explainers.target import find_label
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.explainers.word_removal import REMOVALS
-from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
+from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject, whole_model
 from heatcheck.training import pick_device, predict
 
 __all__ = [
@@ -154,6 +154,7 @@ def explain_one(
         read: gives the model's answers to changed texts, where some are known already; None: the model reads each.
     """
     explainer = find_explainer(name)
+    subject = subject if explainer.of_heatmap else whole_model(subject)
     aim = Aim(scale if explainer.scaled else 1.0, label, read)
     if explainer.aimed is None or aim == Aim():
         return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))

@@ -200,4 +200,5 @@ counterfactual = Explainer(
     signed=False,
     explain=explain,
     paper="Jain & Wallace 2019, Algorithm 3",
+    of_heatmap=True,
 )
