@@ -7,6 +7,7 @@ from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
 from heatcheck.results.check_result import ATTENTION, HEATMAP, CheckResult, Holds
 from heatcheck.results.headline import Headline, headline_of
+from heatcheck.results.heatmap_audits import HeatmapAudits
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, register_axes, value_text
 from heatcheck.results.line import NO_WEIGHTS, TOO_FEW, Group, Instead, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
@@ -35,6 +36,7 @@ __all__ = [
     "Comparison",
     "Group",
     "Headline",
+    "HeatmapAudits",
     "Holds",
     "Instead",
     "Key",
