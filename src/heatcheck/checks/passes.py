@@ -12,7 +12,7 @@ import numpy as np
 from heatcheck.checks.case import Case
 from heatcheck.explainers.integrated_gradients import STEPS
 from heatcheck.explainers.sampled import FEWEST_ORDERS, LIME_FEWEST, LIME_PER_WORD, ORDERS, READ
-from heatcheck.explainers.search import BRIEF
+from heatcheck.explainers.search import BRIEF, SHORT
 from heatcheck.models import HasLayers, Responds, View, whole_model
 
 FEW = 64  # texts that stand for all when counting or timing
@@ -41,7 +41,8 @@ def to_try(case: Case, draws: int | float, texts: int | None = None) -> int:
 
 def searches(case: Case, searches: int) -> int:
     """Passes for `searches` searches for other weights, if these are not known exactly."""
-    return to_try(case, searches * BRIEF.starts * BRIEF.steps * THERE_AND_BACK)
+    how = SHORT if isinstance(case.subject, View) and not case.subject.is_last else BRIEF
+    return to_try(case, searches * how.starts * how.steps * THERE_AND_BACK)
 
 
 def tokens(case: Case) -> Sequence[int]:

@@ -11,7 +11,7 @@ from heatcheck.errors import MissingPackage
 
 if TYPE_CHECKING:
     from heatcheck.auditing import Plan
-    from heatcheck.results import HeatmapAudits
+    from heatcheck.results import HeatmapAudits, Line
 
 HEATMAPS = "heatmaps.json"  # in a folder that holds several audits of one model: the comparison's numbers
 PAGES = {"html": "report.html", "md": "report.md"}
@@ -76,6 +76,11 @@ def folders(plans: Sequence["Plan"]) -> list[str]:
     return [name if short.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(short, 1)]
 
 
+def _said(line: "Line") -> str:
+    """A line's answer, and under it the number behind it, if it has one."""
+    return line.badge if line.strip is None or line.moot else f"{line.badge}\n{line.strip.number}"
+
+
 def show_heatmaps(found: "HeatmapAudits", folder: Path, *, as_json: bool, verbose: bool) -> None:
     """Print the answer, then one row per heatmap; or everything as JSON."""
     from heatcheck.cli import show
@@ -94,6 +99,8 @@ def show_heatmaps(found: "HeatmapAudits", folder: Path, *, as_json: bool, verbos
     first = next(iter(found.audits.values()))
     typer.echo(f"Which of these heatmaps of {first.subject} can be read?")
     typer.echo(found.answer)
-    shown = heatmap_table(found)
-    show.table(shown.columns, shown.rows, shown.caption)
+    lines = [line.short for line in (*first.card.in_reading_order, *first.card.apart)]
+    rows = [[name, *(_said(audit.card[short]) for short in lines)] for name, audit in found.audits.items()]
+    show.table(["heatmap", *lines], rows, heatmap_table(found).caption)
+    typer.echo("The columns are the questions of the card; the report has them in full.")
     typer.echo(f"report: {pages[0]}" if pages else f"tables: {folder}")

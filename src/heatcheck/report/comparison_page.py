@@ -191,7 +191,7 @@ def heatmap_table(found: HeatmapAudits) -> Table:
 
 
 def _answered(line: Line) -> str:
-    return f"{line.badge} {line.strip.number}" if line.strip is not None else line.badge
+    return f"{line.badge} {line.strip.number}" if line.strip is not None and not line.moot else line.badge
 
 
 def _facts(found: Comparison) -> list[dict[str, Any]]:

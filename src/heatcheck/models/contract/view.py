@@ -303,7 +303,8 @@ def view_of(subject: Subject, layer: int, head: int | None, examples: Sequence[E
     found = kind(subject, layer - 1, None if head is None else head - 1)
     heads = found.try_on(examples[:2])
     if head is not None and not 1 <= head <= heads:
-        raise BadInput(f"layer {layer} of {subject.id} has no head {head}: its heads are 1 to {heads}.")
+        known = "its only head is 1" if heads == 1 else f"its heads are 1 to {heads}"
+        raise BadInput(f"layer {layer} of {subject.id} has no head {head}: {known}.")
     return found
 
 
