@@ -11,6 +11,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch
 from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models.contract.edits import uniform
 from heatcheck.models.contract.subject import Edit, Edits, Run, Site, Subject
 from heatcheck.models.contract.weights import uniform_weights
 
@@ -160,10 +161,4 @@ def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
     """
     if isinstance(subject, AttendsToParts) or len(subject.sites) == 1:
         return uniform_edits(subject, batch)
-    return dict.fromkeys(subject.sites, _even)
-
-
-def _even(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-    """Uniform weights over the keys that any head sees; a masked key gets exactly zero in every head."""
-    visible = (own > 0).any(1, keepdim=True)
-    return (visible / visible.sum(-1, keepdim=True).clamp(min=1)).to(own.dtype).expand_as(own)
+    return dict.fromkeys(subject.sites, uniform)

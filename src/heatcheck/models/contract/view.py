@@ -4,7 +4,8 @@ Checks read and replace the weights at the last of a model's sites. A view has a
 layer that belongs to the token the answer is read from, for all heads or for one. Everything else is the model's own.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -15,12 +16,13 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models.contract.lengths import CountsTokens
+from heatcheck.models.contract.lengths import CountsTokens, one_kernel
 from heatcheck.models.contract.naming import asked_of
 from heatcheck.models.contract.parts import AttendsToParts, HasLayers, ReadsMore, readable_keys
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Responds, Response, Weights, as_sums, within
-from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Subject
+from heatcheck.models.contract.rows import OnRows, Rows
+from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Reduce, Run, Site, Subject, Want
 from heatcheck.models.contract.weights import visible
 
 AT_ONCE = 2**12  # tokens of texts with other weights that are run together, where the model does not say
@@ -33,30 +35,29 @@ class _Rows(NamedTuple):
     one: Int[Tensor, " example"] | None
     several: Bool[Tensor, "example query"] | None
 
-    def pick(self, weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head 1 key"]:
-        """The heatmap of each head."""
-        if self.one is not None:
-            return weights[torch.arange(len(weights), device=weights.device), :, self.one][:, :, None]
-        assert self.several is not None
-        share = self.several / self.several.sum(1, keepdim=True)
-        return torch.einsum("eq,ehqk->ehk", share.to(weights.dtype), weights)[:, :, None]
+    @property
+    def pick(self) -> Reduce:
+        """Makes the heatmap of each head, [example head 1 key], from the weights of the layer."""
+        return self._mean if self.one is None else Rows(self.one[:, None])
 
-    def put(
-        self, weights: Float[Tensor, "example head query key"], heatmap: Float[Tensor, "example head one key"]
-    ) -> Float[Tensor, "example head query key"]:
-        """The same weights with another heatmap: in its row, or in all rows that it is the mean of."""
-        if self.one is None:
-            assert self.several is not None
-            return torch.where(self.several[:, None, :, None], heatmap.to(weights.dtype), weights)
-        changed = weights.clone()
-        changed[torch.arange(len(weights), device=weights.device), :, self.one] = heatmap[:, :, 0].to(weights.dtype)
-        return changed
+    def put(self, edit: Edit) -> Edit:
+        """An edit of the layer from one of its heatmap; where that is a mean, a function sees all rows."""
+        if self.one is not None:
+            return OnRows(self.one[:, None], edit)
+        assert self.several is not None
+        mask = self.several[:, None, :, None]
+        return lambda own: torch.where(mask, edit.to(own) if isinstance(edit, Tensor) else edit(own), own)
 
     def often(self, place: Int[Tensor, " item"]) -> "_Rows":
         """Those of these texts."""
         return _Rows(
             None if self.one is None else self.one[place], None if self.several is None else self.several[place]
         )
+
+    def _mean(self, weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head 1 key"]:
+        assert self.several is not None
+        share = self.several / self.several.sum(1, keepdim=True)
+        return torch.einsum("eq,ehqk->ehk", share.to(weights.dtype), weights)[:, :, None]
 
 
 class View:
@@ -105,27 +106,33 @@ class View:
     def encode(self, examples: Sequence[Example]) -> Batch:
         return self.of.encode(examples)
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
-        whole, wanted = dict(edits), set(want)
-        mine = {part: Site(part, self.sites[0].where) for part in ("attention", "score", "value")}
-        asked = {part: site for part, site in mine.items() if site in wanted or site in whole}
-        if not asked:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
+        mine = {
+            site: Site(site.part, self._full.where) for site in {*edits, *want} if site.where == self.sites[0].where
+        }
+        if not mine:
             return self._own(self.of.run(batch, edits=edits, want=want))
         rows = self._rows(batch)
-        for part, site in asked.items():
-            full = Site(site.part, self._full.where)
-            if site in wanted:
-                wanted = wanted - {site} | {full}
-            if site in whole:
-                if part != "attention":
+        asked = dict(want) if isinstance(want, Mapping) else dict.fromkeys(want, _whole)
+        whole_edits, whole_want = dict(edits), {site: reduce for site, reduce in asked.items() if site not in mine}
+        for site, full in mine.items():
+            if site in edits:
+                if site.part != "attention":
                     raise NotSupported("only the weights of one layer's heatmap can be edited.")
-                whole[full] = self._within(rows, whole.pop(site), whole.get(full))
-        run = self.of.run(batch, edits=whole, want=wanted)
-        parts = {site: value for site, value in run.parts.items() if site in want}
-        for part, site in asked.items():
-            if site in want:
-                value = run.parts[Site(site.part, self._full.where)][:, self._heads]
-                parts[site] = value if part == "value" else rows.pick(value)
+                edit = rows.put(self._of_heads(whole_edits.pop(site)))
+                whole_edits[full] = _after(whole_edits[full], edit) if full in whole_edits else edit
+            if site in asked:  # where the whole layer is wanted too, both are made from it
+                whole_want[full] = _whole if full in asked or site.part == "value" else rows.pick
+        run = self.of.run(batch, edits=whole_edits, want=whole_want)
+        parts = {}
+        for site, reduce in asked.items():
+            value = run.parts[mine.get(site, site)]
+            if site in mine:
+                picked = value if site.part == "value" or whole_want[mine[site]] is not _whole else rows.pick(value)
+                value = reduce(picked[:, self._heads])
+            elif site in mine.values():
+                value = reduce(value)
+            parts[site] = value
         return self._own(replace(run, parts=parts))
 
     @staticmethod
@@ -133,20 +140,16 @@ class View:
         """The site has one query."""
         return replace(run, row=torch.zeros_like(run.row), pooled=None)
 
-    def _within(self, rows: _Rows, edit: Edit, before: Edit | None) -> Edit:
-        """An edit of the heatmap as one of the whole layer; `before` is one that the whole layer has already."""
+    def _of_heads(self, edit: Edit) -> Edit:
+        """An edit of all heads from one of those that the heatmap shows."""
+        if self.head is None:
+            return edit
+        before, after = slice(self.head), slice(self.head + 1, None)
 
         def edited(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-            if before is not None:
-                own = before if isinstance(before, Tensor) else before(own)
-            heads = own[:, self._heads]
-            if isinstance(edit, Tensor):
-                new = rows.put(heads, edit)
-            elif rows.one is None:  # a function sees all rows that the heatmap is the mean of
-                new = rows.put(heads, edit(heads))
-            else:
-                new = rows.put(heads, edit(rows.pick(heads)))
-            return new if self.head is None else torch.cat([own[:, : self.head], new, own[:, self.head + 1 :]], dim=1)
+            mine = own[:, self._heads]
+            new = edit.to(mine) if isinstance(edit, Tensor) else edit(mine)
+            return torch.cat([own[:, before], new.expand_as(mine), own[:, after]], dim=1)
 
         return edited
 
@@ -154,18 +157,26 @@ class View:
         """The keys that the heatmap's row sees."""
         if not isinstance(self.of, ReadsMore) or self.is_last:
             return readable_keys(self.of, batch)
+        rows = self._rows(batch)
         with torch.no_grad():
-            run = self.of.run(batch, want=self._scores)
-        return self._seen(run, batch, self._rows(batch))
+            run = self.of.run(batch, want=dict.fromkeys(self._scores, self._sees(rows)))
+        return self._seen(run, batch)
 
-    def _seen(self, run: Run, batch: Batch, rows: _Rows) -> Bool[Tensor, "example key"]:
+    def _sees(self, rows: _Rows) -> Reduce:
+        """Makes of the scores before the softmax, which keys the heatmap's row sees."""
+        if rows.one is not None:
+            return rows.pick  # a row alone, whatever the text's length
+        return lambda scores: rows.pick(visible(scores).float())
+
+    def _seen(self, run: Run, batch: Batch) -> Bool[Tensor, "example key"]:
         if not isinstance(self.of, ReadsMore):
             return readable_keys(self.of, batch)
         seen = batch.valid & batch.scored if self.asked else batch.valid
         if not self._scores:
             return seen
-        keys = visible(run.parts[self._scores[0]][:, self._heads]).any(1)  # [example query key]
-        return seen & (rows.pick(keys[:, None].float())[:, 0, 0] > 0)
+        found = run.parts[self._scores[0]][:, self._heads, 0]  # [example head key]: scores, or shares of rows
+        keys = found > 0 if self._is_mean else visible(found)
+        return seen & keys.any(1)
 
     def response(self, batch: Batch) -> Response:
         """Logits under other weights in the heatmap's row; what comes before the layer is computed once.
@@ -176,16 +187,17 @@ class View:
         if self.is_last and isinstance(self.of, Responds):
             return self._of_head(self.of.response(batch))
         rows = self._rows(batch)
-        run = self.of.run(batch, want=[self._full, *self._before, *self._scores])
+        asked: dict[Site, Reduce] = {self._full: rows.pick, **dict.fromkeys(self._before, _whole)}
+        run = self.of.run(batch, want={**asked, **dict.fromkeys(self._scores, self._sees(rows))})
         one = torch.arange(len(batch), device=run.logits.device)
-        own = rows.pick(run.parts[self._full][:, self._heads])[:, :, 0][:, None]  # [example decision head token]
+        own = run.parts[self._full][:, self._heads, 0][:, None]  # [example decision head token]
 
         def impose(weights: Float[Tensor, "example draw head token"]) -> Float[Tensor, "example draw decision label"]:
             draws = weights.shape[1]
             place = one.repeat_interleave(draws)
             edits: dict[Site, Edit] = {site: run.parts[site][place] for site in self._before}
-            edits[self._full] = self._within(rows.often(place), weights.flatten(0, 1)[:, :, None], None)
-            logits = self.of.run(_repeated(batch, place), edits=edits).logits
+            edits[self._full] = rows.often(place).put(self._of_heads(weights.flatten(0, 1)[:, :, None]))
+            logits = self.of.run(batch.take(place), edits=edits).logits
             return logits.reshape(len(batch), draws, *logits.shape[1:])
 
         def logits(weights: Weights) -> Logits:
@@ -198,7 +210,7 @@ class View:
                 raise NotSupported(
                     f"{self.id} answers differently when its own weights are put into layer {self.layer + 1}."
                 )
-        found = Response(own, self._seen(run, batch, rows), logits)
+        found = Response(own, self._seen(run, batch), logits)
         if self.asked:
             return within(replace(found, allowed=found.allowed & batch.scored))
         if own.shape[2] > 1 or isinstance(self.of, HasLayers):
@@ -239,14 +251,19 @@ class View:
         if pooled and own:
             with torch.no_grad():
                 return _Rows(None, self.of.run(batch).pooled)
-        single = self._queries == 1
-        return (
-            _Rows(torch.zeros_like(batch.valid[:, 0], dtype=torch.long), None) if single else _Rows(None, batch.valid)
-        )
+        if self._queries == 1:
+            return _Rows(torch.zeros_like(batch.valid[:, 0], dtype=torch.long), None)
+        return _Rows(None, batch.valid)
+
+    @property
+    def _is_mean(self) -> bool:
+        """Whether the heatmap is the mean of several rows."""
+        pooled, own = self._kind
+        return pooled if own else self._queries > 1
 
     def try_on(self, examples: Sequence[Example]) -> int:
         """Learn on a few texts how this layer is read; returns the number of its heads."""
-        batch = self.of.encode(examples)
+        batch = self.of.encode(sorted(examples, key=lambda example: len(example.text))[:2])
         last = self.of.sites[-1]
         with torch.no_grad():
             run = self.of.run(batch, want=[self._full, last])
@@ -284,6 +301,10 @@ class TransformerView(View):
             return self.of.lengths(examples)
         return [len(example.words) for example in examples]
 
+    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
+        """Long texts and short ones are read in one way."""
+        return one_kernel(self.of, examples)
+
 
 def view_of(subject: Subject, layer: int, head: int | None, examples: Sequence[Example]) -> View:
     """One layer's heatmap, or one head's; numbers count from 1, as on every page of heatcheck.
@@ -301,7 +322,7 @@ def view_of(subject: Subject, layer: int, head: int | None, examples: Sequence[E
         raise BadInput(f"{subject.id} has no layer {layer}: its layers are 1 to {len(subject.sites)}.")
     kind = TransformerView if isinstance(subject, HasLayers) else View
     found = kind(subject, layer - 1, None if head is None else head - 1)
-    heads = found.try_on(examples[:2])
+    heads = found.try_on(examples)
     if head is not None and not 1 <= head <= heads:
         known = "its only head is 1" if heads == 1 else f"its heads are 1 to {heads}"
         raise BadInput(f"layer {layer} of {subject.id} has no head {head}: {known}.")
@@ -313,7 +334,16 @@ def whole_model(subject: Subject) -> Subject:
     return subject.of if isinstance(subject, View) else subject
 
 
-def _repeated(batch: Batch, place: Int[Tensor, " item"]) -> Batch:
-    """The batch with these examples, as often as each is named."""
-    tokens = {"tokens": batch.valid.shape[1]} | {name: part.shape[1] for name, part in batch.inputs.items()}
-    return batch.take(place, tuple(batch.ids[row] for row in place.tolist()), **tokens)
+def _whole(value: Tensor) -> Tensor:
+    """All of it."""
+    return value
+
+
+def _after(first: Edit, then: Edit) -> Edit:
+    """Two edits of one site, one after the other."""
+
+    def edited(own: Tensor) -> Tensor:
+        between = first.to(own) if isinstance(first, Tensor) else first(own)
+        return then.to(own) if isinstance(then, Tensor) else then(between)
+
+    return edited

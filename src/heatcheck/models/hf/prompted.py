@@ -7,7 +7,7 @@ A language model has no mask token, and the one that is nearest to it often ends
 from every token: nobody can attend to its pieces, and all others stay where they are.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -22,7 +22,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, in_short
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response, within
-from heatcheck.models.contract.subject import Edits, Run, Site
+from heatcheck.models.contract.subject import Edits, Run, Want
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, Frame, cut_texts
 from heatcheck.models.hf.transformer import NOTHING, Transformer
@@ -124,7 +124,7 @@ class Prompted(Transformer):
             inputs["attention_mask"] = inputs["attention_mask"] * ~batch.masked
         return replace(batch, inputs=inputs)
 
-    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], known: Mapping[str, Any] = NOTHING) -> Run:
+    def _run(self, batch: Batch, edits: Edits, want: Want, known: Mapping[str, Any] = NOTHING) -> Run:
         with _reading(self.rows(batch)):
             return super()._run(batch, edits, want, known)
 
