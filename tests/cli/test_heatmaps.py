@@ -90,7 +90,7 @@ def test_which_of_several_heatmaps_can_be_read(heatcheck, two, tmp_path):
     assert code == 0, error
     told = said.splitlines()
     assert told[1] == (
-        "Of 5 heatmaps, three can be read as a pointer: layer 1, mean over heads; layer 1, head 1; scores in "
+        "Three of 5 heatmaps can be read as a pointer: layer 1, mean over heads; layer 1, head 1; scores in "
         "marked.jsonl. In two the highlighted words matter too little."
     )
     assert said.count("accuracy") == 1

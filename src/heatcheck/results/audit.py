@@ -62,7 +62,7 @@ class Audit:
 
     @property
     def heatmap(self) -> str:
-        """The audited heatmap in words; empty for the one that a model shows by itself."""
+        """The audited heatmap in words; empty for the last layer's, which is audited where none is named."""
         return str(self.about.get(HEATMAP, {}).get("shown", ""))
 
     @property

@@ -49,18 +49,18 @@ def answer_of(kinds: Mapping[str, Sequence[str]]) -> str:
     """The answer, from the names of the heatmaps of each kind.
 
     >>> answer_of({"pointer": ["layer 7, head 3"], "nothing": ["rollout", "norms"]})
-    'Of 3 heatmaps, one can be read as a pointer: layer 7, head 3. In two the highlighted words matter too little.'
+    'One of 3 heatmaps can be read as a pointer: layer 7, head 3. In two the highlighted words matter too little.'
     """
     explain, point, fail, open_ = (list(kinds.get(one, ())) for one in ("explanation", "pointer", "nothing", "unknown"))
     total = len(explain) + len(point) + len(fail) + len(open_)
     said = []
     if explain:
         what = "can be read as an explanation, as far as was tested"
-        said.append(f"Of {total} heatmaps, {_count(explain)} {what}: {_listed(explain)}.")
+        said.append(f"{_count(explain).capitalize()} of {total} heatmaps {what}: {_listed(explain)}.")
         if point:
             said.append(f"{_count(point).capitalize()} can be read only as a pointer: {_listed(point)}.")
     elif point:
-        said.append(f"Of {total} heatmaps, {_count(point)} can be read as a pointer: {_listed(point)}.")
+        said.append(f"{_count(point).capitalize()} of {total} heatmaps can be read as a pointer: {_listed(point)}.")
     elif fail and not open_:
         return f"None of these {total} heatmaps can be read: their highlighted words matter too little."
     else:

@@ -208,7 +208,7 @@ class View:
             same = logits(own[:, None])[:, 0]
             if not torch.allclose(same, run.logits, rtol=CLOSE, atol=CLOSE):
                 raise NotSupported(
-                    f"{self.id} answers differently when its own weights are put into layer {self.layer + 1}."
+                    f"{self.id} answers differently with its own weights imposed in layer {self.layer + 1}."
                 )
         found = Response(own, self._seen(run, batch), logits)
         if self.asked:
