@@ -134,7 +134,7 @@ def test_all_that_normalises_or_bends_is_in_the_row(kind: str) -> None:
 
 
 def test_a_language_model_with_capped_logits() -> None:
-    subject = family("gemma2", language=True, final_logit_softcapping=1.0)
+    subject = family("gemma2", language=True, final_logit_softcapping=1.0, attention_bias=False)
     batch = subject.encode(EXAMPLES)
     start = Site("input", subject.blocks[0].where)
     with torch.no_grad():
