@@ -103,3 +103,14 @@ def test_a_gguf_file_needs_its_readers(heatcheck, tmp_path, monkeypatch):
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
     code, _, error = heatcheck("explain", f"hf:{tmp_path}", "a", "--prompt", PROMPT, "--labels", WORDS)
     assert "has 2 GGUF files" in error
+
+
+def test_a_file_is_explained_without_texts_that_are_too_long(heatcheck, lm, tmp_path):
+    file = tmp_path / "texts.csv"
+    file.write_text(f"text\na dull film\n{'film ' * 60}\na good film\n", encoding="utf-8")
+    asked = ["--data", str(file), "--out", str(tmp_path / "out.jsonl"), "--by", "attention", "--prompt", PROMPT]
+    code, out, said = heatcheck("explain", f"hf:{lm}", *asked, "--labels", WORDS)
+    assert code == 0, said
+    assert "Rows left out: too long for the model: 1." in out
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["words"][1] for line in lines] == ["dull", "good"]

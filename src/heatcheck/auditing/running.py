@@ -21,6 +21,7 @@ from heatcheck.models import (
     Subject,
     asked_of,
     name_units,
+    rows_of,
     whole_model,
 )
 from heatcheck.results import HEATMAP, INTERRUPTED, Audit, CheckResult, Line
@@ -115,6 +116,8 @@ def _gather(
         "settings": {name: plain_settings(chosen) for name, chosen in plan.checks.items()},
         "card": plain_settings(plan.card),
     }
+    if rows := rows_of(case.subject):
+        about["rows of the heatmap"] = rows
     if not case.heatmap.is_default:
         about[HEATMAP] = case.heatmap.facts
     if (remark := made_up(case.fits)) is not None:

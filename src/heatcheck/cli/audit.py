@@ -12,6 +12,7 @@ from heatcheck.cli.options import (
     AsJson,
     DataDir,
     Device,
+    Dtype,
     Engine,
     LabelColumn,
     MergeLabels,
@@ -137,6 +138,7 @@ def audit(
     merge_labels: MergeLabels = False,
     data_dir: DataDir = None,
     device: Device = "auto",
+    dtype: Dtype = None,
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> None:
@@ -202,7 +204,7 @@ def audit(
         raise BadInput("--out names the folder of one audit: leave it out when you audit several models.")
     place = options["device"] = str(pick_device(device))
     how = asked(labels, prompt, shots, chat)
-    loaded = [(load(name, device=place, **how), name) for name in model]
+    loaded = [(load(name, device=place, dtype=dtype, **how), name) for name in model]
     shown = shown_names(model, [subject for subject, _ in loaded])
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
     read = [data_of(subject, name, data, reading, train=train) for subject, name in loaded]

@@ -5,7 +5,7 @@ layer that belongs to the token the answer is read from, for all heads or for on
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models.contract.lengths import CountsTokens, one_kernel
+from heatcheck.models.contract.lengths import CountsTokens, in_one_way
 from heatcheck.models.contract.naming import asked_of
 from heatcheck.models.contract.parts import AttendsToParts, HasLayers, ReadsMore, readable_keys
 from heatcheck.models.contract.recipe import Recipe
@@ -301,9 +301,11 @@ class TransformerView(View):
             return self.of.lengths(examples)
         return [len(example.words) for example in examples]
 
-    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
-        """Long texts and short ones are read in one way."""
-        return one_kernel(self.of, examples)
+    def in_one_way(self, examples: Sequence[Example]) -> "TransformerView":
+        """The same view, of a model that reads long texts and short ones in one way."""
+        found = copy(self)
+        found.of = in_one_way(self.of, examples)  # type: ignore[assignment]  # what it has layers of, it has still
+        return found
 
 
 def view_of(subject: Subject, layer: int, head: int | None, examples: Sequence[Example]) -> View:

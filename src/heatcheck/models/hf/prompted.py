@@ -25,7 +25,7 @@ from heatcheck.models.contract.response import Response, within
 from heatcheck.models.contract.subject import Edits, Run, Want
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, Frame, cut_texts
-from heatcheck.models.hf.transformer import NOTHING, Transformer
+from heatcheck.models.hf.transformer import NOTHING, Transformer, first_position
 from heatcheck.models.hf.trial import MADE_UP
 
 TEXT = "{text}"
@@ -36,6 +36,8 @@ _ROWS: ContextVar[Int[Tensor, " example"] | None] = ContextVar("heatcheck_rows",
 
 class Prompted(Transformer):
     """A causal language model with a prompt and a word for each label, as a classifier."""
+
+    cuts = False
 
     def __init__(
         self,
@@ -115,10 +117,13 @@ class Prompted(Transformer):
         return within(replace(whole, allowed=whole.allowed & batch.scored))
 
     def encode(self, examples: Sequence[Example]) -> Batch:
-        batch = super().encode(examples)
+        return self._placed(super().encode(examples))
+
+    def _placed(self, batch: Batch) -> Batch:
+        """With the position of each token: a hidden word moves no other."""
         inputs = dict(batch.inputs)
         if "position_ids" in signature(self.network.forward).parameters:
-            places = torch.arange(batch.valid.shape[1], device=self.device)
+            places = torch.arange(batch.valid.shape[1], device=self.device) + first_position(self.network)
             inputs["position_ids"] = places.expand(batch.valid.shape)
         if batch.masked is not None:
             inputs["attention_mask"] = inputs["attention_mask"] * ~batch.masked
