@@ -1,0 +1,100 @@
+"""Answers of several tokens behind a prompt, in a batch and in a network's attention."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from heatcheck.data import Batch
+from heatcheck.models.contract.response import Logits, Response, Weights
+from heatcheck.models.contract.subject import Site
+from heatcheck.models.hf.answers import Answers
+from heatcheck.models.hf.transformer import _take as take
+
+if TYPE_CHECKING:
+    from heatcheck.models.hf.prompted import Prompted
+
+TINY = 1e-30  # a mass of a head on the text
+AT_ONCE = 128  # texts with other weights that are read together, each whole through the last block
+
+
+def append(batch: Batch, answers: Answers) -> Batch:
+    """The batch with the answers' tokens behind each prompt; they belong to no word."""
+    prompts, more = batch.valid.sum(1), len(answers.appended)
+    place = prompts[:, None] + torch.arange(more, device=prompts.device)
+    new = {
+        "input_ids": torch.tensor(answers.appended, device=prompts.device).expand_as(place),
+        "attention_mask": torch.ones_like(place),
+        "position_ids": answers.positions(prompts),
+    }
+    inputs = {}
+    for name, value in batch.inputs.items():
+        longer = pad(value, (0, more))
+        inputs[name] = longer.scatter(1, place, new[name].to(longer.dtype)) if name in new else longer
+    return replace(
+        batch,
+        inputs=inputs,
+        valid=pad(batch.valid, (0, more)).scatter(1, place, True),
+        scored=pad(batch.scored, (0, more)),
+        word=pad(batch.word, (0, more), value=-1),
+        marks={name: pad(marked, (0, more)) for name, marked in batch.marks.items()},
+        masked=None if batch.masked is None else pad(batch.masked, (0, more)),
+    )
+
+
+def hide_strangers(
+    inputs: Mapping[str, Any], answers: Answers, last: Int[Tensor, " example"], dtype: torch.dtype
+) -> dict[str, Any]:
+    """The inputs with a mask in which no answer sees another.
+
+    Args:
+        last: the prompt's last token among the inputs' tokens, which may follow others that were read before.
+    """
+    keys, queries = inputs["attention_mask"].shape[1], inputs["input_ids"].shape[1]
+    place = torch.arange(keys, device=last.device)
+    seen = inputs["attention_mask"].bool()[:, None] & (place <= place[-queries:, None])
+    seen &= ~answers.strangers(last + keys - queries, keys)[:, -queries:]
+    mask = torch.zeros(seen.shape, dtype=dtype, device=last.device).masked_fill(~seen, torch.finfo(dtype).min)
+    return {**inputs, "attention_mask": mask[:, None]}
+
+
+def response_of_rows(subject: "Prompted", batch: Batch) -> Response:
+    """Logits under other weights within the text, the same in every row that the answers are read from.
+
+    The heatmap is the mean over these rows. In each row the prompt keeps its weights, and the text each head's mass.
+    """
+    site = subject.sites[-1]
+    start = subject.blocks[-2] if len(subject.blocks) > 1 else Site("input", subject.blocks[-1].where)
+    with torch.no_grad():
+        run = subject.run(batch, want=[site, start])
+    used, state = run.parts[site], run.parts[start]
+    text, one = batch.scored, torch.arange(len(batch), device=used.device)[:, None]
+    if batch.masked is not None:
+        text = text & ~batch.masked
+    rows = subject.answers.rows(subject.rows(batch))  # [example row]
+    own = used[one, :, rows]  # [example row head key]
+    mass = (own * text[:, None, None]).sum(-1, keepdim=True)
+    rest = own.masked_fill(text[:, None, None], 0.0)
+    mean = run.behind(used) * text[:, None]
+    even = (text / text.sum(-1, keepdim=True)).to(mean.dtype)[:, None]
+    total = mean.sum(-1, keepdim=True)
+    heatmap = torch.where(total > 0, mean / total.clamp(min=TINY), even)
+
+    def impose(weights: Float[Tensor, "example draw head token"]) -> Float[Tensor, "example draw label"]:
+        draws = weights.shape[1]
+        place = torch.arange(len(batch), device=used.device).repeat_interleave(draws)
+        new = weights.flatten(0, 1).to(used.dtype)[:, None] * mass[place] + rest[place]
+        edited = used[place]
+        edited[torch.arange(len(place), device=used.device)[:, None], :, rows[place]] = new
+        again = subject.run(take(batch, place), edits={start: state[place], site: edited})
+        return again.logits[:, 0].reshape(len(batch), draws, -1)
+
+    def logits(weights: Weights) -> Logits:
+        step = max(1, AT_ONCE // len(batch))
+        return torch.cat([impose(part) for part in torch.split(weights[:, :, 0], step, dim=1)], dim=1)[:, :, None]
+
+    return Response(heatmap[:, None], text, logits)
