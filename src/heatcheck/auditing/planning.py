@@ -260,6 +260,8 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     """Labels as the subject numbers them, by name."""
     labels = _labels(subject, corpus)
     foreign = [name for name in corpus.labels if name not in labels]
+    if getattr(subject, "alone", False) and len(foreign) < len(corpus.labels):  # one answer, and all others
+        return numbered(examples, [labels.index(name) if name in labels else 0 for name in corpus.labels])
     if foreign:
         hint = ""
         if asked_of(subject):

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
+from heatcheck.errors import NotSupported
 from heatcheck.explainers.norms import require_blocks
 from heatcheck.explainers.probability import explained_labels
 from heatcheck.explainers.scores import Aim, WordScores, of_label
@@ -33,6 +34,8 @@ class Parts(NamedTuple):
 def logit_parts(subject: Subject, batch: Batch, label: int | None = None) -> Parts:
     """Each token's share in the logit of a label (None: the predicted one), and the share of the biases."""
     transformer = require_blocks(subject, "decompx")
+    if reason := getattr(transformer, "not_one_logit", ""):
+        raise NotSupported(f"decompx splits the logit of a label's one token, but {reason}.")
     from heatcheck.models.hf.linearised import linearised  # transformers takes a second to import
 
     start = Site("input", transformer.blocks[0].where)

@@ -88,6 +88,8 @@ def _answers(answer: object, labels: object) -> dict[str, Any]:
     if len(given) == 1:
         return {"answer": given[0]}
     own, other = given
+    if own == other:
+        raise BadInput(f"the two answers are the same, {own!r}. Give two different ones.")
     short = own.strip() != other.strip() and bool(own.strip() and other.strip())
     names = [one.strip() if short else repr(one) for one in given]
     return {"labels": {names[1]: other, names[0]: own}, "aim": names[0]}

@@ -102,6 +102,13 @@ class Prompted(Transformer):
         }
         return found if self.score == "text" else found | {"score of a word": self.score}
 
+    @property
+    def not_one_logit(self) -> str:
+        """Why an answer's score is not the logit of one token; "" if it is, up to a constant."""
+        if self.alone:
+            return f"{self.name} is asked for one answer against all others"
+        return f"an answer of {self.name} has several tokens" if self.answers.appended else ""
+
     def _name_labels(self, config: Any) -> None:
         self.labels, self.several = ((OTHER,) if self.alone else ()) + tuple(self.words), False
 
