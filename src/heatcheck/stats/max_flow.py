@@ -6,12 +6,15 @@ With one layer or two the bound is the flow. With more it mostly is, and nothing
 writing down a flow that fills the bound took longer than Dinic's algorithm, compiled in scipy, on whole numbers.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 UNITS = 2**30  # of capacity in 1: as fine as whole numbers of 32 bits allow where nothing is wider than 1
+AT_ONCE = 2**15  # edges of all graphs that the solver is given together; it is slower where they do not fit its cache
 
 Layers = Float[np.ndarray, "layer query key"]
 
@@ -55,15 +58,41 @@ def flow_bounds(capacity: Layers, source: int) -> Float[np.ndarray, " key"]:
 
 
 def _solved(capacity: Layers, source: int, wanted: np.ndarray) -> Float[np.ndarray, " key"]:
-    """By scipy's solver: one graph, and a run of the solver for each wanted sink."""
+    """By scipy's solver. It takes longer to call than to run, so the graphs of several sinks stand side by side."""
     layers, tokens, _ = capacity.shape
     units = np.rint(capacity * UNITS).astype(np.int32)
     units[-1, np.arange(tokens) != source] = 0  # nothing enters the other nodes at the top
     layer, above, below = np.nonzero(units)
-    edges = (layer + 1) * tokens + above, layer * tokens + below
-    nodes = (layers + 1) * tokens
-    graph = csr_array(coo_array((units[layer, above, below], edges), shape=(nodes, nodes)))
-    found = np.zeros(tokens)
-    for sink in np.flatnonzero(wanted).tolist():
-        found[sink] = maximum_flow(graph, layers * tokens + source, sink).flow_value / UNITS
+    edges = _Edges((layer + 1) * tokens + above, layer * tokens + below, units[layer, above, below])
+    found, sinks = np.zeros(tokens), np.flatnonzero(wanted)
+    step = max(1, AT_ONCE // len(edges.width))
+    for at in range(0, len(sinks), step):
+        some = sinks[at : at + step]
+        found[some] = _side_by_side(edges, (layers + 1) * tokens, layers * tokens + source, some)
     return found
+
+
+class _Edges(NamedTuple):
+    """The edges of a graph, by their nodes."""
+
+    start: Int[np.ndarray, " item"]
+    end: Int[np.ndarray, " item"]
+    width: Int[np.ndarray, " item"]
+
+
+def _side_by_side(edges: _Edges, nodes: int, source: int, sinks: Int[np.ndarray, " key"]) -> Float[np.ndarray, " key"]:
+    """The maximum flow to each sink: one copy of the graph per sink, between one common source and one common sink."""
+    first = np.arange(len(sinks)) * nodes  # the first node of each copy
+    top, bottom = len(sinks) * nodes, len(sinks) * nodes + 1
+    entry = first + source
+    start = np.concatenate([(first[:, None] + edges.start).ravel(), np.full(len(sinks), top), first + sinks])
+    end = np.concatenate([(first[:, None] + edges.end).ravel(), entry, np.full(len(sinks), bottom)])
+    open_wide = np.full(2 * len(sinks), np.iinfo(np.int32).max, dtype=np.int32)
+    width = np.concatenate([np.tile(edges.width, len(sinks)), open_wide])
+    graph = csr_array(coo_array((width, (start, end)), shape=(bottom + 1, bottom + 1)))
+    # Not the flow in all, which may be more than whole numbers of 32 bits can say, but what enters each copy.
+    flow = maximum_flow(graph, top, bottom).flow
+    entered = np.zeros(bottom + 1)
+    row = slice(flow.indptr[top], flow.indptr[top + 1])
+    entered[flow.indices[row]] = flow.data[row]
+    return np.asarray(entered[entry] / UNITS)

@@ -1,5 +1,6 @@
 """Which part of some weights a weighted sum of vectors can see: their projection onto the span of those vectors."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -39,20 +40,33 @@ def onto_span(
     """
     weights = np.where(visible, weights, 0.0)
     found, rank = np.zeros(weights.shape), np.zeros(weights.shape[:3], dtype=int)
-    for place in np.ndindex(*weights.shape[:2]):
+    for example, own in enumerate(weights):
         # Rows of one text see the same keys, or in a decoder one more each: as many decompositions as there are sights.
-        sights, which = np.unique(visible[place], axis=0, return_inverse=True)
-        for number, seen in enumerate(sights):
-            rows = which.reshape(-1) == number
-            basis = _basis(values[place][seen].astype(float), precision)
-            found[place][np.ix_(rows, seen)] = weights[place][np.ix_(rows, seen)] @ basis @ basis.T
-            rank[place][rows] = basis.shape[1]
+        for heads, rows, seen in _sights(visible[example]):
+            basis, count = _bases(values[example][heads][:, seen].astype(float), precision)
+            place = np.ix_(heads, rows, np.flatnonzero(seen))
+            found[example][place] = own[place] @ basis @ basis.swapaxes(1, 2)
+            rank[example][np.ix_(heads, rows)] = count[:, None]
     return Projected(found, rank)
 
 
-def _basis(values: Float[np.ndarray, "key feature"], precision: float) -> Float[np.ndarray, "key column"]:
-    """An orthonormal basis of the column space."""
+def _sights(
+    visible: Bool[np.ndarray, "head query key"],
+) -> Iterator[tuple[Int[np.ndarray, " item"], Int[np.ndarray, " row"], Bool[np.ndarray, " key"]]]:
+    """Heads and rows that see the same keys, and these keys; mostly all heads see the same."""
+    alike = bool((visible == visible[:1]).all())
+    for heads in [np.arange(len(visible))] if alike else np.arange(len(visible))[:, None]:
+        sights, which = np.unique(visible[heads[0]], axis=0, return_inverse=True)
+        for number, seen in enumerate(sights):
+            yield heads, np.flatnonzero(which.reshape(-1) == number), seen
+
+
+def _bases(
+    values: Float[np.ndarray, "head key feature"], precision: float
+) -> tuple[Float[np.ndarray, "head key column"], Int[np.ndarray, " head"]]:
+    """Of each head an orthonormal basis of the column space, filled up with zeros, and its size."""
     if not values.size:
-        return np.zeros((len(values), 0))
+        return np.zeros((*values.shape[:2], 0)), np.zeros(len(values), dtype=int)
     left, sizes, _ = np.linalg.svd(values, full_matrices=False)
-    return np.asarray(left[:, sizes > precision * max(values.shape) * sizes[0]])
+    counts = sizes > precision * max(values.shape[1:]) * sizes[:, :1]
+    return left * counts[:, None], counts.sum(1)

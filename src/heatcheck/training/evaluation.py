@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scipy.stats import binomtest
+from torch import Tensor
 
 from heatcheck import stats
 from heatcheck.data import Example
@@ -81,21 +82,20 @@ def _answers(
     direct = subject if impose is None and isinstance(subject, AnswersDirectly) else None
     batches = batches_by_length(examples, batch_size, subject) if direct is None else direct.together(examples)
 
-    def said(indices: list[int]) -> tuple[np.ndarray, np.ndarray | list[None]]:
+    def said(indices: list[int]) -> tuple[Tensor, Tensor | None]:
         batch = subject.encode([examples[i] for i in indices])
         if direct is not None:
             logits = direct.answer(batch)
         else:
             logits = subject.run(batch, edits=imposed(subject, batch, impose, parent)).logits
-        gold = [None] * len(indices) if batch.gold is None else batch.gold.cpu().numpy()
-        return logits.double().log_softmax(-1).cpu().numpy(), gold
+        return logits.double().log_softmax(-1), batch.gold
 
-    found: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
-    for indices, (logs, gold) in in_memory(batches, said):
-        found.update(zip(indices, zip(logs, gold, strict=True), strict=True))
-    ordered = [found[i] for i in range(len(examples))]
-    known = [gold for _, gold in ordered if gold is not None]
-    return np.stack([logs for logs, _ in ordered]), np.stack(known) if len(known) == len(ordered) else None
+    # What a GPU found is fetched after the last batch: fetching waits, and the next batch can be made meanwhile.
+    parts = list(in_memory(batches, said))
+    order = np.argsort([place for indices, _ in parts for place in indices])
+    logs = np.concatenate([of_part.cpu().numpy() for _, (of_part, _) in parts])[order]
+    gold = [of_part.cpu().numpy() for _, (_, of_part) in parts if of_part is not None]
+    return logs, np.concatenate(gold)[order] if len(gold) == len(parts) else None
 
 
 def evaluate(

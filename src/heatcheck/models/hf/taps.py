@@ -160,6 +160,14 @@ def _scores(now: Pass, where: str) -> Iterator[None]:
         yield
 
 
+def make_mask(*given: Any, **named: Any) -> Tensor | None:
+    """The family's eager mask; on a GPU without the look at whether one is needed, which waits for all work before."""
+    if torch.device(named.get("device", "cpu")).type != "cpu":
+        named["allow_is_bidirectional_skip"] = False
+    mask: Tensor | None = eager_mask(*given, **named)
+    return mask
+
+
 AttentionInterface.register(NAME, attend)
 # Without its mask under the same name a model would see padding and, where it should not, the future.
-AttentionMaskInterface.register(NAME, eager_mask)
+AttentionMaskInterface.register(NAME, make_mask)
