@@ -83,9 +83,20 @@ class Answers:
         """Where each appended token stands, behind prompts of these lengths."""
         return prompts[:, None] + torch.tensor(self._depth, device=prompts.device, dtype=torch.long) - 1
 
-    def strangers(self, last: Int[Tensor, " example"], tokens: int) -> Bool[Tensor, "example query key"]:
-        """Which of the tokens must not see which: those of two answers, behind a prompt whose last token is given."""
-        place = torch.arange(tokens, device=last.device) - last[:, None] - 1
-        of = torch.tensor(self._of, device=last.device)[place.clamp(0, len(self._of) - 1)]
-        of = of.masked_fill((place < 0) | (place >= len(self._of)), -1)
-        return (of[:, :, None] >= 0) & (of[:, None] >= 0) & (of[:, :, None] != of[:, None])
+    def hidden(
+        self, last: Int[Tensor, " example"], tokens: int, window: int | None = None
+    ) -> Bool[Tensor, "example query key"]:
+        """Which of the tokens must not see which: later ones, those of another answer, and those beyond a window.
+
+        Args:
+            last: the prompt's last token.
+        """
+        place = torch.arange(tokens, device=last.device).expand(len(last), -1)
+        behind = (place - last[:, None] - 1).clamp(0, len(self._of) - 1)
+        is_answer = place > last[:, None]
+        of = torch.tensor(self._of, device=last.device)[behind].masked_fill(~is_answer, -1)
+        depth = torch.tensor(self._depth, device=last.device)[behind]
+        position = torch.where(is_answer, last[:, None] + depth, place)
+        strangers = (of[:, :, None] >= 0) & (of[:, None] >= 0) & (of[:, :, None] != of[:, None])
+        found = strangers | (place[:, None] > place[:, :, None])
+        return found if window is None else found | (position[:, :, None] - position[:, None] >= window)

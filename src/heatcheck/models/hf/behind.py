@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heatcheck.models.hf.prompted import Prompted
 
 TINY = 1e-30  # a mass of a head on the text
+FULL, SLIDING = "full_attention", "sliding_attention"  # as transformers calls kinds of layers
 AT_ONCE = 128  # texts with other weights that are read together, each whole through the last block
 
 
@@ -47,19 +48,26 @@ def append(batch: Batch, answers: Answers) -> Batch:
 
 
 def hide_strangers(
-    inputs: Mapping[str, Any], answers: Answers, last: Int[Tensor, " example"], dtype: torch.dtype
+    inputs: Mapping[str, Any], answers: Answers, last: Int[Tensor, " example"], network: Any
 ) -> dict[str, Any]:
-    """The inputs with a mask in which no answer sees another.
+    """The inputs with a mask in which no answer sees another; one for each kind of layer, if some have a window.
 
     Args:
         last: the prompt's last token among the inputs' tokens, which may follow others that were read before.
     """
-    keys, queries = inputs["attention_mask"].shape[1], inputs["input_ids"].shape[1]
-    place = torch.arange(keys, device=last.device)
-    seen = inputs["attention_mask"].bool()[:, None] & (place <= place[-queries:, None])
-    seen &= ~answers.strangers(last + keys - queries, keys)[:, -queries:]
-    mask = torch.zeros(seen.shape, dtype=dtype, device=last.device).masked_fill(~seen, torch.finfo(dtype).min)
-    return {**inputs, "attention_mask": mask[:, None]}
+    there = inputs["attention_mask"].bool()
+    keys, queries = there.shape[1], inputs["input_ids"].shape[1]
+    dtype: torch.dtype = network.dtype
+
+    def mask(window: int | None) -> Float[Tensor, "example 1 query key"]:
+        hidden = answers.hidden(last + keys - queries, keys, window)[:, -queries:] | ~there[:, None]
+        found = torch.zeros(hidden.shape, dtype=dtype, device=last.device)
+        return found.masked_fill(hidden, torch.finfo(dtype).min)[:, None]
+
+    window, kinds = getattr(network.config, "sliding_window", None), getattr(network.config, "layer_types", None)
+    if kinds and SLIDING in kinds:
+        return {**inputs, "attention_mask": {FULL: mask(None), SLIDING: mask(window)}}
+    return {**inputs, "attention_mask": mask(None if kinds else window)}
 
 
 def response_of_rows(subject: "Prompted", batch: Batch) -> Response:

@@ -177,11 +177,7 @@ class Prompted(Transformer):
         return found
 
     def _make_cutter(self) -> Cutter:
-        room = self.longest
-        window = getattr(self.network.config, "sliding_window", None)
-        if self.answers.branches and isinstance(window, int):  # a mask for branches knows no window
-            room = min(room, window)
-        return Cutter(self.tokenizer, room - self.answers.deepest, frame=self.frame)
+        return Cutter(self.tokenizer, self.longest - self.answers.deepest, frame=self.frame)
 
     @cached_property
     def _seams(self) -> Seams:
@@ -252,6 +248,12 @@ class Prompted(Transformer):
         return append(batch, self.answers) if self.answers.appended else batch
 
     @cached_property
+    def _beginnings_suffice(self) -> bool:
+        windowed = getattr(self.network.config, "sliding_window", None) is not None
+        # Of a beginning that is remembered, a window forgets some; the mask for branches does not know how many.
+        return not (self.answers.branches and windowed) and super()._beginnings_suffice
+
+    @cached_property
     def _one_row_suffices(self) -> bool:
         return not self.answers.appended and super()._one_row_suffices
 
@@ -286,7 +288,7 @@ class Prompted(Transformer):
         if rows is None:
             rows = (inputs["attention_mask"] * torch.arange(ids.shape[1], device=ids.device)).argmax(1)[:, None]
         if self.answers.branches:
-            inputs = hide_strangers(inputs, self.answers, rows[:, 0], self.network.dtype)
+            inputs = hide_strangers(inputs, self.answers, rows[:, 0], self.network)
         with _reading(rows):
             found: Tensor = self.network(**inputs).logits
         if found.shape[1] != rows.shape[1]:
