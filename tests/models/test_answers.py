@@ -1,5 +1,6 @@
 """Answers of a language model, of one token or several: the probabilities of a plain forward pass, in one pass."""
 
+from dataclasses import replace
 from decimal import Decimal, getcontext
 
 import numpy as np
@@ -158,6 +159,19 @@ def test_alone_as_in_a_batch_masked_or_not_and_by_every_way(options):
     assert (plain.logits - even.logits).abs().max() > 1e-3
     gone = predict(subject, [Example("less", "good good acting and a plot")])[0]
     assert np.abs(gone - together[3]).max() > 1e-6, "masked words keep their places"
+
+
+def test_no_answer_sees_a_masked_word():
+    """Whatever stands in its place, the answer is the same."""
+    subject = prompted()
+    batch = subject.encode([mask(EXAMPLES[1], {0, 3})])
+    other = {**batch.inputs, "input_ids": torch.where(batch.masked, 7, batch.inputs["input_ids"])}
+    with torch.no_grad():
+        found, again = subject.run(batch, want=subject.sites), subject.run(replace(batch, inputs=other))
+    torch.testing.assert_close(found.logits, again.logits, atol=1e-6, rtol=0)
+    seen = ~batch.masked[0]
+    for site in subject.sites:
+        assert found.parts[site][0][:, seen][..., batch.masked[0]].max() == 0
 
 
 def test_other_weights_in_every_row_that_is_read():
