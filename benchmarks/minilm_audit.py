@@ -2,11 +2,12 @@
 
     heatcheck train sst --model hf:PATH --set epochs=1 --out models/minilm
     python -m benchmarks.minilm_audit models/minilm --against ../older/src
-    python -m benchmarks.minilm_audit models/minilm --device cuda
+    python -m benchmarks.minilm_audit models/minilm --device cuda --two-cores
 
 Seconds per check are of the processor, on a GPU by the clock. Imports, the model's loading and the data's are outside.
 `--against` names the source folder of another version, which audits the same examples in a process of its own; every
-number that differs is listed.
+number that differs is listed. `--two-cores` audits them on two cores of the same machine too, with two workers of one
+thread each, whose start is inside the clock.
 """
 
 import argparse
@@ -29,7 +30,13 @@ SAME = 1e-6  # numbers that differ by less differ by rounding
 
 
 def measure(
-    model: Any, data: Any = "sst", *, examples: int = 100, device: str = "cpu", checks: str | None = None
+    model: Any,
+    data: Any = "sst",
+    *,
+    examples: int = 100,
+    device: str = "cpu",
+    checks: str | None = None,
+    workers: int = 0,
 ) -> dict[str, Any]:
     """Audit once: seconds by the clock and of the processor, in all; seconds per check; every number that was found."""
     plan = plan_audit(model, data, examples=examples, device=device, checks=checks)
@@ -44,7 +51,7 @@ def measure(
         last[:] = [check, now]
 
     started, began = time.perf_counter(), time.process_time()
-    found = run_plan(plan, watch=watch)
+    found = run_plan(plan, workers=workers, watch=watch)
     watch("")
     numbers = {
         f"{name} {m.name} {json.dumps(m.by, sort_keys=True)}": [m.value, m.low, m.high]
@@ -94,12 +101,13 @@ def _finish(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def _elsewhere(source: Path, options: list[str]) -> dict[str, Any]:
-    """The same audit by the version in another source folder."""
+def _elsewhere(source: Path, options: list[str], **environment: str) -> dict[str, Any]:
+    """The same audit in a process of its own, by the version in a source folder."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "found.json"
         command = [sys.executable, str(Path(__file__).resolve()), *options, "--out", str(out)]
-        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(source)}, cwd=folder)
+        known = {**os.environ, "PYTHONPATH": str(source), **environment}
+        subprocess.run(command, check=True, env=known, cwd=folder)
         found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
 
@@ -114,10 +122,13 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--threads", type=int, default=1, help="threads on the CPU")
     parser.add_argument("--checks", help="checks to run, separated by commas; by default those of an audit")
     parser.add_argument("--against", type=Path, help="source folder of another version")
+    parser.add_argument("--two-cores", action="store_true", help="audit on two cores of this machine too, and compare")
+    parser.add_argument("--workers", type=int, default=0, help="processes that share the audit")
     parser.add_argument("--out", type=Path, help="file for the result")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(chosen.threads)
-    found = measure(chosen.model, chosen.data, examples=chosen.examples, device=chosen.device, checks=chosen.checks)
+    how: dict[str, Any] = {"examples": chosen.examples, "checks": chosen.checks, "workers": chosen.workers}
+    found = measure(chosen.model, chosen.data, device=chosen.device, **how)
     if chosen.out is not None:
         chosen.out.write_text(json.dumps(found), encoding="utf-8")
     width = max(map(len, found["of_check"]))
@@ -127,10 +138,20 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         f"{found['examples']} examples on {found['device']}: {found['seconds']:.1f} s by the clock, "
         f"{found['processor_s']:.1f} s of the processor"
     )
+    options = [str(Path(chosen.model).absolute()), "--data", chosen.data, "--examples", str(chosen.examples)]
+    options += ["--checks", chosen.checks] if chosen.checks else []
+    if chosen.two_cores:
+        here, cores = Path(__file__).resolve().parents[1] / "src", os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(cores)[:2])  # which the other process inherits
+        other = _elsewhere(here, [*options, "--workers", "2"], OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+        os.sched_setaffinity(0, cores)
+        found["faster"] = other["seconds"] / found["seconds"]
+        print(f"two cores: {other['seconds']:.1f} s by the clock, {found['faster']:.1f} times as many")
+        for same in (SAME, 1e-2):
+            print(f"{len(differences(other, found, same=same))} numbers or lines differ by more than {same:g}")
     if chosen.against is not None:
-        options = [str(chosen.model), "--data", chosen.data, "--examples", str(chosen.examples)]
         options += ["--device", chosen.device, "--threads", str(chosen.threads)]
-        other = _elsewhere(chosen.against, options + (["--checks", chosen.checks] if chosen.checks else []))
+        other = _elsewhere(chosen.against, options)
         found["ratio"] = other["processor_s"] / found["processor_s"]
         found["differences"] = differences(other, found)
         print(f"{chosen.against}: {other['processor_s']:.1f} s of the processor, {found['ratio']:.2f} times as many")

@@ -63,11 +63,11 @@ def _turn_llama(block: Any, order: torch.Tensor) -> None:
 _TURN = {"bert": _turn_bert, "gpt2": _turn_gpt2, "llama": _turn_llama}
 
 
-def check_arrangements(explainer: Explainer, family: str, *, tolerance: float = 1e-4) -> None:
+def check_arrangements(explainer: Explainer, family: str, *, tolerance: float = 1e-4, varied: float = 0.01) -> None:
     """Texts alone and in a padded batch, in another order; heads in another order. `tolerance` is of the largest."""
     subject = lively(family)
     together = [np.asarray(row) for row in explainer.explain(subject, EXAMPLES, 0)]
-    assert all(np.isfinite(row).all() and row.std() > 0.01 * np.abs(row).max() for row in together)
+    assert all(np.isfinite(row).all() and row.std() > varied * np.abs(row).max() for row in together)
     for example, row in zip(EXAMPLES, together, strict=True):
         (alone,) = explainer.explain(subject, [example], 0)
         _close(alone, row, tolerance)

@@ -4,18 +4,22 @@ import numpy as np
 import pytest
 import torch
 
+from heatcheck.data import Example
 from heatcheck.explainers import sampled
+from heatcheck.explainers.atman import atman
+from heatcheck.explainers.attattr import attattr
 from heatcheck.explainers.effective_attention import effective_attention
 from heatcheck.explainers.flow import flow
 from heatcheck.explainers.gradient_rollout import gradient_rollout
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
-from heatcheck.models import Site
+from heatcheck.explainers.value_zeroing import value_zeroing
+from heatcheck.models import Site, in_units
 from tiny_transformers import EXAMPLES, make
 
 FAMILIES = ("bert", "gpt2", "llama")
 ALL = {family: make(family, sharp=8.0) for family in FAMILIES}
-OF_MAPS = (rollout, flow, gradient_rollout, effective_attention)
+OF_MAPS = (rollout, flow, gradient_rollout, effective_attention, attattr, atman, value_zeroing)
 EVERY = (*OF_MAPS, shapley_sampling, lime)
 HEADS, FEATURES = 4, 8
 
@@ -78,3 +82,12 @@ def test_the_order_of_heads_changes_nothing(family):
             assert torch.allclose(own[:, order], others, atol=1e-4)
     for explainer in OF_MAPS:
         assert same(explainer.explain(subject, EXAMPLES, 0), explainer.explain(turned, EXAMPLES, 0)), explainer.name
+
+
+@pytest.mark.parametrize("explainer", [attattr, atman, value_zeroing], ids=lambda e: e.name)
+def test_words_of_both_texts_get_scores(explainer):
+    subject = ALL["bert"]
+    (pair,) = in_units(subject, [Example("p", "the film was dull", "a very good movie")])
+    (scores,) = explainer.explain(subject, [pair], 0)
+    assert len(scores) == 8
+    assert (np.abs(scores) > 0).all()

@@ -19,6 +19,8 @@ PLAIN = (
 LEFT_OUT = ("influence_left_out", "leave_one_out")
 ELSEWHERE = {  # test_attention_invariances.py, and the tests of each that is about blocks
     "alti",
+    "atman",
+    "attattr",
     "contribution_weights",
     "decompx",
     "effective_attention",
@@ -30,6 +32,7 @@ ELSEWHERE = {  # test_attention_invariances.py, and the tests of each that is ab
     "norms",
     "rollout",
     "shapley_sampling",
+    "value_zeroing",
 }
 # A search begins at random scores of each head, so it may end elsewhere with heads in another order; random numbers
 # have no heads; the others refuse a transformer.

@@ -90,7 +90,7 @@ def test_the_logit_of_a_transformer_s_label():
     for label in range(3):
         parts = logit_parts(subject, batch, label)
         assert float(parts.logit[0]) == pytest.approx(float(logits[label]), abs=1e-5)
-        assert float(parts.tokens.sum() + parts.biases[0]) == pytest.approx(float(logits[label]), abs=1e-4)
+        assert float(parts.tokens.sum() + parts.rest[0]) == pytest.approx(float(logits[label]), abs=1e-4)
     rolled = [gradient_rollout.aimed(subject, [EXAMPLE], 0, Aim(label=label))[0] for label in range(3)]
     assert not np.allclose(rolled[0], rolled[1], rtol=0.01)
 

@@ -12,8 +12,10 @@ from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import explain, explain_one
 from heatcheck.explainers.word_removal import mask
+from heatcheck.models.contract.rows import Rows
 from heatcheck.models.hf import Prompted
 from heatcheck.models.hf.answer_scores import log_odds_of_all, token_log_odds
+from heatcheck.models.hf.long_texts import BY_ROWS
 from heatcheck.training import predict
 from tiny_language_models import PROMPT, network, tokenizer
 
@@ -128,7 +130,7 @@ def test_rows_that_answers_are_read_from():
         prompt = ids(PROMPT.replace("{text}", text))["input_ids"]
         assert run.row[row, 0] == len(prompt) - 1
         assert subject.rows(batch)[row] == len(prompt) - 1
-        read = subject.answer_rows(batch)[row].nonzero()[:, 0].tolist()
+        read = subject.answer_rows(batch)[row].tolist()
         assert read == list(range(len(prompt) - 1, len(prompt) + 4))
         behind = batch.inputs["input_ids"][row, len(prompt) : len(prompt) + 4]
         assert ids.decode(behind) == " dull so g"[: len(ids.decode(behind))]
@@ -159,6 +161,23 @@ def test_alone_as_in_a_batch_masked_or_not_and_by_every_way(options):
     assert (plain.logits - even.logits).abs().max() > 1e-3
     gone = predict(subject, [Example("less", "good good acting and a plot")])[0]
     assert np.abs(gone - together[3]).max() > 1e-6, "masked words keep their places"
+
+
+@pytest.mark.parametrize("options", [{"labels": LONG}, {"answer": " so good"}, {"answer": " good"}])
+def test_long_texts_are_read_by_rows(options):
+    subject = prompted(**options)
+    batch = subject.encode(EXAMPLES)
+    wanted = {subject.sites[-1]: Rows(subject.answer_rows(batch))}
+    with torch.no_grad():
+        whole = subject.run(batch, want=wanted)
+        token = BY_ROWS.set(True)
+        try:
+            by_rows = subject.run(batch, want=wanted)
+        finally:
+            BY_ROWS.reset(token)
+    assert subject._rows_suffice
+    torch.testing.assert_close(by_rows.logits, whole.logits, atol=1e-5, rtol=0)
+    torch.testing.assert_close(*(run.parts[subject.sites[-1]] for run in (by_rows, whole)), atol=1e-6, rtol=0)
 
 
 def test_no_answer_sees_a_masked_word():

@@ -93,9 +93,9 @@ def test_the_last_layer_alone():
 def test_a_family_without_a_row_is_refused():
     stranger = make("bert")
     stranger.network.config.model_type = "mamba"
-    with pytest.raises(NotSupported, match=r"mamba block \(tiny-bert\). It knows: albert, .*roberta\."):
+    with pytest.raises(NotSupported, match=r"mamba block \(tiny-bert\). It knows: albert, .*roberta-xl\."):
         family_of(stranger)
 
 
 def test_every_promised_family_has_a_row():
-    assert FAMILIES.keys() == CONFIGS.keys()
+    assert FAMILIES.keys() >= CONFIGS.keys()

@@ -8,7 +8,6 @@ import torch
 from heatcheck.auditing.planning import _relabelled
 from heatcheck.data import Corpus, Example, Split, build_vocabulary
 from heatcheck.errors import BadInput
-from heatcheck.explainers.integrated_gradients import repeated
 from heatcheck.explainers.word_removal import REMOVALS
 from heatcheck.models import Site, differentiate, response
 from heatcheck.models.classifiers.classifier import NOT_AN_OPTION
@@ -108,6 +107,6 @@ def test_answers_are_in_the_vocabulary_however_rare():
 
 def test_a_repeated_batch_repeats_its_options():
     subject, examples = SUBJECTS["options"]
-    again = repeated(subject.encode(examples), 2)
+    again = subject.encode(examples).repeat(2)
     assert torch.equal(again.options, torch.cat([ALLOWED, ALLOWED]))
     assert subject.run(again).logits.shape == (10, 1, 4)

@@ -12,6 +12,7 @@ from heatcheck.data import Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import explain_one
 from heatcheck.models import Run, Site, differentiate, load, response
+from heatcheck.models.contract.edits import ByGroup, only_head, zero
 from heatcheck.models.hf import Transformer
 from tiny_transformers import CONFIGS, DECODERS, EXAMPLES, make, tiny, tokenizer
 
@@ -183,16 +184,41 @@ def test_scores_can_be_edited() -> None:
     assert torch.allclose(run.parts[site], torch.full_like(run.parts[site], 1 / batch.valid.shape[1]))
 
 
-def test_keys_are_edited_where_no_other_head_shares_them() -> None:
+def test_keys_are_edited_for_all_heads_that_share_them() -> None:
     bert, llama = tiny("bert"), tiny("llama")
     at = Site("key", bert.sites[0].where)
     batch = bert.encode(EXAMPLES)
     moved = bert.run(batch, edits={at: lambda keys: -keys}).logits
     assert not torch.allclose(moved, bert.run(batch).logits)
     shared = Site("key", llama.sites[0].where)
-    assert llama.run(llama.encode(EXAMPLES), want=[shared]).parts[shared].shape[1] == 4
+    batch = llama.encode(EXAMPLES)
+    own = llama.run(batch, want=[shared])
+    assert own.parts[shared].shape[1] == 4
     with pytest.raises(NotSupported, match="several heads share the"):
-        llama.run(llama.encode(EXAMPLES), edits={shared: lambda keys: -keys})
+        llama.run(batch, edits={shared: only_head(0, zero)})
+    turned = llama.run(batch, edits={shared: torch.neg}, want=[shared])
+    assert not torch.allclose(turned.logits, own.logits)
+    assert torch.equal(turned.parts[shared], -own.parts[shared])
+    grouped = -own.parts[shared][:, ::2]  # heads 0 and 1 are a group, 2 and 3 the other
+    for edit in (grouped, ByGroup(torch.neg), ByGroup(grouped)):
+        again = llama.run(batch, edits={shared: edit}, want=[shared])
+        assert torch.equal(again.logits, turned.logits)
+        assert torch.equal(again.parts[shared], turned.parts[shared])
+    with pytest.raises(BadInput, match="a group's have shape"):
+        llama.run(batch, edits={shared: ByGroup(own.parts[shared])})
+
+
+def test_values_are_edited_by_head_or_by_group() -> None:
+    llama = tiny("llama")
+    batch = llama.encode(EXAMPLES)
+    at = Site("value", llama.sites[0].where)
+    emptied = llama.run(batch, edits={at: zero}).logits
+    assert torch.equal(llama.run(batch, edits={at: ByGroup(zero)}).logits, emptied)
+    both = llama.run(batch, edits={at: lambda own: only_head(3, zero)(only_head(2, zero)(own))}, want=[at])
+    group = llama.run(batch, edits={at: ByGroup(only_head(1, zero))}, want=[at])
+    assert torch.equal(both.parts[at], group.parts[at])
+    assert torch.equal(both.logits, group.logits)
+    assert not torch.allclose(both.logits, llama.run(batch).logits)
 
 
 def test_any_modules_state_can_be_read_and_patched() -> None:

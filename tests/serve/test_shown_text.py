@@ -554,7 +554,7 @@ def test_a_language_model_s_prompt_is_shown_and_keeps_its_weight():
     with torch.no_grad():
         plain = lm.run(batch, want=[site]).parts[site][0]
         moved = shown_text.impose(lm, asked(AskedWeights, text=text, kind="uniform"))
-        rows = lm.answer_rows(batch)[0].nonzero()[:, 0].tolist()
+        rows = lm.answer_rows(batch)[0].tolist()
         edited = plain.clone()
         for row in rows:
             there = batch.scored[0]

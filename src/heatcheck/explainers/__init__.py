@@ -9,7 +9,10 @@ from heatcheck.data import Example
 from heatcheck.engine import Plugged, expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers.alti import alti
+from heatcheck.explainers.atman import atman
+from heatcheck.explainers.attattr import attattr
 from heatcheck.explainers.attention import attention
+from heatcheck.explainers.attnlrp import attnlrp
 from heatcheck.explainers.contribution import contribution
 from heatcheck.explainers.contribution_weights import contribution_weights
 from heatcheck.explainers.counterfactual import (
@@ -26,6 +29,7 @@ from heatcheck.explainers.decompx import decompx
 from heatcheck.explainers.effective_attention import effective_attention
 from heatcheck.explainers.explanation import Explanation, Prediction
 from heatcheck.explainers.flow import flow
+from heatcheck.explainers.gim import gim
 from heatcheck.explainers.gradient import gradient, gradient_through, gradient_uniform, gradient_x_input
 from heatcheck.explainers.gradient_rollout import gradient_rollout
 from heatcheck.explainers.influence import influence, influence_left_out
@@ -36,14 +40,17 @@ from heatcheck.explainers.norms import globenc, norm_rollout, norms
 from heatcheck.explainers.random import random
 from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.relevance import relevance
+from heatcheck.explainers.relevance_rollout import relevance_rollout
 from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Aim, Explainer, Read, Scores, pad_scores
 from heatcheck.explainers.scores_from_file import check_ids, from_file
 from heatcheck.explainers.target import find_label
+from heatcheck.explainers.value_zeroing import value_zeroing
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.explainers.word_removal import REMOVALS
 from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
+from heatcheck.models.contract.lengths import one_kernel
 from heatcheck.training import pick_device, predict
 
 __all__ = [
@@ -85,13 +92,17 @@ EXPLAINERS: dict[str, Explainer] = {
     explainer.name: explainer
     for explainer in (
         alti,
+        atman,
+        attattr,
         attention,
+        attnlrp,
         contribution,
         contribution_weights,
         counterfactual,
         decompx,
         effective_attention,
         flow,
+        gim,
         globenc,
         gradient,
         gradient_rollout,
@@ -108,8 +119,10 @@ EXPLAINERS: dict[str, Explainer] = {
         norms,
         random,
         relevance,
+        relevance_rollout,
         rollout,
         shapley_sampling,
+        value_zeroing,
     )
 }
 EXPLAINERS = Plugged("heatcheck.explainers", Explainer, EXPLAINERS)
@@ -155,9 +168,10 @@ def explain_one(
     """
     explainer = find_explainer(name)
     aim = Aim(scale if explainer.scaled else 1.0, label, read)
-    if explainer.aimed is None or aim == Aim():
-        return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
-    return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
+    with one_kernel(subject, examples):
+        if explainer.aimed is None or aim == Aim():
+            return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+        return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
 
 
 def explain(

@@ -22,7 +22,7 @@ def nearness(layer: Layer, at_once: int = AT_ONCE) -> Float[Tensor, "example que
     found = []
     for start in range(0, whole.shape[1], step):
         rows = torch.arange(start, min(start + step, whole.shape[1]), device=whole.device)
-        parts = layer.weights[:, :, rows].permute(0, 3, 2, 1) @ by_key  # [example key query size]
+        parts = layer.strengths[:, :, rows].permute(0, 3, 2, 1) @ by_key  # [example key query size]
         parts[:, rows, rows - start] += states[:, rows]
         left = whole[:, None, rows] - parts / scale[:, None, rows]
         found.append((whole[:, rows].abs().sum(-1, keepdim=True) - left.abs().sum(-1).mT).clamp(min=0))

@@ -1,7 +1,6 @@
 """Integrated gradients from zero embeddings: the gradient at several points of the way, each with its share of it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int, aim: Aim) 
             for start in range(0, STEPS, steps):
                 at, share = places[start : start + steps].to(embedded), shares[start : start + steps].to(embedded)
                 on_the_way = (at[:, None, None, None] * embedded).flatten(0, 1).requires_grad_()
-                again = subject.run(repeated(batch, len(at)), edits={EMBEDDING: on_the_way})
+                again = subject.run(batch.repeat(len(at)), edits={EMBEDDING: on_the_way})
                 worth = label_probability(again, label.repeat(len(at)), aim.scale).sum()
                 (gradient,) = torch.autograd.grad(worth, on_the_way)
                 total += torch.einsum("s,s...->...", share, gradient.reshape(len(at), *embedded.shape))
@@ -52,26 +51,6 @@ def _at_once(subject: Subject, batch: Batch) -> int:
     if not isinstance(subject, CountsTokens):
         return AT_ONCE
     return max(len(batch), min(subject.tokens_at_once, MOST) // batch.valid.shape[1])
-
-
-def repeated(batch: Batch, times: int) -> Batch:
-    """The whole batch so many times over."""
-
-    def again(tensor: Tensor) -> Tensor:
-        return tensor.repeat(times, *[1] * (tensor.ndim - 1))
-
-    return replace(
-        batch,
-        ids=batch.ids * times,
-        inputs={name: again(tensor) for name, tensor in batch.inputs.items()},
-        valid=again(batch.valid),
-        scored=again(batch.scored),
-        word=again(batch.word),
-        gold=None if batch.gold is None else again(batch.gold),
-        marks={name: again(tensor) for name, tensor in batch.marks.items()},
-        options=None if batch.options is None else again(batch.options),
-        masked=None if batch.masked is None else again(batch.masked),
-    )
 
 
 integrated_gradients = of_probability(

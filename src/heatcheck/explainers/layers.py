@@ -1,13 +1,11 @@
 """The attention weights of every layer of a transformer, for a batch."""
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch
-from heatcheck.models import Run, Site, Subject
+from heatcheck.models import Run, Subject
 
 Layers = Float[Tensor, "example layer query key"]
 
@@ -18,17 +16,12 @@ def mean_attention(subject: Subject, batch: Batch) -> tuple[Run, Layers]:
 
     Heads are averaged as soon as a layer has them, so that only one layer's are in memory at a time.
     """
-    found: dict[Site, Tensor] = {}
+    run = subject.run(batch, want=dict.fromkeys(subject.sites, _average))
+    return run, torch.stack([run.parts[site] for site in subject.sites], dim=1)
 
-    def average(site: Site) -> Callable[[Tensor], Tensor]:
-        def note(weights: Tensor) -> Tensor:
-            found[site] = weights.double().mean(1)
-            return weights
 
-        return note
-
-    run = subject.run(batch, edits={site: average(site) for site in subject.sites})
-    return run, torch.stack([found[site] for site in subject.sites], dim=1)
+def _average(weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example query key"]:
+    return weights.double().mean(1)
 
 
 def row_of(matrices: Float[Tensor, "example query key"], run: Run) -> Float[Tensor, "example key"]:

@@ -58,10 +58,10 @@ def contribution_norms(layer: Layer, followed: Followed) -> Float[Tensor, "examp
     """
     written, states = _through_norms(layer, followed)
     inner = torch.einsum("ehks,egks->ekhg", written, written)
-    by_key = layer.weights.permute(0, 3, 2, 1)  # [example key query head]
+    by_key = layer.strengths.permute(0, 3, 2, 1)  # [example key query head]
     squares = (by_key @ inner * by_key).sum(-1).mT
     if followed != "attention":
-        own = layer.weights.diagonal(dim1=2, dim2=3)  # [example head token]
+        own = layer.strengths.diagonal(dim1=2, dim2=3)  # [example head token]
         crossed = torch.einsum("eht,ehts,ets->et", own, written, states)
         squares = squares + torch.diag_embed(2 * crossed + states.square().sum(-1))
     return squares.clamp(min=0).sqrt() / _scale(layer, followed)
@@ -118,8 +118,8 @@ def mixing_ratios(
 def mixing_by_norm(layer: Layer, followed: Followed) -> Float[Tensor, "example token"]:
     """Of one layer. A row's scale is in both parts alike and falls out."""
     written, states = _through_norms(layer, followed)
-    own = torch.einsum("eht,ehts->ets", layer.weights.diagonal(dim1=2, dim2=3), written)
-    others = torch.einsum("ehqk,ehks->eqs", layer.weights, written) - own
+    own = torch.einsum("eht,ehts->ets", layer.strengths.diagonal(dim1=2, dim2=3), written)
+    others = torch.einsum("ehqk,ehks->eqs", layer.strengths, written) - own
     if followed != "attention":
         own = own + states
     mine, theirs = own.square().sum(-1).sqrt(), others.square().sum(-1).sqrt()

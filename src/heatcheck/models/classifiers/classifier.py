@@ -1,7 +1,7 @@
 """Shared code of all classifiers: settings, vocabulary, labels, and how weighted hidden states become logits."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from heatcheck.models.classifiers.gru import BiGRU
 from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
-from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site
+from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Want
 
 ENCODERS: dict[str, type[Encoder]] = {
     "average": Average,
@@ -165,7 +165,7 @@ class Classifier(nn.Module):
     def encode(self, examples: Sequence[Example]) -> Batch:
         raise NotImplementedError
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         raise NotImplementedError
 
     def response(self, batch: Batch) -> Response:

@@ -1,7 +1,7 @@
 """A classifier with one attention over the words of a text, or of the first text of a pair."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,7 +16,7 @@ from heatcheck.models.classifiers.partial_softmax import Partial, TextSums
 from heatcheck.models.contract.encoding import encode_words
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
-from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
+from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, Want
 from heatcheck.models.contract.weights import masked_softmax
 from heatcheck.models.contract.without_each import Same, Without, groups, word_gaps
 
@@ -65,7 +65,7 @@ class FlatClassifier(Classifier):
             options=self._options(examples),
         )
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         tap = Tap(edits, want)
         states, question = self._states(batch, tap)
         scores = tap(Site("score"), self.attention(states, question)[:, None])  # [example head query key]

@@ -4,7 +4,7 @@ Tokens keep their places in the text. Only the word encoder sees sentences separ
 long sentence does not force padding on all others.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from heatcheck.models.classifiers.classifier import ENCODERS, Classifier, Classi
 from heatcheck.models.contract.encoding import encode_words, pad
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
-from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
+from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, Want
 from heatcheck.models.contract.weights import softmax_within
 
 WORDS, SENTENCES = Site("attention", "words"), Site("attention", "sentences")
@@ -88,7 +88,7 @@ class HierarchicalClassifier(Classifier):
             return (number <= sentence.amax(1, keepdim=True))[:, None]
         raise BadInput(f"{site} is not an attention site of a hierarchical classifier: choose {WORDS} or {SENTENCES}.")
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         tap = Tap(edits, want)
         states, exist = self._states(batch, tap)
         scores = tap(Site("score", "sentences"), self.attention["sentences"](states, None)[:, None])

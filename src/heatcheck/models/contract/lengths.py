@@ -1,6 +1,7 @@
-"""Batches of like length with so many tokens each: little padding, and as much work at once as suits the device."""
+"""Batches of like length with so many tokens each, and one way of computing for all texts that are compared."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, runtime_checkable
 
 from heatcheck.data import Example
@@ -15,6 +16,18 @@ class CountsTokens(Subject, Protocol):
     def tokens_at_once(self) -> int: ...
 
     def lengths(self, examples: Sequence[Example]) -> list[int]: ...
+
+
+@runtime_checkable
+class HasKernels(Subject, Protocol):
+    """A model that reads long texts in another way than short ones, with the same answers up to rounding."""
+
+    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]: ...
+
+
+def one_kernel(subject: Subject, examples: Sequence[Example]) -> AbstractContextManager[None]:
+    """Within it these texts, and all that are made from them, are read in one way."""
+    return subject.one_kernel(examples) if isinstance(subject, HasKernels) else nullcontext()
 
 
 def with_tokens(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

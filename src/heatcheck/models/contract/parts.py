@@ -11,6 +11,7 @@ from torch import Tensor
 
 from heatcheck.data import Batch
 from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models.contract.edits import uniform
 from heatcheck.models.contract.subject import Edit, Edits, Run, Site, Subject
 from heatcheck.models.contract.weights import uniform_weights
 
@@ -45,6 +46,18 @@ class HasLayers(Subject, Protocol):
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
         """The query of the last layer that the answer is read from."""
         ...
+
+
+@runtime_checkable
+class ReadsRows(HasLayers, Protocol):
+    """A transformer whose answer is read from several queries, such as an answer of several tokens."""
+
+    def answer_rows(self, batch: Batch) -> Int[Tensor, "example asked"]: ...
+
+
+def rows_behind(subject: HasLayers, batch: Batch) -> Int[Tensor, "example asked"]:
+    """The queries of the last layer that the answer is read from; the heatmap is the mean of their weights."""
+    return subject.answer_rows(batch) if isinstance(subject, ReadsRows) else subject.rows(batch)[:, None]
 
 
 def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]:
@@ -160,10 +173,4 @@ def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
     """
     if isinstance(subject, AttendsToParts) or len(subject.sites) == 1:
         return uniform_edits(subject, batch)
-    return dict.fromkeys(subject.sites, _even)
-
-
-def _even(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-    """Uniform weights over the keys that any head sees; a masked key gets exactly zero in every head."""
-    visible = (own > 0).any(1, keepdim=True)
-    return (visible / visible.sum(-1, keepdim=True).clamp(min=1)).to(own.dtype).expand_as(own)
+    return dict.fromkeys(subject.sites, uniform)

@@ -37,6 +37,9 @@ class Site(NamedTuple):
 
 Edit: TypeAlias = Tensor | Callable[[Tensor], Tensor]  # imposed, or made from what the site produced
 Edits: TypeAlias = Mapping[Site, Edit]
+Reduce: TypeAlias = Callable[[Tensor], Tensor]
+# Sites whose values are wanted; or with each a function, which runs where the value is made: only its result is kept.
+Want: TypeAlias = Collection[Site] | Mapping[Site, Reduce]
 NO_EDITS: Edits = MappingProxyType({})
 
 
@@ -86,11 +89,13 @@ class Subject(Protocol):
 
     def encode(self, examples: Sequence[Example]) -> Batch: ...
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run: ...
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run: ...
 
 
 class Tap:
     """Applies edits to, and keeps wanted parts of, the quantities of one forward pass.
+
+    An imposed tensor goes to the site's own device and precision.
 
     >>> import torch
     >>> tap = Tap({Site("state"): lambda states: 2 * states}, want=[Site("state")])
@@ -98,25 +103,38 @@ class Tap:
     tensor([2.])
     >>> tap.parts[Site("state")]
     tensor([2.])
+    >>> tap = Tap({}, want={Site("state"): torch.sum})
+    >>> tap(Site("state"), torch.ones(5)).shape, tap.parts[Site("state")]
+    (torch.Size([5]), tensor(5.))
     """
 
-    def __init__(self, edits: Edits, want: Collection[Site]) -> None:
+    def __init__(self, edits: Edits, want: Want) -> None:
         self.edits = edits
         self.want = frozenset(want)
+        self.reductions: Mapping[Site, Reduce] = want if isinstance(want, Mapping) else {}
         self.parts: dict[Site, Tensor] = {}
         self.passed: list[Site] = []
 
     def __call__(self, site: Site, produced: Tensor) -> Tensor:
         self.passed.append(site)
         edit = self.edits.get(site)
-        value = produced if edit is None else edit if isinstance(edit, Tensor) else edit(produced)
+        value = produced if edit is None else edit.to(produced) if isinstance(edit, Tensor) else edit(produced)
         if value.shape != produced.shape:
             raise BadInput(
                 f"the edit at {site} has shape {tuple(value.shape)}, but the site has shape {tuple(produced.shape)}."
             )
-        if site in self.want:
-            self.parts[site] = value
+        self.keep(site, value)
         return value
+
+    def keep(self, site: Site, value: Tensor) -> None:
+        """Keep a value, edited already, if it is wanted."""
+        if site in self.want:
+            self.parts[site] = self.reduced(site, value)
+
+    def reduced(self, site: Site, value: Tensor) -> Tensor:
+        """What is kept of a wanted value."""
+        reduce = self.reductions.get(site)
+        return value if reduce is None else reduce(value)
 
     def run(self, logits: Float[Tensor, "example decision label"], row: Int[Tensor, "example decision"]) -> Run:
         """The finished pass; an edit or a wish at a site that never fired is an error, not a silent no-op."""

@@ -60,22 +60,22 @@ class Answers:
         owners = [number for number, one in enumerate(self.ids) for _ in one]
         return rows, [token for one in self.ids for token in one], owners
 
-    def log_odds(self, logits: Float[Tensor, "example row label"]) -> Float[Tensor, "example token"]:
+    def log_odds(self, logits: Float[Tensor, "example asked label"]) -> Float[Tensor, "example token"]:
         """log p/(1−p) of every token of every answer, from the logits of the rows that answers are read from."""
         rows, ids, _ = self._steps
         return token_log_odds(logits[:, rows], torch.tensor(ids, device=logits.device).expand(len(logits), -1))
 
-    def log_probabilities(self, logits: Float[Tensor, "example row label"]) -> Float[Tensor, "example output"]:
+    def log_probabilities(self, logits: Float[Tensor, "example asked label"]) -> Float[Tensor, "example output"]:
         """log P of each whole answer."""
         owner = torch.tensor(self._steps[2], device=logits.device)
         empty = torch.zeros(len(logits), len(self), dtype=torch.double, device=logits.device)
         return empty.index_add(1, owner, log_probability(self.log_odds(logits)))
 
-    def odds(self, logits: Float[Tensor, "example row label"]) -> Float[Tensor, "example 1"]:
+    def odds(self, logits: Float[Tensor, "example asked label"]) -> Float[Tensor, "example 1"]:
         """log P/(1−P) of a lone answer: the model says it, or anything else."""
         return log_odds_of_all(self.log_odds(logits))[:, None]
 
-    def rows(self, last: Int[Tensor, " example"]) -> Int[Tensor, "example row"]:
+    def rows(self, last: Int[Tensor, " example"]) -> Int[Tensor, "example asked"]:
         """The tokens that answers are read from: the prompt's last, and all behind it."""
         return last[:, None] + torch.arange(len(self.appended) + 1, device=last.device)
 

@@ -13,7 +13,6 @@ from heatcheck.data import Batch
 from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.subject import Site
 from heatcheck.models.hf.answers import Answers
-from heatcheck.models.hf.transformer import _take as take
 
 if TYPE_CHECKING:
     from heatcheck.models.hf.prompted import Prompted
@@ -83,8 +82,8 @@ def response_of_rows(subject: "Prompted", batch: Batch) -> Response:
     text, one = batch.scored, torch.arange(len(batch), device=used.device)[:, None]
     if batch.masked is not None:
         text = text & ~batch.masked
-    rows = subject.answers.rows(subject.rows(batch))  # [example row]
-    own = used[one, :, rows]  # [example row head key]
+    rows = subject.answers.rows(subject.rows(batch))  # [example asked]
+    own = used[one, :, rows]  # [example asked head key]
     mass = (own * text[:, None, None]).sum(-1, keepdim=True)
     rest = own.masked_fill(text[:, None, None], 0.0)
     mean = run.behind(used) * text[:, None]
@@ -98,7 +97,7 @@ def response_of_rows(subject: "Prompted", batch: Batch) -> Response:
         new = weights.flatten(0, 1).to(used.dtype)[:, None] * mass[place] + rest[place]
         edited = used[place]
         edited[torch.arange(len(place), device=used.device)[:, None], :, rows[place]] = new
-        again = subject.run(take(batch, place), edits={start: state[place], site: edited})
+        again = subject.run(batch.take(place), edits={start: state[place], site: edited})
         return again.logits[:, 0].reshape(len(batch), draws, -1)
 
     def logits(weights: Weights) -> Logits:

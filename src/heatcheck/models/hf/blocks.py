@@ -1,9 +1,8 @@
-"""Where the parts of a transformer block are, one row per model family; an unknown family is refused, never guessed."""
+"""Reads a transformer's blocks by the table of families: norms, projections, and each layer as one pass meets it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -12,91 +11,11 @@ from torch import Tensor, nn
 from heatcheck.data import Batch
 from heatcheck.errors import NotSupported
 from heatcheck.models.contract.subject import Edit, Site
+from heatcheck.models.hf.families import FAMILIES, Bend, Family
 from heatcheck.models.hf.layer import Layer, Norm
 from heatcheck.models.hf.transformer import Transformer
 
-# How a module is not linear; `tanh` is a head that calls torch.tanh itself, `product` what follows a gate.
-Bend: TypeAlias = Literal["attention", "norm", "activation", "product", "tanh"]
 AT_ONCE = 2**22  # weights that are worked on together
-
-
-class Family(NamedTuple):
-    """Paths within a block; `after` are paths within the network, of what bends between the last block and the logits.
-
-    Whether a norm centres (LayerNorm) or not (RMSNorm), and which way round a projection is stored (GPT-2's Conv1D the
-    other way), the modules say themselves.
-    """
-
-    attention: str
-    projection: str  # of the heads' contexts, back to states
-    norms: tuple[str, str]  # of the attention, of the MLP
-    normed_first: bool  # norms stand before what they norm (GPT-2, Llama), or after it with the residual (BERT)
-    activation: str
-    gated: str | None = None  # what takes in activation · gate, where the MLP has one
-    after: Mapping[str, Bend] = MappingProxyType({})
-
-
-def _like_bert(**after: Bend) -> Family:
-    return Family(
-        "attention.self",
-        "attention.output.dense",
-        ("attention.output.LayerNorm", "output.LayerNorm"),
-        normed_first=False,
-        activation="intermediate.intermediate_act_fn",
-        after={path.replace("__", "."): bend for path, bend in after.items()},
-    )
-
-
-_LIKE_LLAMA = Family(
-    "self_attn",
-    "self_attn.o_proj",
-    ("input_layernorm", "post_attention_layernorm"),
-    normed_first=True,
-    activation="mlp.act_fn",
-    gated="mlp.down_proj",
-    after={"model.norm": "norm"},
-)
-
-FAMILIES: dict[str, Family] = {
-    "albert": Family(
-        "attention",
-        "attention.dense",
-        ("attention.LayerNorm", "full_layer_layer_norm"),
-        normed_first=False,
-        activation="activation",
-        after={"albert.pooler_activation": "activation"},
-    ),
-    "bert": _like_bert(bert__pooler__activation="activation"),
-    "distilbert": Family(
-        "attention",
-        "attention.out_lin",
-        ("sa_layer_norm", "output_layer_norm"),
-        normed_first=False,
-        activation="ffn.activation",  # its head's ReLU has a slope of 0 or 1 already
-    ),
-    "electra": _like_bert(classifier__activation="activation"),
-    "gpt2": Family(
-        "attn",
-        "attn.c_proj",
-        ("ln_1", "ln_2"),
-        normed_first=True,
-        activation="mlp.act",
-        after={"transformer.ln_f": "norm"},
-    ),
-    "llama": _LIKE_LLAMA,
-    "modernbert": Family(
-        "attn",
-        "attn.Wo",
-        ("attn_norm", "mlp_norm"),  # the first block's attention has none
-        normed_first=True,
-        activation="mlp.act",
-        gated="mlp.Wo",
-        after={"model.final_norm": "norm", "head.act": "activation", "head.norm": "norm"},
-    ),
-    "qwen2": _LIKE_LLAMA,
-    "qwen3": _LIKE_LLAMA,
-    "roberta": _like_bert(classifier="tanh"),
-}
 
 
 def family_of(subject: Transformer) -> Family:
@@ -105,13 +24,21 @@ def family_of(subject: Transformer) -> Family:
     >>> FAMILIES["gpt2"].normed_first, FAMILIES["bert"].normed_first
     (True, False)
     """
-    kind = str(getattr(subject.network.config, "model_type", type(subject.network).__name__))
+    config = subject.network.config
+    kind = str(getattr(config, "model_type", type(subject.network).__name__))
     if kind not in FAMILIES:
         raise NotSupported(
             f"heatcheck does not know the inside of a {kind} block ({subject.id}). It knows: "
             f"{', '.join(sorted(FAMILIES))}."
         )
-    return FAMILIES[kind]
+    row = FAMILIES[kind]
+    for name, known in row.only.items():
+        if (own := getattr(config, name, known)) != known:
+            raise NotSupported(
+                f"heatcheck does not know the inside of a {kind} block with {name}={own!r} ({subject.id}). It knows "
+                f"{kind} with {name}={known!r}."
+            )
+    return row
 
 
 def within(subject: Transformer, layer: int, path: str) -> str:
@@ -127,21 +54,81 @@ def bends(subject: Transformer) -> dict[str, Bend]:
     found: dict[str, Bend] = {}
     for layer in range(len(subject.sites)):
         found[within(subject, layer, row.attention)] = "attention"
+        found[within(subject, layer, row.projection)] = "projection"
         found |= {within(subject, layer, norm): "norm" for norm in row.norms}
+        found |= {within(subject, layer, norm): "score norm" for norm in row.of_scores}
         found[within(subject, layer, row.activation)] = "activation"
         if row.gated is not None:
             found[within(subject, layer, row.gated)] = "product"
-    return found | dict(row.after)
+    found |= row.after
+    return {path: bend for path, bend in found.items() if _is_there(subject.network, path)}
+
+
+def _is_there(network: nn.Module, path: str) -> bool:
+    """Norms of queries and keys, and the second norm of parallel blocks, depend on the config."""
+    parent, _, name = path.rpartition(".")
+    return not path or isinstance(getattr(network.get_submodule(parent), name, None), nn.Module)
+
+
+class _Kind(NamedTuple):
+    """How a class of norms computes: less the mean or not, its gain w or 1 + w, and its epsilon if it names none."""
+
+    centred: bool
+    more: float
+    epsilon: float
+
+
+_KINDS: dict[type, _Kind] = {}
 
 
 def read_norm(module: nn.Module) -> Norm | None:
-    """A norm in tensors; None for one that does nothing."""
+    """A norm in tensors; None for one that does nothing.
+
+    A class of norms is tried out once: families have many names for the same few formulas.
+    """
     if isinstance(module, nn.Identity):
         return None
-    gain, bias = getattr(module, "weight", None), getattr(module, "bias", None)
-    if isinstance(module, nn.LayerNorm):
-        return Norm(gain, bias, module.eps, centred=True)
-    return Norm(gain, bias, float(module.variance_epsilon), centred=False)  # type: ignore[arg-type]  # a float, which torch types as a module
+    if type(module) not in _KINDS:
+        _KINDS[type(module)] = _try_norm(module)
+    kind = _KINDS[type(module)]
+    gain: Any = getattr(module, "weight", None)
+    bias: Any = getattr(module, "bias", None)
+    own: Any = next((getattr(module, name) for name in ("eps", "variance_epsilon") if hasattr(module, name)), None)
+    if gain is not None and kind.more:
+        gain = gain + kind.more
+    return Norm(gain, bias, kind.epsilon if own is None else float(own), kind.centred)
+
+
+@torch.no_grad()
+def _try_norm(module: nn.Module) -> _Kind:
+    weight: Any = getattr(module, "weight", None)
+    shape: Any = getattr(module, "normalized_shape", ()) if weight is None else weight.shape
+    (size,) = shape
+    like = torch.empty(0) if weight is None else weight
+
+    def through(states: Tensor) -> Tensor:
+        found: Tensor = type(module).forward(module, states)
+        return found.double()
+
+    def flat(states: Tensor) -> Tensor:
+        """As it comes out less the bias: a norm is odd but for that."""
+        return (through(states) - through(-states)) / 2
+
+    signs = torch.ones(size, dtype=like.dtype, device=like.device)
+    signs[1::2] = -1
+    uneven = torch.linspace(-1, 2, size, dtype=like.dtype, device=like.device)
+    gain = flat(1e3 * signs) * signs
+    more = 0.0 if weight is None or torch.allclose(gain, weight.double(), atol=1e-3) else 1.0
+    small = float((flat(1e-3 * signs) / flat(1e3 * signs)).abs().nanmedian())
+    kind = _Kind(torch.allclose(through(uneven), through(uneven + 7), atol=1e-3), more, 1e-6 * (1 / small**2 - 1))
+    _KINDS[type(module)] = kind
+    read = read_norm(module)
+    if read is None or not torch.allclose(read(uneven).double(), through(uneven), atol=1e-3):
+        del _KINDS[type(module)]
+        raise NotSupported(
+            f"heatcheck does not know how a {type(module).__name__} computes, so it cannot go through it."
+        )
+    return kind
 
 
 def read_projection(
@@ -176,7 +163,8 @@ def each_layer(subject: Transformer, batch: Batch, reduce: Reduce, *, only_last:
 
     def finish(number: int) -> Edit:
         def with_values(values: Tensor) -> Tensor:
-            layer = Layer(held.pop("weights"), values, held.pop("states"), *_fixed(subject, family, number), row=rows)
+            fixed = _fixed(subject, family, number, values.shape[1])
+            layer = Layer(held.pop("weights"), values, held.pop("states"), row=rows, **fixed._asdict())
             found.append(torch.cat([reduce(few) for few in _few_at_a_time(layer)]))
             return values
 
@@ -194,20 +182,29 @@ def each_layer(subject: Transformer, batch: Batch, reduce: Reduce, *, only_last:
     return found
 
 
-def _fixed(
-    subject: Transformer, family: Family, number: int
-) -> tuple[Float[Tensor, "head feature size"], Float[Tensor, " size"] | None, Norm | None, Norm | None]:
-    """What a layer has whatever it reads: its output projection and bias, and the norms that come after."""
+class _Fixed(NamedTuple):
+    """What a layer has whatever it reads: its output projection and bias, and norms that come after."""
 
+    projection: Float[Tensor, "head feature size"]
+    bias: Float[Tensor, " size"] | None
+    branch: Norm | None
+    norm: Norm | None
+    last: Norm | None
+
+
+def _fixed(subject: Transformer, family: Family, number: int, heads: int) -> _Fixed:
     def module(path: str) -> nn.Module:
         found: nn.Module = subject.network.get_submodule(within(subject, number, path))
         return found
 
-    projection, bias = read_projection(module(family.projection), subject.network.config.num_attention_heads)
+    projection, bias = read_projection(module(family.projection), heads)
+    if family.times is not None:
+        factor = float(getattr(subject.network.config, family.times))
+        projection, bias = factor * projection, None if bias is None else factor * bias
+    branch = None if family.branch is None else read_norm(module(family.branch))
     if family.normed_first:
-        return projection, bias, None, None
-    first, last = family.norms
-    return projection, bias, read_norm(module(first)), read_norm(module(last))
+        return _Fixed(projection, bias, branch, None, None)
+    return _Fixed(projection, bias, branch, *(read_norm(module(path)) for path in family.norms[:2]))
 
 
 def _few_at_a_time(layer: Layer) -> Iterator[Layer]:

@@ -8,7 +8,7 @@ A language model has no mask token, and the one that is nearest to it often ends
 from every token: nobody can attend to its pieces, and all others stay where they are.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -24,7 +24,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
-from heatcheck.models.contract.subject import Edits, Run, Site
+from heatcheck.models.contract.subject import Edits, Run, Want
 from heatcheck.models.hf.answers import SCORES, Answers
 from heatcheck.models.hf.asking import TEXT, Seams, answer_ids, first_token, make_frame, of_texts
 from heatcheck.models.hf.behind import append, hide_strangers, response_of_rows
@@ -35,7 +35,7 @@ from heatcheck.models.hf.trial import MADE_UP
 
 TINY = 1e-30  # a mass of a head on the text
 OTHER = "something else"  # the label of all that is not the answer
-_ROWS: ContextVar[Int[Tensor, "example row"] | None] = ContextVar("heatcheck_rows", default=None)
+_ROWS: ContextVar[Int[Tensor, "example asked"] | None] = ContextVar("heatcheck_rows", default=None)
 
 
 class Prompted(Transformer):
@@ -102,13 +102,6 @@ class Prompted(Transformer):
         }
         return found if self.score == "text" else found | {"score of a word": self.score}
 
-    @property
-    def not_one_logit(self) -> str:
-        """Why an answer's score is not the logit of one token; "" if it is, up to a constant."""
-        if self.alone:
-            return f"{self.name} is asked for one answer against all others"
-        return f"an answer of {self.name} has several tokens" if self.answers.appended else ""
-
     def _name_labels(self, config: Any) -> None:
         self.labels, self.several = ((OTHER,) if self.alone else ()) + tuple(self.words), False
 
@@ -172,7 +165,7 @@ class Prompted(Transformer):
         inputs = {"input_ids": read, "attention_mask": there.long()}
         batch = Batch(("",), inputs, there, there, torch.zeros_like(read), None, {})
         batch = self._placed(batch)
-        with torch.no_grad(), _reading(self.answers.rows(self.rows(batch))):
+        with torch.no_grad(), _reading(self.answer_rows(batch)):
             found: list[float] = self.answers.log_probabilities(self._vocabulary(batch.inputs))[0].tolist()
         return found
 
@@ -248,6 +241,11 @@ class Prompted(Transformer):
         return append(batch, self.answers) if self.answers.appended else batch
 
     @cached_property
+    def _rows_suffice(self) -> bool:
+        with _reading(None):  # a pass that finds this out may be within another one
+            return super()._rows_suffice
+
+    @cached_property
     def _beginnings_suffice(self) -> bool:
         windowed = getattr(self.network.config, "sliding_window", None) is not None
         # Of a beginning that is remembered, a window forgets some; the mask for branches does not know how many.
@@ -262,10 +260,12 @@ class Prompted(Transformer):
         with _reading(first):  # nobody asks what follows the beginning
             return super()._after(batch, shared)
 
-    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], known: Mapping[str, Any] = NOTHING) -> Run:
-        with _reading(self.answers.rows(self.rows(batch))):
+    def _run(self, batch: Batch, edits: Edits, want: Want, known: Mapping[str, Any] = NOTHING) -> Run:
+        rows = self.answer_rows(batch)
+        with _reading(rows):
             found = super()._run(batch, edits, want, known)
-        return replace(found, pooled=self.answer_rows(batch)) if self.answers.appended else found
+        pooled = torch.zeros_like(batch.valid).scatter(1, rows, True)
+        return replace(found, pooled=pooled) if self.answers.appended else found
 
     def _ask(self, inputs: Mapping[str, Any]) -> Tensor:
         """Scores of the answers, from what the model says behind the prompt."""
@@ -282,11 +282,12 @@ class Prompted(Transformer):
             return scores - torch.tensor(self._without_text, device=scores.device, dtype=scores.dtype)
         return scores
 
-    def _vocabulary(self, inputs: Mapping[str, Any]) -> Float[Tensor, "example row label"]:
+    def _vocabulary(self, inputs: Mapping[str, Any]) -> Float[Tensor, "example asked label"]:
         """Logits of the whole vocabulary, of the rows that answers are read from."""
         ids, rows = inputs["input_ids"], _ROWS.get()
         if rows is None:
-            rows = (inputs["attention_mask"] * torch.arange(ids.shape[1], device=ids.device)).argmax(1)[:, None]
+            end = (inputs["attention_mask"] * torch.arange(ids.shape[1], device=ids.device)).argmax(1)
+            rows = self.answers.rows(end - len(self.answers.appended))
         if self.answers.branches:
             inputs = hide_strangers(inputs, self.answers, rows[:, 0], self.network)
         with _reading(rows):
@@ -299,14 +300,13 @@ class Prompted(Transformer):
         """The last token of each prompt: the one that the next is guessed from."""
         return batch.valid.sum(1) - 1 - len(self.answers.appended)
 
-    def answer_rows(self, batch: Batch) -> Bool[Tensor, "example query"]:
+    def answer_rows(self, batch: Batch) -> Int[Tensor, "example asked"]:
         """All tokens that the answers are read from: the prompt's last, and what stands behind it."""
-        place = torch.arange(batch.valid.shape[1], device=batch.valid.device)
-        return batch.valid & (place >= self.rows(batch)[:, None])
+        return self.answers.rows(self.rows(batch))
 
 
 @contextmanager
-def _reading(rows: Int[Tensor, "example row"]) -> Iterator[None]:
+def _reading(rows: Int[Tensor, "example asked"] | None) -> Iterator[None]:
     token = _ROWS.set(rows)
     try:
         yield

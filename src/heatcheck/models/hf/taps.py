@@ -2,8 +2,9 @@
 
 transformers looks its attention functions up by name. Ours is registered under NAME and calls the family's own eager
 function, so that soft-capping, sinks, position biases and grouped queries stay right, and logits without edits are
-eager's, bit for bit (but for linear.py). What is to be edited and taken out travels in a context variable: threads that
-run different edits on one model do not meet.
+eager's, bit for bit (but for linear.py). A pass over a long text (`rows_only`) goes through PyTorch's own kernel, which
+holds no weights, and spells out the rows that were asked for (kernel.py). What is to be edited and taken out travels in
+a context variable: threads that run different edits on one model do not meet.
 """
 
 import sys
@@ -11,16 +12,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface, eager_mask
+from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
 
-from heatcheck.errors import NotSupported
+from heatcheck.errors import BadInput, NotSupported
+from heatcheck.models.contract.edits import ByGroup
+from heatcheck.models.contract.rows import along
 from heatcheck.models.contract.subject import Part, Site, Tap
+from heatcheck.models.hf.kernel import (
+    Asked,
+    Seen,
+    additive,
+    agrees,
+    asked_rows,
+    output,
+    rows_of_scores,
+    spread,
+    weights_of,
+)
 
 NAME = "heatcheck"
 Use: TypeAlias = Literal["weights", "input", "state"]
@@ -30,16 +45,21 @@ class Pass:
     """One forward pass: its tap, the names of the model's modules, and how often each has been used so far.
 
     `taken_over` is the number of the last block whose output is given: neither it nor one before it is computed.
-    `owner` is the subject that runs: one network may have several, such as one per prompt.
+    `owner` is the subject that runs: one network may have several, such as one per prompt. `rows_only` passes compute
+    the rows of weights that are wanted and no others, wherever nobody wants all.
     """
 
-    def __init__(self, tap: Tap, names: Mapping[int, str], taken_over: int = -1, owner: Any = None) -> None:
+    def __init__(
+        self, tap: Tap, names: Mapping[int, str], taken_over: int = -1, owner: Any = None, *, rows_only: bool = False
+    ) -> None:
         self.tap = tap
         self.names = names
         self.taken_over = taken_over
         self.owner = owner
+        self.rows_only = rows_only
         self.wanted = {*tap.edits, *tap.want}
         self.used: Counter[tuple[str, Use]] = Counter()
+        self.tried: list[bool] | None = None  # whether each attention is what kernel.py computes, if that is asked
         self.every_row: Tensor | None = None  # what a decoder's head says of each token
 
     def use(self, module: nn.Module, what: Use) -> str | None:
@@ -53,6 +73,12 @@ class Pass:
         count = self.used[path, what]
         self.used[path, what] += 1
         return f"{path}@{count}" if count else path
+
+    def have(self, site: Site, rows: Tensor) -> None:
+        """Keep what was asked for, which is found as it was asked for."""
+        self.tap.passed.append(site)
+        if site in self.tap.want:
+            self.tap.parts[site] = rows
 
     def send(self, part: Part, where: str, value: Tensor) -> Tensor:
         """Through the tap, where anybody asked for it."""
@@ -86,15 +112,22 @@ def attend(
     now.tap.passed.append(Site("attention", where))
     heads = query.shape[1]
     query = now.send("query", where, query)
-    key = _of_each_head(now, "key", where, key, heads)
+    key = _keys(now, where, key, heads)
+    if now.rows_only:
+        seen = Seen(attention_mask, _is_causal(module, query, attention_mask, options))
+        if now.tried is not None:
+            now.tried.append(agrees(partial(plain, module, **options), (query, key, value), seen, options))
+        if (asked := asked_rows(now.tap, where)) is not None:
+            values = spread(_values(now, where, value, heads), heads)
+            scaling = options.get("scaling")
+            return _attend_by_rows(now, where, (query, spread(key, heads), values), seen, asked, scaling), None
+        attention_mask = additive(seen, query, key)
     with _scores(now, where):
         out, own = plain(module, query, key, value, attention_mask, **options)
     if own is None:
         raise NotSupported(f"{type(module).__name__} returns no attention weights, so there is no heatmap.")
     weights = now.send("attention", where, own)
-    used = value
-    if Site("value", where) in now.wanted:
-        used = now.send("value", where, spread(value, heads))
+    used = _values(now, where, value, heads)
     changed = weights is not own or used is not value
     context = out.transpose(1, 2)  # [example head query feature]
     if changed:
@@ -105,9 +138,29 @@ def attend(
     return out, weights
 
 
-def spread(grouped: Tensor, heads: int) -> Tensor:
-    """Keys or values that several heads share, once for each head."""
-    return grouped if grouped.shape[1] == heads else grouped.repeat_interleave(heads // grouped.shape[1], dim=1)
+def _attend_by_rows(
+    now: Pass, where: str, parts: tuple[Tensor, Tensor, Tensor], seen: Seen, asked: Asked, scaling: float | None
+) -> Tensor:
+    """What the attention gives on, [example query head feature], with these rows of its weights and no others."""
+    query, key, value = parts
+    context = output(query, key, value, seen, scaling)
+    if asked.queries is not None:
+        scores = rows_of_scores(query, key, seen, asked.queries, scaling)
+        rows = weights_of(scores)
+        if asked.edit is not None:
+            rows = asked.edit.change(rows)
+            again = torch.matmul(rows.to(value.dtype), value)
+            context = context.scatter(2, along(asked.queries, context), again)
+        now.have(Site("score", where), scores)
+        now.have(Site("attention", where), rows)
+    return now.send("context", where, context).transpose(1, 2).contiguous()
+
+
+def _is_causal(module: nn.Module, query: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> bool:
+    """Whether a mask that was left out stands for "no later tokens", as transformers tells its own kernels."""
+    said = options.get("is_causal")
+    causal = getattr(module, "is_causal", True) if said is None else said
+    return bool(causal) and mask is None and query.shape[2] > 1
 
 
 def _eager_of(module: nn.Module) -> Callable[..., Any]:
@@ -122,19 +175,55 @@ def _eager_of(module: nn.Module) -> Callable[..., Any]:
     )
 
 
-def _of_each_head(now: Pass, part: Part, where: str, own: Tensor, heads: int) -> Tensor:
-    """Keys are shown a head each; where heads share them they cannot be edited, for one edit would be another's too."""
-    if Site(part, where) not in now.wanted:
+def _keys(now: Pass, where: str, own: Tensor, heads: int) -> Tensor:
+    """Keys are shown a head each. Where heads share them, an edit must be the same for all heads of a group."""
+    if Site("key", where) not in now.wanted:
         return own
-    shown = spread(own, heads)
-    given = now.send(part, where, shown)
+    grouped, shown = _by_group(now, "key", where, own), spread(own, heads)
+    if grouped is not None:
+        now.tap.passed.append(Site("key", where))
+        now.tap.keep(Site("key", where), spread(grouped, heads))
+        return grouped
+    given = now.send("key", where, shown)
     if given is shown:
         return own
-    if shown is not own:
+    if shown is own:
+        return given
+    of_group = given.reshape(len(given), own.shape[1], -1, *given.shape[2:])
+    if not torch.equal(of_group, of_group[:, :, :1].expand_as(of_group)):
         raise NotSupported(
-            f"several heads share the {part}s at {where}, so one head's cannot be edited: edit its scores instead."
+            f"several heads share the keys at {where}, so one head's cannot be edited: edit its scores instead, or the "
+            "keys of the whole group."
         )
-    return given
+    return of_group[:, :, 0]
+
+
+def _values(now: Pass, where: str, own: Tensor, heads: int) -> Tensor:
+    """Values are shown and edited a head each; or a group each, if the edit says so."""
+    if Site("value", where) not in now.wanted:
+        return own
+    grouped = _by_group(now, "value", where, own)
+    if grouped is None:
+        return now.send("value", where, spread(own, heads))
+    now.tap.passed.append(Site("value", where))
+    now.tap.keep(Site("value", where), found := spread(grouped, heads))
+    return found
+
+
+def _by_group(now: Pass, part: Part, where: str, own: Tensor) -> Tensor | None:
+    """The shared keys or values as an edit of theirs leaves them; None without an edit, or with one of each head."""
+    edit = now.tap.edits.get(Site(part, where))
+    if isinstance(edit, Tensor) and edit.shape == own.shape:
+        return edit.to(own)
+    if not isinstance(edit, ByGroup):
+        return None
+    found = edit(own)
+    if found.shape != own.shape:
+        raise BadInput(
+            f"the edit of the {part}s at {where} has shape {tuple(found.shape)}, but a group's have shape "
+            f"{tuple(own.shape)}."
+        )
+    return found
 
 
 class _MeetsSoftmax(TorchFunctionMode):
@@ -161,7 +250,14 @@ def _scores(now: Pass, where: str) -> Iterator[None]:
 
 
 def make_mask(*given: Any, **named: Any) -> Tensor | None:
-    """The family's eager mask; on a GPU without the look at whether one is needed, which waits for all work before."""
+    """The family's eager mask; of a long text one of true and false, left out where it is plainly causal.
+
+    On a GPU there is no look at whether an eager one is needed, which waits for all work before.
+    """
+    now = ACTIVE.get()
+    if now is not None and now.rows_only:
+        found: Tensor | None = sdpa_mask(*given, **named)
+        return found
     if torch.device(named.get("device", "cpu")).type != "cpu":
         named["allow_is_bidirectional_skip"] = False
     mask: Tensor | None = eager_mask(*given, **named)

@@ -4,8 +4,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -22,10 +21,13 @@ from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
-from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
+from heatcheck.models.contract.rows import Rows
+from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, Want
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
+from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.linear import quicken
+from heatcheck.models.hf.long_texts import BY_ROWS, by_rows_if_long, rows_suffice
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.taps import NAME, Pass, passing
@@ -157,8 +159,8 @@ class Transformer(nn.Module):
         if self.reads_last and isinstance(head, nn.Module) and first_time(head, "scored"):
             head.register_forward_hook(scored)
 
-    def _pass(self, tap: Tap, taken_over: int = -1) -> Pass:
-        return Pass(tap, self._names, taken_over, owner=self)
+    def _pass(self, tap: Tap, taken_over: int = -1, *, rows_only: bool = False) -> Pass:
+        return Pass(tap, self._names, taken_over, owner=self, rows_only=rows_only)
 
     def _place(self, sites: tuple[Site, ...]) -> None:
         """Each attention with the block it stands in."""
@@ -226,22 +228,34 @@ class Transformer(nn.Module):
         """Examples whose words are those of both texts, or pieces of the tokenizer."""
         return cut_texts(self.tokenizer, examples, units)
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         return self._run(batch, edits, want)
 
-    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], known: Mapping[str, Any] = NOTHING) -> Run:
+    def _run(self, batch: Batch, edits: Edits, want: Want, known: Mapping[str, Any] = NOTHING) -> Run:
         """`known`: of tokens before those of the batch, as the network takes it."""
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
         given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
-        now = self._pass(tap, max(given, default=-1))
+        inputs = {**batch.inputs, **known}
+        now = self._pass(tap, max(given, default=-1), rows_only=self._rows_only(inputs["attention_mask"].shape[1]))
         with passing(now):
-            outputs = self._ask({**batch.inputs, **known})
+            outputs = self._ask(inputs)
         rows = self.rows(batch)
         if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
         return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
+
+    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
+        """Answers to these texts, and to changed ones, can be compared: all go through one kernel (long_texts.py)."""
+        return by_rows_if_long(self, examples)
+
+    def _rows_only(self, tokens: int) -> bool:
+        return not self.training and (tokens > LONG or BY_ROWS.get()) and self._rows_suffice
+
+    @cached_property
+    def _rows_suffice(self) -> bool:
+        return rows_suffice(self, self._pass)
 
     def _ask(self, inputs: Mapping[str, Any]) -> Tensor:
         """One number per text and output."""
@@ -262,11 +276,12 @@ class Transformer(nn.Module):
     def _after(self, batch: Batch, shared: int) -> Float[Tensor, "example decision label"]:
         """Logits of texts that begin with so many tokens alike, which are read first and remembered."""
         first = {name: value[:1, :shared] for name, value in batch.inputs.items()}
-        with torch.no_grad():
+        now = self._pass(Tap({}, ()), rows_only=self._rows_only(batch.valid.shape[1]))
+        with torch.no_grad(), passing(now):
             keys = self.network(**first, use_cache=True).past_key_values
         keys.batch_repeat_interleave(len(batch))
         known = {"past_key_values": keys, "attention_mask": batch.inputs["attention_mask"]}
-        return self._answer(_without_beginning(batch, shared), known)
+        return self._answer(batch.after(shared), known)
 
     @cached_property
     def _beginnings_suffice(self) -> bool:
@@ -303,7 +318,7 @@ class Transformer(nn.Module):
 
         with suppress(_EnoughError):
             self._run(batch, {start: keep, context: stop}, (), known)
-        return self.run(_row_of(batch, rows), edits=held).logits
+        return self.run(batch.at(rows), edits=held).logits
 
     @cached_property
     def _one_row_suffices(self) -> bool:
@@ -337,14 +352,14 @@ class Transformer(nn.Module):
 
         The mask alone decides this, so the last block is run on empty states, and no earlier block is computed.
         """
-        look = _Look(self.rows(batch))
+        score = Site("score", self.sites[-1].where)
         size = (*batch.valid.shape, self._width)
         empty = {place: torch.zeros(size, dtype=self.network.dtype, device=self.device) for place in self.blocks[-2:-1]}
         gpu = [] if self.device.type == "cpu" else [self.device]
         # In a training dropout draws random numbers here too: no other run may differ for that.
         with torch.no_grad(), torch.random.fork_rng(gpu, enabled=self.training):
-            self.run(batch, edits={Site("score", self.sites[-1].where): look, **empty})
-        return look.seen & batch.valid
+            run = self.run(batch, edits=empty, want={score: Rows(self.rows(batch)[:, None])})
+        return visible(run.parts[score]).any((1, 2)) & batch.valid
 
     def response(self, batch: Batch) -> Response:
         """Logits under other weights in the read-out's row, in all heads of the last layer.
@@ -352,14 +367,15 @@ class Transformer(nn.Module):
         After the attention only that row matters, and nothing later reads another token. So each set of weights costs
         one token's pass through the last block and the head, whatever the length of the text.
         """
-        site, values = self.sites[-1], Site("value", self.sites[-1].where)
+        site = self.sites[-1]
+        values, score = (Site(part, site.where) for part in ("value", "score"))
         start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
         rows = self.rows(batch)
-        look = _Look(rows)
-        run = self.run(batch, edits={Site("score", site.where): look}, want=[site, values, start])
+        one_row = Rows(rows[:, None])
+        run = self.run(batch, want={site: one_row, score: one_row, values: _whole, start: _whole})
         one = torch.arange(len(batch), device=rows.device)
         state, decisions = run.parts[start][one, rows][:, None], run.logits.shape[1]
-        alone = _row_of(batch, rows)
+        alone = batch.at(rows)
 
         def impose(weights: Tensor) -> Tensor:
             """[example draw head token] to [example draw decision label]."""
@@ -367,7 +383,7 @@ class Transformer(nn.Module):
             place = one.repeat_interleave(draws)
             context = torch.einsum("enht,ehtf->enhf", weights.to(state.dtype), run.parts[values])
             edits = {start: state[place], Site("context", site.where): context.flatten(0, 1)[:, :, None]}
-            again = self.run(_take(alone, place), edits=edits)
+            again = self.run(alone.take(place), edits=edits)
             return again.logits.reshape(len(batch), draws, *again.logits.shape[1:])
 
         def logits(weights: Weights) -> Logits:
@@ -380,10 +396,10 @@ class Transformer(nn.Module):
                 dim=1,
             )
 
-        attention = run.parts[site][one, :, rows][:, None].expand(-1, decisions, -1, -1)
+        attention = run.parts[site][:, None, :, 0].expand(-1, decisions, -1, -1)
         if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
             raise NotSupported(f"{self.id}: something other than the attention of its last block reads other tokens.")
-        return Response(attention, look.seen & batch.valid, logits)
+        return Response(attention, visible(run.parts[score]).any((1, 2)) & batch.valid, logits)
 
     def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
@@ -446,62 +462,8 @@ class _EnoughError(Exception):
     """The rest of a forward pass is not needed."""
 
 
-class _Look:
-    """An edit that changes no scores, and notes which keys one row of each example sees in any head."""
-
-    def __init__(self, rows: Int[Tensor, " example"]) -> None:
-        self.rows = rows
-
-    def __call__(self, scores: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
-        one = torch.arange(len(self.rows), device=scores.device)
-        self.seen = visible(scores[one, :, self.rows]).any(1)
-        return scores
-
-
-def _take(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
-    """The batch with these examples, as often as each is named."""
-    ids = tuple(batch.ids[row] for row in rows.tolist())
-    inputs = {name: value[rows] for name, value in batch.inputs.items()}
-    options = None if batch.options is None else batch.options[rows]
-    return replace(
-        batch,
-        ids=ids,
-        inputs=inputs,
-        valid=batch.valid[rows],
-        scored=batch.scored[rows],
-        word=batch.word[rows],
-        gold=None,
-        marks={},
-        options=options,
-        masked=None if batch.masked is None else batch.masked[rows],
-    )
-
-
-def _without_beginning(batch: Batch, tokens: int) -> Batch:
-    """The batch without its first tokens."""
-    return replace(
-        batch,
-        inputs={name: value[:, tokens:] for name, value in batch.inputs.items()},
-        valid=batch.valid[:, tokens:],
-        scored=batch.scored[:, tokens:],
-        word=batch.word[:, tokens:],
-        marks={},
-        masked=None if batch.masked is None else batch.masked[:, tokens:],
-    )
-
-
-def _row_of(batch: Batch, rows: Int[Tensor, " example"]) -> Batch:
-    """The batch with one token left of each text."""
-    at = rows[:, None]
-    return replace(
-        batch,
-        inputs={name: value.gather(1, at) for name, value in batch.inputs.items()},
-        valid=batch.valid.gather(1, at),
-        scored=batch.scored.gather(1, at),
-        word=batch.word.gather(1, at),
-        marks={},
-        masked=None if batch.masked is None else batch.masked.gather(1, at),
-    )
+def _whole(value: Tensor) -> Tensor:
+    return value
 
 
 def _block_of(path: str) -> str:

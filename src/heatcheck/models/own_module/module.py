@@ -16,7 +16,7 @@ from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.memory import is_out_of_memory
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Logits, Response, Weights
-from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap
+from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap, Want
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.own_module.found_attention import Place
 from heatcheck.models.own_module.taps import OUTPUT, Interception, Memory, Pass
@@ -159,7 +159,7 @@ class OwnModule:
         row = 0 if self.settings.row == "mean" else self.settings.row
         return batch.valid.sum(1) + row if row < 0 else torch.full_like(batch.valid[:, 0], row, dtype=torch.long)
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         return self._run(batch, edits, want, None)
 
     @property
@@ -196,7 +196,7 @@ class OwnModule:
                 edited[:] = new[:, :, None]
             else:
                 edited[torch.arange(len(place), device=rows.device), :, rows[place]] = new
-            again = self._run(_take(batch, place), {site: edited}, (), memories)
+            again = self._run(batch.take(place), {site: edited}, (), memories)
             return again.logits[:, 0].reshape(len(batch), draws, -1)
 
         def logits(weights: Weights) -> Logits:
@@ -212,7 +212,7 @@ class OwnModule:
             same = not pooled or torch.allclose(logits(own[:, None])[:, 0], run.logits, atol=CLOSE, rtol=CLOSE)
         return _linear(found) or found if same else found
 
-    def _run(self, batch: Batch, edits: Edits, want: Collection[Site], memories: Memories | None) -> Run:
+    def _run(self, batch: Batch, edits: Edits, want: Want, memories: Memories | None) -> Run:
         """`memories` keep what is computed before the read-out's weights from run to run; None keeps nothing."""
         self._check({*edits, *want})
         groups = list(self._groups(batch))
@@ -223,7 +223,7 @@ class OwnModule:
         settled = {site: edit for site, edit in edits.items() if isinstance(edit, Tensor)}
         waiting = {site: edit for site, edit in edits.items() if not isinstance(edit, Tensor)}
         while waiting:  # a function sees all texts at once: what it is given is computed first, then put into each
-            seen, order = self._apart(batch, groups, settled, waiting, memories)
+            seen, order = self._apart(batch, groups, settled, [*waiting], memories)
             site = next(site for site in order if site in waiting)
             settled[site] = waiting.pop(site)(seen.parts[site])
             if settled[site].shape != seen.parts[site].shape:
@@ -233,7 +233,8 @@ class OwnModule:
                 )
         run, _ = self._apart(batch, groups, settled, {*want} - settled.keys(), memories)
         parts = {**run.parts, **{site: settled[site] for site in want if site in settled}}
-        return self._pooled(replace(run, parts=parts), batch)
+        kept = Tap(NO_EDITS, want).reduced  # of all texts together
+        return self._pooled(replace(run, parts={site: kept(site, part) for site, part in parts.items()}), batch)
 
     def _pooled(self, run: Run, batch: Batch) -> Run:
         return replace(run, pooled=batch.valid) if self.settings.row == "mean" else run
@@ -417,19 +418,3 @@ def _joined(site: Site, pieces: Sequence[Tensor], longest: int) -> Tensor:
         missing = [size - own for size, own in zip(sizes[1:], piece.shape[1:], strict=True)]
         filled.append(nn.functional.pad(piece, [n for size in reversed(missing) for n in (0, size)]))
     return torch.cat(filled)
-
-
-def _take(batch: Batch, rows: Int[Tensor, " item"]) -> Batch:
-    """The batch with these examples, as often as each is named."""
-    return replace(
-        batch,
-        ids=tuple(batch.ids[row] for row in rows.tolist()),
-        inputs={name: value[rows] for name, value in batch.inputs.items()},
-        valid=batch.valid[rows],
-        scored=batch.scored[rows],
-        word=batch.word[rows],
-        gold=None,
-        marks={},
-        options=None if batch.options is None else batch.options[rows],
-        masked=None if batch.masked is None else batch.masked[rows],
-    )

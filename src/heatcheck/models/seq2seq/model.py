@@ -1,7 +1,7 @@
 """A small sequence-to-sequence model with attention: it generates one text from another, one decision per step."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from heatcheck.data.vocabulary import END, PAD, START
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.contract.encoding import marks_of, pad
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site
+from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Want
 from heatcheck.models.seq2seq.cross_attention import CROSS_ATTENTIONS
 from heatcheck.models.seq2seq.decoders import CELLS, DECODERS, Decoder, State
 from heatcheck.models.seq2seq.steps import SteppedTap
@@ -149,7 +149,7 @@ class Seq2Seq(nn.Module):
             aligned=aligned_tokens(examples, word, written),
         )
 
-    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         """Run with teacher forcing: each step gets the correct previous word (in training, a share of them does)."""
         steps = batch.inputs["said"].shape[1]
         tap = SteppedTap(edits, want, steps)
@@ -158,7 +158,7 @@ class Seq2Seq(nn.Module):
             return self._step_by_step(batch, tap, told)
         return self._at_once(batch, tap) if self.writer.at_once else self._step_by_step(batch, tap, [True] * steps)
 
-    def generate(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+    def generate(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Want = ()) -> Run:
         """Run freely: each step reads the likeliest word of the previous one; as many steps as the targets have.
 
         The generated words are `run.logits.argmax(-1)`, up to the first end mark.

@@ -1,6 +1,5 @@
 """Reads and replaces inner quantities, such as weights, in a decoder that runs step by step."""
 
-from collections.abc import Collection
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -8,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heatcheck.errors import BadInput
-from heatcheck.models.contract.subject import Edits, Run, Site, Tap
+from heatcheck.models.contract.subject import Edits, Run, Site, Tap, Want
 
 
 @runtime_checkable
@@ -30,7 +29,7 @@ class SteppedTap(Tap):
     [1.0, 2.0]
     """
 
-    def __init__(self, edits: Edits, want: Collection[Site], steps: int) -> None:
+    def __init__(self, edits: Edits, want: Want, steps: int) -> None:
         super().__init__(edits, want)
         self.steps = steps
         self.rows: dict[Site, list[Tensor]] = {}
@@ -63,5 +62,5 @@ class SteppedTap(Tap):
 
     def run(self, logits: Float[Tensor, "example decision label"], row: Int[Tensor, "example decision"]) -> Run:
         """The finished pass, each part with all its steps."""
-        self.parts |= {site: torch.cat(rows, dim=-2) for site, rows in self.rows.items()}
+        self.parts |= {site: self.reduced(site, torch.cat(rows, dim=-2)) for site, rows in self.rows.items()}
         return super().run(logits, row)

@@ -1,4 +1,4 @@
-"""Under `linearised` the forward pass is the same bit for bit, and the backward pass is that of a linear network."""
+"""By the rules LINEAR the forward pass is the same bit for bit, and the backward pass is that of a linear network."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heatcheck.models import Site, differentiate
-from heatcheck.models.hf.linearised import linearised
+from heatcheck.models.hf.backward import LINEAR, following
 from rearranged import lively
 from tiny_transformers import CONFIGS, EXAMPLES
 
@@ -22,7 +22,7 @@ def test_the_forward_pass_is_the_same_bit_for_bit(family):
     subject = lively(family)
     batch = subject.encode(EXAMPLES)
     before, slope = subject.run(batch).logits, slopes(subject, batch)
-    with linearised(subject):
+    with following(subject, LINEAR):
         assert torch.equal(subject.run(batch).logits, before)
         assert not torch.allclose(slopes(subject, batch), slope, rtol=0.1)
     assert torch.equal(subject.run(batch).logits, before)
@@ -42,7 +42,7 @@ def test_without_biases_tokens_make_up_the_logit(family):
     run = subject.run(batch, want=[start])
     logits = run.logits[:, 0, 0]
     states = run.parts[start]
-    with linearised(subject):
+    with following(subject, LINEAR):
         linear = (slopes(subject, batch) * states).sum((1, 2))
     torch.testing.assert_close(linear, logits, rtol=1e-4, atol=1e-5)
     true = (slopes(subject, batch) * states).sum((1, 2))
@@ -53,13 +53,13 @@ def test_threads_do_not_meet():
     subject = lively("bert")
     batch = subject.encode(EXAMPLES)
     curved = slopes(subject, batch)
-    with linearised(subject):
+    with following(subject, LINEAR):
         straight = slopes(subject, batch)
 
     def one(linear):
         if not linear:
             return slopes(subject, batch)
-        with linearised(subject):
+        with following(subject, LINEAR):
             return slopes(subject, batch)
 
     wanted = [n % 2 == 0 for n in range(12)]
@@ -73,8 +73,8 @@ def test_installed_once_and_left_after_an_error():
     batch = subject.encode(EXAMPLES)
     slope = slopes(subject, batch)
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError), linearised(subject):
+        with pytest.raises(ZeroDivisionError), following(subject, LINEAR):
             raise ZeroDivisionError
     norm = subject.network.get_submodule("roberta.encoder.layer.0.output.LayerNorm")
-    assert norm.forward.args[1] == type(norm).forward.__get__(norm)
+    assert norm.forward.args[0].forward == type(norm).forward.__get__(norm)
     assert torch.equal(slopes(subject, batch), slope)
