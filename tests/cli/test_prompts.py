@@ -99,6 +99,16 @@ def test_columns_and_bad_rows_of_the_file_with_examples(heatcheck, lm, tmp_path)
     assert r"prompt: Review: so dull\nIt is bad\n\nReview: {text}\nIt is" in out
 
 
+def test_texts_of_a_file_that_become_one_token_with_the_answer_are_left_out(heatcheck, lm, tmp_path):
+    data, out = tmp_path / "texts.jsonl", tmp_path / "scores.jsonl"
+    data.write_text('{"text": " a film"}\n{"text": " it is "}\n', encoding="utf-8")
+    asked = ["--prompt", "So:{text}", "--answer", "bad", "--by", "attention"]
+    code, said, error = heatcheck("explain", f"hf:{lm}", "--data", str(data), "--out", str(out), *asked)
+    assert code == 0, error
+    assert "one token with an answer: 1" in said
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 1
+
+
 def test_an_answer_is_audited_against_all_other_labels(heatcheck, lm, reviews, tmp_path):
     options = ["--data", str(reviews), "--checks", "permutation", "--set", "permutation.draws=10", "--json"]
     asked = ["--prompt", PROMPT, "--answer", " positive", "--out", str(tmp_path / "out")]
@@ -154,3 +164,14 @@ def test_a_gguf_file_needs_its_readers(heatcheck, tmp_path, monkeypatch):
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
     code, _, error = heatcheck("explain", f"hf:{tmp_path}", "a", "--prompt", PROMPT, "--labels", WORDS)
     assert "has 2 GGUF files" in error
+
+
+def test_a_file_is_explained_without_texts_that_are_too_long(heatcheck, lm, tmp_path):
+    file = tmp_path / "texts.csv"
+    file.write_text(f"text\na dull film\n{'film ' * 60}\na good film\n", encoding="utf-8")
+    asked = ["--data", str(file), "--out", str(tmp_path / "out.jsonl"), "--by", "attention", "--prompt", PROMPT]
+    code, out, said = heatcheck("explain", f"hf:{lm}", *asked, "--labels", WORDS)
+    assert code == 0, said
+    assert "Rows left out: too long for the model: 1." in out
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["words"][1] for line in lines] == ["dull", "good"]

@@ -20,14 +20,17 @@ LINEAR = [name for name in CLASSIFIERS if name != "pair merge"]
 
 OF_LAYERS = {
     "alti",
+    "attnlrp",
     "contribution_weights",
     "decompx",
     "effective_attention",
     "flow",
+    "gim",
     "globenc",
     "gradient_rollout",
     "norm_rollout",
     "norms",
+    "relevance_rollout",
     "rollout",
 }
 

@@ -15,7 +15,6 @@ from heatcheck.explainers.word_removal import mask
 from heatcheck.models.contract.rows import Rows
 from heatcheck.models.hf import Prompted
 from heatcheck.models.hf.answer_scores import log_odds_of_all, token_log_odds
-from heatcheck.models.hf.long_texts import BY_ROWS
 from heatcheck.training import predict
 from tiny_language_models import PROMPT, network, tokenizer
 
@@ -170,11 +169,8 @@ def test_long_texts_are_read_by_rows(options):
     wanted = {subject.sites[-1]: Rows(subject.answer_rows(batch))}
     with torch.no_grad():
         whole = subject.run(batch, want=wanted)
-        token = BY_ROWS.set(True)
-        try:
-            by_rows = subject.run(batch, want=wanted)
-        finally:
-            BY_ROWS.reset(token)
+        subject._by_rows = True
+        by_rows = subject.run(batch, want=wanted)
     assert subject._rows_suffice
     torch.testing.assert_close(by_rows.logits, whole.logits, atol=1e-5, rtol=0)
     torch.testing.assert_close(*(run.parts[subject.sites[-1]] for run in (by_rows, whole)), atol=1e-5, rtol=0)
@@ -226,14 +222,30 @@ def test_the_answer_is_explained_not_its_absence():
 
 
 def test_a_text_that_becomes_one_token_with_an_answer_is_refused():
+    """Which text it is decides, so every one is tried: here one that ends with a space."""
     subject = prompted(prompt="So:{text}", answer="bad")
-    assert subject.why_not(Example("a", " a film")) == ""
-    broken = Example("b", " it is ")
-    assert subject.why_not(broken) == "the end of its text and the answer 'bad' become one token"
+    fine, broken = Example("a", " a film", label=0), Example("b", " it is ", label=1)
+    assert subject.joined([fine, broken]) == {1: "bad"}
     with pytest.raises(BadInput, match="example text: the end of its text and the answer 'bad' become one token"):
         explain(subject, broken.text)
-    assert "tokens" in subject.why_not(Example("c", " film" * 60))
-    assert "second text" in subject.why_not(Example("d", "a", text_pair="b"))
+    corpus = Corpus("made up", ("something else", "bad"), {"test": Split("test", (fine, broken, fine.but(id="c")))})
+    found = heatcheck.audit(subject, corpus, checks="permutation", settings={"permutation.draws": 10})
+    assert found.n + sum(found.left_out.values()) == 3, "count in = count out + exclusions"
+    assert found.left_out == {"one token with an answer": 1}
+    assert "heatcheck left out 1 text whose end becomes one token with an answer (b: 'bad')" in found.training_rows
+    alone = Corpus("made up", ("something else", "bad"), {"test": Split("test", (broken,))})
+    with pytest.raises(BadInput, match="the end of every text becomes one token with the answer 'bad'"):
+        heatcheck.audit(subject, alone)
+
+
+def test_a_text_that_is_too_long_with_its_answer_stops_no_audit():
+    subject = prompted(prompt="{text}", answer=" so good")
+    room = subject.longest - 4  # BOS, and the answer's tokens but the last
+    fits, long = Example("a", "x" * room, label=0), Example("b", "x" * (room + 1), label=1)
+    assert set(subject.too_long([fits, long])) == {1}
+    corpus = Corpus("made up", ("something else", "so good"), {"test": Split("test", (long, EXAMPLES[0]))})
+    found = heatcheck.audit(subject, corpus, checks="permutation", settings={"permutation.draws": 10})
+    assert (found.n, found.left_out) == (1, {"too long for the model": 1})
 
 
 def test_a_network_that_cannot_read_several_answers_at_once(monkeypatch):

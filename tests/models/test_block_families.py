@@ -1,5 +1,6 @@
 """Every row of the table of blocks, on a tiny model of its family: what it says makes up what the network computes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,14 @@ def test_at_least_thirty_families_are_known_and_every_one_is_tried() -> None:
     assert len(FAMILIES) >= 30
     named = "camembert gemma gemma2 gemma3_text mistral olmo olmo2 phi phi3 smollm3 xlm-roberta"
     assert set(named.split()) <= FAMILIES.keys()
+
+
+def test_the_page_lists_them() -> None:
+    page = (Path(__file__).parents[2] / "docs/transformers.md").read_text()
+    table = page.partition("## Families whose blocks are known")[2].partition("heatcheck refuses")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
+    assert {name.strip() for row in rows for name in row.split(",")} == FAMILIES.keys()
+    assert f"for {len(FAMILIES)} families" in table
 
 
 def middle(subject: Transformer, kind: str, layer: int) -> tuple[list[Site], Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from heatcheck.auditing.chosen_settings import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.lines import CardSettings
+from heatcheck.auditing.long_texts import with_remark, without_joined_texts, without_long_texts
 from heatcheck.auditing.retraining import fits_for, numbered
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.checks import CHECKS, Case
@@ -34,6 +35,7 @@ from heatcheck.models import (
     shown_names,
     with_labels,
 )
+from heatcheck.models.contract.lengths import in_one_way
 from heatcheck.training import STORE, pick_device, predict
 
 EXAMPLES = 500
@@ -215,15 +217,18 @@ def plan_audit(
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     trained_on = _trained_on(subject, corpus, train, data_dir)
     rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name)
+    rows = without_joined_texts(subject, without_long_texts(subject, rows))
     whole = in_units(subject, _relabelled(subject, corpus, rows.examples), units)
     for explainer in explainers_in(chosen):
         find_explainer(explainer)  # a wrong name is said before anything runs
         if explainer.startswith("file:"):
             check_ids(explainer.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
     picked = sorted(stream(seed, "audit sample").permutation(len(whole))[:examples].tolist())
+    sample = [whole[i] for i in picked]
+    subject = in_one_way(subject, sample)
     case = Case(
         subject,
-        [whole[i] for i in picked],
+        sample,
         labels=_labels(subject, corpus),
         seed=seed,
         tested=whole,
@@ -231,6 +236,7 @@ def plan_audit(
         fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
     )
     card = chosen.pop("card")
+    rows = with_remark(subject, rows, case.examples)
     return Plan(name, case, corpus, rows, chosen, card, units, all_fits)
 
 

@@ -60,4 +60,6 @@ def _scores(case: Case, name: str) -> int:
         return len(lengths) + searches(case, 1)
     if name == "integrated_gradients":
         return THERE_AND_BACK * STEPS * len(lengths)
+    if name == "relevance_rollout":
+        return 2 * THERE_AND_BACK * len(lengths)
     return (1 if name == "attention" else THERE_AND_BACK) * len(lengths)

@@ -46,11 +46,11 @@ class Audit:
     examples: Sequence[AuditedExample]
     not_run: Mapping[str, str]  # check or explainer -> why; parts of a check that was run are in its result
     about: Facts  # versions, settings, date
-    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that are not audited
     not_fitted: Mapping[str, str] = field(default_factory=dict)  # name of another fit -> why it could not be made
     kind: str = "classifier"  # of thing that was audited
     units: str = "words"  # what scores are of
-    training_rows: str | None = None  # what is to be said of rows that the model was trained on
+    training_rows: str | None = None  # what is to be said of rows left out, or cut, or met in training
     commonest: tuple[str, float] | None = None  # label of the examples and its share, where all are labelled
     rival: str | None = None  # the explainer that attention is compared with, text by text
     shown_first: str | None = None  # the example that a report opens with, by id

@@ -46,7 +46,18 @@ from heatcheck.serve.schema import (
 )
 
 # Explainers that run the model once per word, or dozens of times.
-SLOW = frozenset({"influence_left_out", "integrated_gradients", "leave_one_out", "lime", "shapley_sampling"})
+SLOW = frozenset(
+    {
+        "atman",
+        "attattr",
+        "influence_left_out",
+        "integrated_gradients",
+        "leave_one_out",
+        "lime",
+        "shapley_sampling",
+        "value_zeroing",
+    }
+)
 TINY = 1e-12
 
 Weights = Float[np.ndarray, "head token"]

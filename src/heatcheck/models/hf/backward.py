@@ -22,6 +22,7 @@ from transformers.pytorch_utils import Conv1D
 from heatcheck.models.contract.arguments import first_tensor
 from heatcheck.models.hf.blocks import bends, read_norm
 from heatcheck.models.hf.families import Bend
+from heatcheck.models.hf.long_texts import with_all_weights
 from heatcheck.models.hf.transformer import Transformer
 
 Function: TypeAlias = Callable[..., Any]
@@ -54,7 +55,8 @@ def following(subject: Transformer, rules: Rules) -> Iterator[None]:
     _install(subject, rules)
     token = _RULES.set(rules)
     try:
-        yield
+        with with_all_weights():  # a rule may be about the softmax, which a kernel hides
+            yield
     finally:
         _RULES.reset(token)
 

@@ -41,6 +41,8 @@ _ROWS: ContextVar[Int[Tensor, "example asked"] | None] = ContextVar("heatcheck_r
 class Prompted(Transformer):
     """A causal language model with a prompt and a word for each label, as a classifier; or with one answer."""
 
+    cuts = False
+
     def __init__(
         self,
         network: Any,
@@ -176,26 +178,18 @@ class Prompted(Transformer):
     def _seams(self) -> Seams:
         return Seams(self.tokenizer, self.frame, self.words, self.answers.ids)
 
-    def why_not(self, example: Example) -> str:
-        """Why the model cannot be asked about this text; "" if it can."""
-        if example.text_pair is not None:
-            return "it has a second text, and the prompt has no place for it"
-        if word := self._seams.broken(example.text):
-            return f"the end of its text and the answer {word!r} become one token"
-        try:
-            self.cutter([example])
-        except BadInput as error:
-            return str(error).removeprefix(f"example {example.id}: ").partition(". ")[0]
-        return ""
+    def joined(self, examples: Sequence[Example]) -> dict[int, str]:
+        """The places of texts whose end becomes one token with an answer, and that answer."""
+        found = ((place, self._seams.broken(example.text)) for place, example in enumerate(examples))
+        return {place: word for place, word in found if word}
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are those of the text, or pieces as the model reads them within the prompt."""
-        for example in examples:
-            if word := "" if example.text_pair is not None else self._seams.broken(example.text):
-                raise BadInput(
-                    f"example {example.id}: the end of its text and the answer {word!r} become one token. End the "
-                    "prompt with words after {text}."
-                )
+        for place, word in self.joined(examples).items():
+            raise BadInput(
+                f"example {examples[place].id}: the end of its text and the answer {word!r} become one token. End the "
+                "prompt with words after {text}."
+            )
 
         def within(_: Any, text: str) -> list[tuple[int, int]]:
             (found,), _number = self.cutter([Example("", text)])
@@ -227,14 +221,16 @@ class Prompted(Transformer):
         return Response(own, text, logits)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
-        batch = super().encode(examples)
+        return self._placed(super().encode(examples))
+
+    def _placed(self, batch: Batch) -> Batch:
+        """The batch with a position for each token, and with the answers' tokens behind each prompt.
+
+        A hidden word moves no other.
+        """
         if batch.masked is not None:
             hidden = batch.inputs["attention_mask"] * ~batch.masked
             batch = replace(batch, inputs={**batch.inputs, "attention_mask": hidden})
-        return self._placed(batch)
-
-    def _placed(self, batch: Batch) -> Batch:
-        """The batch with a position for each token, and with the answers' tokens behind each prompt."""
         if self._counts_positions:
             places = torch.arange(batch.valid.shape[1], device=self.device).expand(batch.valid.shape)
             batch = replace(batch, inputs={**batch.inputs, "position_ids": places})

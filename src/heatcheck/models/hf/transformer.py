@@ -3,8 +3,9 @@
 import re
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -24,14 +25,16 @@ from heatcheck.models.contract.response import Logits, Response, Weights
 from heatcheck.models.contract.rows import Rows
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, Want
 from heatcheck.models.contract.weights import visible
+from heatcheck.models.hf.given_ids import encode_given
 from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
 from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.linear import quicken
-from heatcheck.models.hf.long_texts import BY_ROWS, by_rows_if_long, rows_suffice
+from heatcheck.models.hf.long_texts import ALL_WEIGHTS, rows_suffice
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.taps import NAME, Pass, passing
 from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
+from heatcheck.models.hf.window import too_long
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
@@ -48,6 +51,10 @@ class Transformer(nn.Module):
     each [example head …]; `embedding`; `state` and `input` at the path of any module. If a block's `state` is given as
     a tensor, that block and all earlier ones are not computed.
     """
+
+    _decide: Callable[[Tensor], Tensor] | None = None  # one number of all outputs, which the answer then is
+    _by_rows = False  # whatever the length (long_texts.py)
+    cuts = True  # a text that is too long, where another kind of model refuses it
 
     def __init__(self, network: Any, tokenizer: Any, *, name: str, recipe: Recipe | None = None) -> None:
         super().__init__()
@@ -205,6 +212,30 @@ class Transformer(nn.Module):
             device=self.device,
         )
 
+    def encode_ids(self, ids: Sequence[Sequence[Any]], *, bos: bool) -> Batch:
+        """A batch of token ids as they are given, each a word of its own; with `bos` the tokenizer's BOS goes first."""
+        return self._placed(
+            encode_given(self.tokenizer, ids, bos=bos, longest=self.longest, known=self._known_ids, device=self.device)
+        )
+
+    def _placed(self, batch: Batch) -> Batch:
+        """The batch with what else this kind of model is told."""
+        return batch
+
+    def place(self, what: str, layer: int | None = None) -> Site:
+        """The site of `attention_out`, `mlp_out` (of a layer), `final_norm` or `unembedding`, whatever the family."""
+        from heatcheck.models.hf.places import find_place  # which knows families, and they know this class
+
+        return find_place(self, what, layer)
+
+    @cached_property
+    def heads(self) -> tuple[int, ...]:
+        """How many heads each layer has."""
+        counted = dict.fromkeys(self.sites, _count_heads)
+        with torch.no_grad():
+            parts = self.run(self.encode(MADE_UP), want=counted).parts
+        return tuple(int(parts[site]) for site in self.sites)
+
     @property
     def cutter(self) -> Cutter:
         """Cuts texts into the pieces of this tokenizer, each text once."""
@@ -223,6 +254,10 @@ class Transformer(nn.Module):
     def lengths(self, examples: Sequence[Example]) -> list[int]:
         """How many tokens the network reads of each text."""
         return count_pieces(self.cutter, examples)
+
+    def too_long(self, examples: Sequence[Example]) -> dict[int, int]:
+        """The places of texts that are longer than the network reads, and how many tokens each has."""
+        return too_long(self.cutter, examples)
 
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are those of both texts, or pieces of the tokenizer."""
@@ -246,12 +281,21 @@ class Transformer(nn.Module):
         logits = self._decisions(outputs.float(), batch.options)
         return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
 
-    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
-        """Answers to these texts, and to changed ones, can be compared: all go through one kernel (long_texts.py)."""
-        return by_rows_if_long(self, examples)
+    def in_one_way(self, examples: Sequence[Example]) -> "Transformer":
+        """A model whose answers to these texts, and to changed ones, can be compared to the last digit.
+
+        If one of them is long, it computes all of them by rows; else it is this model.
+        """
+        if self._by_rows or max(self.lengths(examples), default=0) <= LONG:
+            return self
+        found = copy(self)
+        found._by_rows = True
+        return found
 
     def _rows_only(self, tokens: int) -> bool:
-        return not self.training and (tokens > LONG or BY_ROWS.get()) and self._rows_suffice
+        if self.training or ALL_WEIGHTS.get():
+            return False
+        return (self._by_rows or tokens > LONG) and self._rows_suffice
 
     @cached_property
     def _rows_suffice(self) -> bool:
@@ -438,8 +482,23 @@ class Transformer(nn.Module):
                     module.register_forward_hook(left)
                 self._watched.add(path)
 
+    def contrast(self, label: int, against: int) -> "Transformer":
+        """The same model with one question: this label or that one; its second label is the first that is named."""
+        return self._deciding((self.labels[against], self.labels[label]), partial(_less, label, against))
+
+    def only(self, label: int) -> "Transformer":
+        """The same model with one of its decisions, of a model that says yes or no to each label."""
+        return self._deciding((f"not {self.labels[label]}", self.labels[label]), partial(_one, label))
+
+    def _deciding(self, labels: tuple[str, str], decide: Callable[[Tensor], Tensor]) -> "Transformer":
+        found = copy(self)
+        found.labels, found.several, found._decide = labels, False, decide
+        return found
+
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
+        if self._decide is not None:
+            outputs, options = self._decide(outputs)[:, None], None
         if self.several:
             return nn.functional.pad(outputs[..., None], (1, 0))
         logits = nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
@@ -449,7 +508,7 @@ class Transformer(nn.Module):
 
     def _gold(self, examples: Sequence[Example]) -> Int[Tensor, "example decision"] | None:
         labels = [example.label for example in examples]
-        if any(label is None for label in labels):
+        if self._decide is not None or any(label is None for label in labels):
             return None
         if self.several:
             sets = [label if isinstance(label, tuple) else (label,) for label in labels]
@@ -460,6 +519,20 @@ class Transformer(nn.Module):
 
 class _EnoughError(Exception):
     """The rest of a forward pass is not needed."""
+
+
+def _less(label: int, against: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
+    """A label's logit less another's; a lone output z is the logits (0, z)."""
+    logits = nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
+    return logits[:, label] - logits[:, against]
+
+
+def _one(label: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
+    return outputs[:, label]
+
+
+def _count_heads(weights: Float[Tensor, "example head query key"]) -> Tensor:
+    return torch.tensor(weights.shape[1])
 
 
 def _whole(value: Tensor) -> Tensor:
