@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from heatcheck.results import read_audit
 from tiny_language_models import LABELS, network, tokenizer
 
 PROMPT = r"Review: {text}\nIt is"
@@ -61,6 +62,10 @@ def test_an_audit_says_what_was_asked(heatcheck, lm, reviews, tmp_path):
     about = json.loads(out)["about"]
     assert about["prompt"] == r"Review: so dull\nIt is bad\n\nReview: {text}\nIt is"
     assert about["words for labels"] == "negative: ' bad', positive: ' good'"
+    assert about["first token"] == "the tokenizer adds '<s>'"
+    shown = [sum(one.scores["attention"]) for one in read_audit(tmp_path / "out").examples]
+    share = f"{sum(shown) / len(shown):.2f} of the attention weight"
+    assert about["words of the text have"].startswith(share)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Review: so dull" in page
 

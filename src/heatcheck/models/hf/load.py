@@ -74,7 +74,7 @@ def load_prompted(
 
     read = _read(name, AutoModelForCausalLM, "a language model")
     if read.new:
-        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt.")
+        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt or answer.")
     try:
         with quiet():
             found = Prompted(read.network.to(device), read.tokenizer, name=f"hf:{name}", **asked)

@@ -123,7 +123,7 @@ class Prompted(Transformer):
         if weights.triu(1).any():
             raise BadInput(
                 f"{self._called} sees the words after a token too, so it is no causal language model. Leave out "
-                "the prompt."
+                "the prompt or answer."
             )
 
     @property
