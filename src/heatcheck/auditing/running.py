@@ -21,6 +21,7 @@ from heatcheck.models import (
     Subject,
     asked_of,
     name_units,
+    rows_of,
 )
 from heatcheck.results import INTERRUPTED, ON_TEXT, Audit, CheckResult, Line
 from heatcheck.version import __version__
@@ -114,6 +115,8 @@ def _gather(
         "settings": {name: plain_settings(chosen) for name, chosen in plan.checks.items()},
         "card": plain_settings(plan.card),
     }
+    if rows := rows_of(case.subject):
+        about["rows of the heatmap"] = rows
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark
     if plan.corpus.dropped:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from heatcheck.checks.case import Case
+from heatcheck.explainers.attattr import STEPS as WAY_OF_WEIGHTS
 from heatcheck.explainers.integrated_gradients import STEPS
 from heatcheck.explainers.sampled import FEWEST_ORDERS, LIME_FEWEST, LIME_PER_WORD, ORDERS, READ
 from heatcheck.explainers.search import BRIEF
@@ -60,6 +61,10 @@ def _scores(case: Case, name: str) -> int:
         return len(lengths) + searches(case, 1)
     if name == "integrated_gradients":
         return THERE_AND_BACK * STEPS * len(lengths)
+    if name in ("atman", "value_zeroing"):  # a pass per token; or through each block once, for every token
+        return round(len(lengths) * np.mean(tokens(case)))
+    if name == "attattr":  # on average a pass begins half-way
+        return THERE_AND_BACK * WAY_OF_WEIGHTS * (len(case.subject.sites) + 1) // 2 * len(lengths)
     if name == "relevance_rollout":
         return 2 * THERE_AND_BACK * len(lengths)
     return (1 if name == "attention" else THERE_AND_BACK) * len(lengths)

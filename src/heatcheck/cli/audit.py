@@ -11,6 +11,7 @@ from heatcheck.cli.options import (
     AsJson,
     DataDir,
     Device,
+    Dtype,
     Engine,
     LabelColumn,
     MergeLabels,
@@ -127,6 +128,7 @@ def audit(
     merge_labels: MergeLabels = False,
     data_dir: DataDir = None,
     device: Device = "auto",
+    dtype: Dtype = None,
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> None:
@@ -187,7 +189,7 @@ def audit(
     place = options["device"] = str(pick_device(device))
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
     how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score, reading=reading)
-    loaded = [(load(name, device=place, **how), name) for name in model]
+    loaded = [(load(name, device=place, dtype=dtype, **how), name) for name in model]
     shown = shown_names(model, [subject for subject, _ in loaded])
     read = [data_of(subject, name, data, reading, train=train) for subject, name in loaded]
     options["train"] = read_train(train, read, reading)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.options import AsJson, Device, SkipBadRows, TextColumn, Units, listed
+from heatcheck.cli.options import AsJson, Device, Dtype, SkipBadRows, TextColumn, Units, listed
 
 if TYPE_CHECKING:
     from heatcheck.data import Reading
@@ -47,6 +47,7 @@ def explain(
     score: Score = "text",
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Device = "auto",
+    dtype: Dtype = None,
     json: AsJson = False,
 ) -> None:
     """Show the heatmaps of a text: attention beside other methods.
@@ -62,7 +63,7 @@ def explain(
     from heatcheck.errors import BadInput
     from heatcheck.explainers import explain as explain_text
     from heatcheck.explainers import find_explainer
-    from heatcheck.models import asked_of, in_units, load, name_units, unknown_words
+    from heatcheck.models import asked_of, in_units, load, name_units, rows_of, unknown_words
     from heatcheck.training import pick_device
 
     if (text is None) == (data is None):
@@ -75,7 +76,7 @@ def explain(
         raise BadInput(f"output file {out} exists: choose another name with --out, or delete it.")
     reading = Reading(text_column=text_column, skip_bad_rows=skip_bad_rows)
     how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score, reading=reading)
-    subject = load(model, device=str(pick_device(device)), **how)
+    subject = load(model, device=str(pick_device(device)), dtype=dtype, **how)
     methods = listed(by)
     if data is not None and out is not None:
         said = explain_file(subject, data, out, methods, reading=reading, target=target, seed=seed, units=units)
@@ -106,6 +107,8 @@ def explain(
         typer.echo(found.remark)
     if scored != "words":
         typer.echo(f"The scores are for {scored}.")
+    if rows := rows_of(subject):
+        typer.echo(rows)
     if unknown := unknown_words(subject, text):
         typer.echo(f"The model does not know these words and cannot tell them apart: {', '.join(unknown)}.")
     if share is not None:

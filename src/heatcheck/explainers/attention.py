@@ -22,7 +22,7 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
     @torch.no_grad()
     def weights(batch: Batch) -> Float[Tensor, "example token"]:
-        if isinstance(subject, HasLayers):
+        if isinstance(subject, HasLayers) and not getattr(subject, "pools", False):
             last = subject.sites[-1]
             rows = Rows(rows_behind(subject, batch))
             return subject.run(batch, want={last: rows}).parts[last].mean((1, 2))

@@ -15,7 +15,7 @@ from heatcheck.models.contract.log_odds import (
     token_log_odds,
     word_log_odds,
 )
-from heatcheck.models.contract.naming import asked_of, name_of, shown_names
+from heatcheck.models.contract.naming import asked_of, name_of, rows_of, shown_names
 from heatcheck.models.contract.parts import (
     AttendsToParts,
     HasLayers,
@@ -101,6 +101,7 @@ __all__ = [
     "require_subject",
     "require_words",
     "response",
+    "rows_of",
     "save",
     "shown_names",
     "token_log_odds",

@@ -19,6 +19,7 @@ def load(
     name: Path | str,
     *,
     device: str = "cpu",
+    dtype: str | None = None,
     labels: Sequence[str] | Mapping[Any, Any] | None = None,
     prompt: str | None = None,
     shown: Iterable[Any] = (),
@@ -33,6 +34,7 @@ def load(
     Args:
         name: a folder, `hf:NAME`, or `known:NAME@TASK` for a model whose answer is known.
         device: the torch device to load it on.
+        dtype: the precision of a Hugging Face model: float32 (default), bfloat16 or float16.
         labels: names of a Hugging Face classifier's outputs, in order, if its config does not name them. With a prompt:
             the word that the model goes on with for each label, such as `{"no": " no", "yes": " yes"}`.
         prompt: makes a classifier of a language model: a text with `{text}` where each text goes.
@@ -51,11 +53,11 @@ def load(
     """
     expect("a path", name=name)
     expect("a text", device=device)
-    expect_if_given("a text", prompt=prompt)
+    expect_if_given("a text", prompt=prompt, dtype=dtype)
     expect("a text", score=score)
     if prompt is not None or answer is not None:
         asked = _answers(answer, labels) | {"shown": shown, "chat": chat, "score": score}
-        return _load_prompted(name, device, asked if prompt is None else asked | {"prompt": prompt})
+        return _load_prompted(name, device, dtype, asked if prompt is None else asked | {"prompt": prompt})
     if shown or chat or score != "text" or isinstance(labels, Mapping):
         raise BadInput("words for labels, examples, a score and a chat template belong to a prompt. Give a prompt too.")
     if labels is not None:
@@ -63,9 +65,11 @@ def load(
     if str(name).startswith("hf:") or of_hugging_face(Path(name)):
         from heatcheck.models.hf import load_transformer  # transformers takes a second to import
 
-        found = load_transformer(str(name).removeprefix("hf:"), device=device, labels=labels)
+        found = load_transformer(str(name).removeprefix("hf:"), device=device, dtype=dtype, labels=labels)
         found.called = folder_name(name)
         return found
+    if dtype not in (None, "float32"):
+        raise BadInput(f"{name} computes in float32: another dtype can be chosen for Hugging Face models only.")
     subject = _load(name, device)
     return subject if labels is None else with_labels(subject, labels)
 
@@ -95,12 +99,12 @@ def _answers(answer: object, labels: object) -> dict[str, Any]:
     return {"labels": {names[1]: other, names[0]: own}, "aim": names[0]}
 
 
-def _load_prompted(name: Path | str, device: str, asked: Mapping[str, Any]) -> Subject:
+def _load_prompted(name: Path | str, device: str, dtype: str | None, asked: Mapping[str, Any]) -> Subject:
     if not (str(name).startswith("hf:") or of_hugging_face(Path(name)) or Path(name).suffix == ".gguf"):
         raise BadInput(f"{name} is no Hugging Face model, and only a language model can be given a prompt.")
     from heatcheck.models.hf import load_prompted  # transformers takes a second to import
 
-    found = load_prompted(str(name).removeprefix("hf:"), device=device, **asked)
+    found = load_prompted(str(name).removeprefix("hf:"), device=device, dtype=dtype, **asked)
     found.called = folder_name(name)
     return found
 

@@ -16,6 +16,8 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
     facts = [*at_the_head(audit), ("seed", str(audit.seed), "")]
     if "prompt" in audit.about:
         facts.append(("prompt", str(audit.about["prompt"]), f"words for labels: {audit.about['words for labels']}"))
+    if rows := audit.about.get("rows of the heatmap"):
+        facts.append(("heatmap", str(rows), ""))
     return facts if audit.units == "words" else [*facts, ("scores are of", audit.units, "")]
 
 

@@ -60,8 +60,12 @@ def response(subject: Subject, batch: Batch) -> Response:
     `no_grad`, not `inference_mode`: a Response may enter an optimiser later.
     """
     with torch.no_grad():
-        if isinstance(subject, Responds):
-            return subject.response(batch)
+        return subject.response(batch) if isinstance(subject, Responds) else by_whole_passes(subject, batch)
+
+
+def by_whole_passes(subject: Subject, batch: Batch) -> Response:
+    """Whole forward passes with other weights imposed at the read-out; on every row, if the answer is read from all."""
+    with torch.no_grad():
         site = subject.sites[-1]
         run = subject.run(batch, want=[site])
         used = run.parts[site]  # [example head query key]
@@ -70,6 +74,10 @@ def response(subject: Subject, batch: Batch) -> Response:
         def impose(
             weights: Float[Tensor, "example decision head token"],
         ) -> Float[Tensor, "example decision label"]:
+            weights = weights.to(used.dtype)
+            if run.pooled is not None:
+                everywhere = weights[:, 0, :, None].expand_as(used)
+                return subject.run(batch, edits={site: everywhere}).logits
             site_weights = used.transpose(1, 2).clone()  # [example query head key]
             place = run.row[:, :, None, None].expand_as(weights)
             if not shared:
@@ -84,5 +92,7 @@ def response(subject: Subject, batch: Batch) -> Response:
         def logits(weights: Weights) -> Logits:
             return torch.stack([impose(one) for one in weights.unbind(1)], dim=1)
 
+        if run.pooled is not None:
+            return Response(run.behind(used)[:, None], readable_keys(subject, batch), logits)
         place = run.row[:, :, None, None].expand(-1, -1, used.shape[1], used.shape[3])
         return Response(used.transpose(1, 2).gather(1, place), readable_keys(subject, batch), logits)

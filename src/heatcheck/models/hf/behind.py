@@ -29,8 +29,9 @@ def append(batch: Batch, answers: Answers) -> Batch:
     new = {
         "input_ids": torch.tensor(answers.appended, device=prompts.device).expand_as(place),
         "attention_mask": torch.ones_like(place),
-        "position_ids": answers.positions(prompts),
     }
+    if "position_ids" in batch.inputs:
+        new["position_ids"] = batch.inputs["position_ids"][:, :1] + answers.positions(prompts)
     inputs = {}
     for name, value in batch.inputs.items():
         longer = pad(value, (0, more))
@@ -76,9 +77,10 @@ def response_of_rows(subject: "Prompted", batch: Batch) -> Response:
     """
     site = subject.sites[-1]
     start = subject.blocks[-2] if len(subject.blocks) > 1 else Site("input", subject.blocks[-1].where)
+    known = () if subject.not_layered else (start,)  # earlier blocks are not computed again
     with torch.no_grad():
-        run = subject.run(batch, want=[site, start])
-    used, state = run.parts[site], run.parts[start]
+        run = subject.run(batch, want=[site, *known])
+    used = run.parts[site]
     text, one = batch.scored, torch.arange(len(batch), device=used.device)[:, None]
     if batch.masked is not None:
         text = text & ~batch.masked
@@ -97,7 +99,8 @@ def response_of_rows(subject: "Prompted", batch: Batch) -> Response:
         new = weights.flatten(0, 1).to(used.dtype)[:, None] * mass[place] + rest[place]
         edited = used[place]
         edited[torch.arange(len(place), device=used.device)[:, None], :, rows[place]] = new
-        again = subject.run(batch.take(place), edits={start: state[place], site: edited})
+        earlier = {state: run.parts[state][place] for state in known}
+        again = subject.run(batch.take(place), edits={**earlier, site: edited})
         return again.logits[:, 0].reshape(len(batch), draws, -1)
 
     def logits(weights: Weights) -> Logits:

@@ -30,7 +30,7 @@ from heatcheck.models.hf.asking import TEXT, Seams, answer_ids, first_token, mak
 from heatcheck.models.hf.behind import append, hide_strangers, response_of_rows
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, cut_texts
-from heatcheck.models.hf.transformer import NOTHING, Transformer
+from heatcheck.models.hf.transformer import NOTHING, Transformer, first_position
 from heatcheck.models.hf.trial import MADE_UP
 
 TINY = 1e-30  # a mass of a head on the text
@@ -103,6 +103,12 @@ class Prompted(Transformer):
             "first token": first_token(self.tokenizer, self.frame),
         }
         return found if self.score == "text" else found | {"score of a word": self.score}
+
+    @property
+    def shown_rows(self) -> str:
+        if not self.answers.appended:
+            return super().shown_rows
+        return "The answer has several tokens, so the heatmap is the mean over the tokens that they are read from."
 
     def _name_labels(self, config: Any) -> None:
         self.labels, self.several = ((OTHER,) if self.alone else ()) + tuple(self.words), False
@@ -232,8 +238,8 @@ class Prompted(Transformer):
             hidden = batch.inputs["attention_mask"] * ~batch.masked
             batch = replace(batch, inputs={**batch.inputs, "attention_mask": hidden})
         if self._counts_positions:
-            places = torch.arange(batch.valid.shape[1], device=self.device).expand(batch.valid.shape)
-            batch = replace(batch, inputs={**batch.inputs, "position_ids": places})
+            places = torch.arange(batch.valid.shape[1], device=self.device) + first_position(self.network)
+            batch = replace(batch, inputs={**batch.inputs, "position_ids": places.expand(batch.valid.shape)})
         return append(batch, self.answers) if self.answers.appended else batch
 
     @cached_property
