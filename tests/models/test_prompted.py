@@ -211,6 +211,16 @@ def test_units_are_pieces_as_the_model_reads_them():
     assert found.valid[0, : len(cut.words)].all()
 
 
+def test_the_tokenizer_decides_what_a_special_token_in_a_text_means():
+    subject = prompted()
+    ids = subject.encode([Example("a", "a </s> film")]).inputs["input_ids"][0].tolist()
+    assert ids.count(subject.tokenizer.eos_token_id) == 1
+    own = tokenizer()
+    own.split_special_tokens = True
+    apart = Prompted(network(), own, name="hf:tiny", prompt=PROMPT, labels=LABELS)
+    assert own.eos_token_id not in apart.encode([Example("a", "a </s> film")]).inputs["input_ids"][0].tolist()
+
+
 def test_a_tokenizer_that_closes_each_text_and_texts_that_are_too_long():
     with pytest.raises(BadInput, match="ends each text with a token of its own"):
         answer_ids(tokenizer(ends=True), Frame("", " is"), LABELS)
