@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import io
 import logging
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -69,7 +70,7 @@ def try_family(family: str, *, causal: bool = False, **other: Any) -> Tried:
             subject = subject_of(family, causal=causal, **other)
             check(subject, lambda: make(family, causal=causal, eager=True, **other))
     except HeatcheckError as error:
-        return Tried(family, REFUSED, str(error).removeprefix(f"tiny ({family}) "))
+        return Tried(family, REFUSED, re.sub(r"^tiny \([^)]*\):? ", "", str(error)))
     except Exception as error:
         return Tried(family, ERROR, f"{type(error).__name__}: {_short(error)}")
     return Tried(family, PASSES, heatmap_of(subject))
@@ -147,7 +148,7 @@ def _check_eager(subject: Transformer, batch: Any, run: Any, network: Any) -> No
             _require(_near(run.parts[site] * rows, weights * rows), "its weights are not those of eager attention")
 
 
-READ_PADDING = ("xlnet",)  # transformers reads the last place of a batch, padding or not
+READ_PADDING = ("t5gemma", "xlnet")  # transformers reads another token where a text is padded
 
 
 def _in_order(given: Any) -> Iterator[Tensor]:
@@ -220,15 +221,20 @@ def write(tables: Sequence[Sequence[Tried]]) -> None:
 
 
 def _tables(tables: Sequence[Sequence[Tried]]) -> str:
+    """Those that pass together, by what the answer is read from; the others one by one."""
     parts = []
     for title, tried in zip(("Classifiers", "Language models with a prompt"), tables, strict=True):
-        passed = sum(one.status == PASSES for one in tried)
-        lines = [f"| {one.family} | {one.status} | {one.said.replace('|', '/')} |" for one in tried]
-        parts.append(
-            f"**{title}**: {passed} of {len(tried)} pass.\n\n"
-            "| family | | the answer is read from, or why not |\n|---|---|---|"
-        )
-        parts[-1] += "\n" + "\n".join(lines)
+        passed = [one for one in tried if one.status == PASSES]
+        rows = [
+            f"| {kind} | {', '.join(one.family for one in passed if one.said == kind)} |"
+            for kind in dict.fromkeys(one.said for one in passed)
+        ]
+        others = [f"| {one.family} | {one.status} | {one.said} |" for one in tried if one.status != PASSES]
+        parts += [
+            f"**{title}**: {len(passed)} of {len(tried)} pass.",
+            "\n".join(["| the answer is read from | families |", "|---|---|", *rows]),
+            "\n".join(["| family | | why |", "|---|---|---|", *others]),
+        ]
     return "\n\n".join(parts)
 
 
