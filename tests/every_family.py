@@ -12,6 +12,7 @@ import io
 import logging
 import re
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from heatcheck.models import Subject, differentiate, response
 from heatcheck.models.hf import Prompted, Transformer, quiet
 from tiny_transformers import EXAMPLES, tokenizer
 
-CLOSE = 1e-5
+CLOSE, WIDE = 1e-5, 120
 PAGE = Path(__file__).parent.parent / "docs" / "transformers.md"
 BEGIN, END = "<!-- families: begin -->", "<!-- families: end -->"
 PASSES, REFUSED, CANNOT, ERROR = "passes", "refused", "not made here", "error"
@@ -221,18 +222,20 @@ def write(tables: Sequence[Sequence[Tried]]) -> None:
 
 
 def _tables(tables: Sequence[Sequence[Tried]]) -> str:
-    """Those that pass together, by what the answer is read from; the others one by one."""
+    """Those that pass together, by the token that the answer is read from; the others one by one."""
     parts = []
     for title, tried in zip(("Classifiers", "Language models with a prompt"), tables, strict=True):
         passed = [one for one in tried if one.status == PASSES]
         rows = [
-            f"| {kind} | {', '.join(one.family for one in passed if one.said == kind)} |"
+            f"The answer is read from: {kind}.\n\n```text\n"
+            + textwrap.fill(", ".join(one.family for one in passed if one.said == kind), WIDE, break_on_hyphens=False)
+            + "\n```"
             for kind in dict.fromkeys(one.said for one in passed)
         ]
         others = [f"| {one.family} | {one.status} | {one.said} |" for one in tried if one.status != PASSES]
         parts += [
             f"**{title}**: {len(passed)} of {len(tried)} pass.",
-            "\n".join(["| the answer is read from | families |", "|---|---|", *rows]),
+            *rows,
             "\n".join(["| family | | why |", "|---|---|---|", *others]),
         ]
     return "\n\n".join(parts)
