@@ -21,7 +21,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, in_short
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Response, Weights
+from heatcheck.models.contract.response import Response, within
 from heatcheck.models.contract.subject import Edits, Run, Want
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, Frame, cut_texts
@@ -29,7 +29,6 @@ from heatcheck.models.hf.transformer import NOTHING, Transformer, first_position
 from heatcheck.models.hf.trial import MADE_UP
 
 TEXT = "{text}"
-TINY = 1e-30  # a mass of a head on the text
 BETWEEN = "\n\n"  # two examples, or an example and the text
 _PLACE = "\u2063heatcheck\u2063"  # stands for the text while a chat template is filled in: no template writes this
 _ROWS: ContextVar[Int[Tensor, " example"] | None] = ContextVar("heatcheck_rows", default=None)
@@ -115,16 +114,7 @@ class Prompted(Transformer):
     def response(self, batch: Batch) -> Response:
         """Logits under other weights within the text; the prompt keeps its own, and the text each head's mass on it."""
         whole = super().response(batch)
-        text = whole.allowed & batch.scored
-        mass = (whole.attention * text[:, None, None]).sum(-1, keepdim=True)
-        rest = whole.attention.masked_fill(text[:, None, None], 0.0)
-        even = (text / text.sum(-1, keepdim=True)).to(mass.dtype)[:, None, None]
-        own = torch.where(mass > 0, whole.attention * text[:, None, None] / mass.clamp(min=TINY), even)
-
-        def logits(weights: Weights) -> Logits:
-            return whole.logits(weights.to(mass.dtype) * mass[:, None] + rest[:, None])
-
-        return Response(own, text, logits)
+        return within(replace(whole, allowed=whole.allowed & batch.scored))
 
     def encode(self, examples: Sequence[Example]) -> Batch:
         return self._placed(super().encode(examples))

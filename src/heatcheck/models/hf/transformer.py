@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -19,8 +18,9 @@ from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
 from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Response
+from heatcheck.models.contract.response import Response, of_whole_mass
 from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap, Want
+from heatcheck.models.hf import views
 from heatcheck.models.hf.given_ids import encode_given
 from heatcheck.models.hf.hooks import (
     TURNED,
@@ -40,9 +40,9 @@ from heatcheck.models.hf.long_texts import ALL_WEIGHTS, rows_suffice
 from heatcheck.models.hf.met_softmax import find_attentions, meet_attentions
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.placing import block_of, place
-from heatcheck.models.hf.precision import HALF, require_numbers
+from heatcheck.models.hf.precision import require_numbers
 from heatcheck.models.hf.prefixes import common_beginning, in_families
-from heatcheck.models.hf.read_out import answer_by_row, beside_sinks, respond, seen_keys
+from heatcheck.models.hf.read_out import answer_by_row, respond, seen_keys
 from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import LAST, MADE_UP, MEAN, require_tokens, try_out
 from heatcheck.models.hf.window import too_long
@@ -410,11 +410,7 @@ class Transformer(nn.Module):
 
         If one of them is long, it computes all of them by rows; else it is this model.
         """
-        if self._by_rows or max(self.lengths(examples), default=0) <= LONG:
-            return self
-        found = copy(self)
-        found._by_rows = True
-        return found
+        return views.in_one_way(self, examples)
 
     def _rows_only(self, tokens: int) -> bool:
         if self.training or ALL_WEIGHTS.get():
@@ -515,8 +511,7 @@ class Transformer(nn.Module):
         After the attention only that row matters, and nothing later reads another token. So each set of weights costs
         one token's pass through the last block and the head, whatever the length of the text.
         """
-        whole = respond(self, batch)
-        return beside_sinks(whole) if self.sinks or self.network.dtype in HALF else whole
+        return of_whole_mass(self, respond(self, batch))
 
     def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
@@ -557,16 +552,11 @@ class Transformer(nn.Module):
 
     def contrast(self, label: int, against: int) -> "Transformer":
         """The same model with one question: this label or that one; its second label is the first that is named."""
-        return self._deciding((self.labels[against], self.labels[label]), partial(_less, label, against))
+        return views.contrast(self, label, against)
 
     def only(self, label: int) -> "Transformer":
         """The same model with one of its decisions, of a model that says yes or no to each label."""
-        return self._deciding((f"not {self.labels[label]}", self.labels[label]), partial(_one, label))
-
-    def _deciding(self, labels: tuple[str, str], decide: Callable[[Tensor], Tensor]) -> "Transformer":
-        found = copy(self)
-        found.labels, found.several, found._decide = labels, False, decide
-        return found
+        return views.only(self, label)
 
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
@@ -588,16 +578,6 @@ class Transformer(nn.Module):
             rows = [[int(number in chosen) for number in range(len(self.labels))] for chosen in sets]
             return torch.tensor(rows, device=self.device)
         return torch.tensor(labels, device=self.device)[:, None]
-
-
-def _less(label: int, against: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
-    """A label's logit less another's; a lone output z is the logits (0, z)."""
-    logits = nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
-    return logits[:, label] - logits[:, against]
-
-
-def _one(label: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
-    return outputs[:, label]
 
 
 def _count_heads(weights: Float[Tensor, "example head query key"]) -> Tensor:
