@@ -285,9 +285,7 @@ def test_a_layer_can_be_shown_where_blocks_are_odd(family: str) -> None:
 
 
 def test_layers_of_an_encoder_and_a_decoder_have_no_numbers() -> None:
-    with pytest.raises(
-        NotSupported, match=r"a decoder, so a number does not say which layer is meant\."
-    ):
+    with pytest.raises(NotSupported, match=r"a decoder, so a number does not say which layer is meant\."):
         view_of(subject_of("bart"), 1, None, EXAMPLES)
 
 
