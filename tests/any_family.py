@@ -1,5 +1,6 @@
 """A tiny random network of any family of transformers, made from the names of the sizes in its config."""
 
+import warnings
 from typing import Any
 
 import torch
@@ -157,7 +158,8 @@ def make(family: str, *, causal: bool = False, seed: int = 0, eager: bool = Fals
     if causal:
         config.is_decoder = config.causal = True
     kind: Any = AutoModelForCausalLM if causal else AutoModelForSequenceClassification
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # DeBERTa's file calls torch.jit.script
         torch.manual_seed(seed)
         how = {"attn_implementation": "eager"} if eager else {}
         network = kind.from_config(config, dtype=torch.float32, **how).eval()

@@ -190,7 +190,7 @@ def test_a_long_text_is_explained_without_all_of_its_weights():
 
 
 def test_texts_that_are_compared_go_through_one_kernel(monkeypatch):
-    monkeypatch.setattr("heatcheck.models.hf.transformer.LONG", 11)
+    monkeypatch.setattr("heatcheck.models.hf.views.LONG", 11)
     subject = tiny("bert")
     asked = []
     monkeypatch.setattr(subject, "_pass", lambda *a, own=subject._pass, **k: asked.append(k) or own(*a, **k))

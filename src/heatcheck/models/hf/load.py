@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,7 +51,7 @@ def load_transformer(
             f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
             f"`heatcheck train TASK --model hf:{name}`. A language model can be asked with --prompt."
         )
-    _check_choice(called or f"hf:{name}", read.network.config, labels)
+    check_choice(called or f"hf:{name}", read.network.config, labels)
     try:
         with quiet():  # a family that is refused is refused in one sentence
             subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
@@ -65,40 +65,30 @@ def load_transformer(
 def load_prompted(
     name: str,
     *,
-    prompt: str,
-    labels: Mapping[Any, Any],
-    shown: Iterable[Any] = (),
-    chat: bool = False,
     device: str = "cpu",
     dtype: str | None = None,
+    **asked: Any,
 ) -> Prompted:
     """Load the language model in a folder, in a GGUF file or with a hub name, as a classifier that is asked in words.
 
-    The arguments are those of `Prompted`.
+    Args:
+        asked: the prompt and the answers, as `Prompted` takes them.
     """
     from transformers import AutoModelForCausalLM
 
     read = _read(name, AutoModelForCausalLM, "a language model", dtype=dtype)
     if read.new:
-        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt.")
+        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt or answer.")
     try:
         with quiet():
-            found = Prompted(
-                read.network.to(device),
-                read.tokenizer,
-                name=f"hf:{name}",
-                prompt=prompt,
-                labels=labels,
-                shown=shown,
-                chat=chat,
-            )
+            found = Prompted(read.network.to(device), read.tokenizer, name=f"hf:{name}", **asked)
     except (TypeError, ValueError, LookupError, AttributeError) as error:  # a config may say anything
         raise BadInput(_cannot_read(name, name, error, "a language model")) from error
     found.eval()
     return found
 
 
-def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
+def check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
     """Refuse regressions (for transformers, a lone output is one) and outputs without distinct names."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":

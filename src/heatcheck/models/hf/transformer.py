@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
 from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap, Want
+from heatcheck.models.hf import views
 from heatcheck.models.hf.given_ids import encode_given
 from heatcheck.models.hf.hooks import (
     TURNED,
@@ -264,6 +264,23 @@ class Transformer(nn.Module):
         return self.reads == MEAN
 
     @property
+    def adapted(self) -> bool:
+        """Whether it has adapters that are not merged, so that a layer's weights are not all that it computes with."""
+        return any(hasattr(part, "base_layer") for part in self.network.modules())
+
+    @property
+    def shown_rows(self) -> str:
+        """What the heatmap is made of, if it is not the row of one token of the text."""
+        said = []
+        if self.pools:
+            said.append("The answer is read from all tokens, so the heatmap is the mean of their rows.")
+        if self.placed.not_stacked:
+            said.append("The heatmap is what the decoder's last layer reads of the encoder.")
+        if self.sinks:
+            said.append("Part of the weight goes to something that is no token (a sink), so the heatmap sums to less.")
+        return " ".join(said)
+
+    @property
     def not_stacked(self) -> str:
         """Why its sites are not the self-attention of every layer of one stack; "" if they are."""
         return self.placed.not_stacked
@@ -376,11 +393,7 @@ class Transformer(nn.Module):
 
         If one of them is long, it computes all of them by rows; else it is this model.
         """
-        if self._by_rows or max(self.lengths(examples), default=0) <= LONG:
-            return self
-        found = copy(self)
-        found._by_rows = True
-        return found
+        return views.in_one_way(self, examples)
 
     def _rows_only(self, tokens: int) -> bool:
         if self.training or ALL_WEIGHTS.get():
@@ -523,16 +536,11 @@ class Transformer(nn.Module):
 
     def contrast(self, label: int, against: int) -> "Transformer":
         """The same model with one question: this label or that one; its second label is the first that is named."""
-        return self._deciding((self.labels[against], self.labels[label]), partial(_less, label, against))
+        return views.contrast(self, label, against)
 
     def only(self, label: int) -> "Transformer":
         """The same model with one of its decisions, of a model that says yes or no to each label."""
-        return self._deciding((f"not {self.labels[label]}", self.labels[label]), partial(_one, label))
-
-    def _deciding(self, labels: tuple[str, str], decide: Callable[[Tensor], Tensor]) -> "Transformer":
-        found = copy(self)
-        found.labels, found.several, found._decide = labels, False, decide
-        return found
+        return views.only(self, label)
 
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
@@ -554,16 +562,6 @@ class Transformer(nn.Module):
             rows = [[int(number in chosen) for number in range(len(self.labels))] for chosen in sets]
             return torch.tensor(rows, device=self.device)
         return torch.tensor(labels, device=self.device)[:, None]
-
-
-def _less(label: int, against: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
-    """A label's logit less another's; a lone output z is the logits (0, z)."""
-    logits = nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
-    return logits[:, label] - logits[:, against]
-
-
-def _one(label: int, outputs: Float[Tensor, "example output"]) -> Float[Tensor, " example"]:
-    return outputs[:, label]
 
 
 def _count_heads(weights: Float[Tensor, "example head query key"]) -> Tensor:
