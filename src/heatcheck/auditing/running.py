@@ -22,8 +22,9 @@ from heatcheck.models import (
     asked_of,
     name_units,
     rows_of,
+    whole_model,
 )
-from heatcheck.results import INTERRUPTED, ON_TEXT, Audit, CheckResult, Line
+from heatcheck.results import HEATMAP, INTERRUPTED, ON_TEXT, Audit, CheckResult, Line
 from heatcheck.version import __version__
 
 
@@ -43,7 +44,7 @@ def audit(
 
     `data` is the name of a task, a file, a frame or `(texts, labels)`. `choices` are the arguments of `plan_audit`:
     `checks`, `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `all_fits`, `train`, `vectors`,
-    `store`, `device`, `labels`, `units`. The others are those of `run_plan`.
+    `store`, `device`, `labels`, `units`, `heatmap`. The others are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
     how: dict[str, Any] = {"workers": workers, "cluster": cluster, "keep_interrupted": keep_interrupted}
@@ -117,6 +118,8 @@ def _gather(
     }
     if rows := rows_of(case.subject):
         about["rows of the heatmap"] = rows
+    if not case.heatmap.is_default:
+        about[HEATMAP] = case.heatmap.facts
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark
     if plan.corpus.dropped:
@@ -141,10 +144,11 @@ def _gather(
             case.logit_scale,
             plan.card,
             not_run,
-            cannot_refit=cannot_refit(case.subject),
+            cannot_refit=cannot_refit(whole_model(case.subject)),
             available=plan.available,
             missing=missing,
             refit=case.fits is not None,
+            heatmap=case.heatmap,
         ),
         results=results,
         examples=examples,

@@ -13,8 +13,8 @@ from heatcheck.checks.case import Case
 from heatcheck.explainers.attattr import STEPS as WAY_OF_WEIGHTS
 from heatcheck.explainers.integrated_gradients import STEPS
 from heatcheck.explainers.sampled import FEWEST_ORDERS, LIME_FEWEST, LIME_PER_WORD, ORDERS, READ
-from heatcheck.explainers.search import BRIEF
-from heatcheck.models import HasLayers, Responds
+from heatcheck.explainers.search import BRIEF, SHORT
+from heatcheck.models import HasLayers, Responds, View, whole_model
 
 FEW = 64  # texts that stand for all when counting or timing
 THERE_AND_BACK = 3  # a forward pass and the backward pass through it
@@ -28,17 +28,22 @@ def to_explain(case: Case, explainers: Iterable[str]) -> int:
 def to_try(case: Case, draws: int | float, texts: int | None = None) -> int:
     """Passes for `draws` other sets of weights on each example (or on `texts` texts), with the same states.
 
-    A read-out that is linear in its weights needs none. A transformer sends one token through its last layer.
+    A read-out that is linear in its weights needs none. A transformer sends one token through its last layer; weights
+    of an earlier one send all tokens through the layers from there on.
     """
     texts = len(case.examples) if texts is None else texts
+    if isinstance(case.subject, View) and not case.subject.is_last:
+        layers = len(case.subject.of.sites)
+        return round(draws * texts * (layers - case.subject.layer) / layers)
     if isinstance(case.subject, HasLayers):
-        return round(draws * texts / (len(case.subject.sites) * np.mean(tokens(case))))
+        return round(draws * texts / (len(whole_model(case.subject).sites) * np.mean(tokens(case))))
     return 0 if isinstance(case.subject, Responds) else round(draws * texts)
 
 
 def searches(case: Case, searches: int) -> int:
     """Passes for `searches` searches for other weights, if these are not known exactly."""
-    return to_try(case, searches * BRIEF.starts * BRIEF.steps * THERE_AND_BACK)
+    how = SHORT if isinstance(case.subject, View) and not case.subject.is_last else BRIEF
+    return to_try(case, searches * how.starts * how.steps * THERE_AND_BACK)
 
 
 def tokens(case: Case) -> Sequence[int]:

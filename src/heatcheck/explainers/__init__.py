@@ -50,7 +50,7 @@ from heatcheck.explainers.target import find_label, find_target
 from heatcheck.explainers.value_zeroing import value_zeroing
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.explainers.word_removal import REMOVALS
-from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
+from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject, whole_model
 from heatcheck.models.contract.lengths import in_one_way, say_cut
 from heatcheck.training import pick_device, predict
 
@@ -169,6 +169,7 @@ def explain_one(
         read: gives the model's answers to changed texts, where some are known already; None: the model reads each.
     """
     explainer = find_explainer(name)
+    subject = subject if explainer.of_heatmap else whole_model(subject)
     aim = Aim(scale if explainer.scaled else 1.0, label, read)
     subject = in_one_way(subject, examples)
     if explainer.aimed is None or aim == Aim():

@@ -32,5 +32,9 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
 
 attention = Explainer(
-    "attention", "the attention heatmap: the weights that the answer is read from", signed=False, explain=explain
+    "attention",
+    "the attention heatmap: the weights that the answer is read from",
+    signed=False,
+    explain=explain,
+    of_heatmap=True,
 )

@@ -23,7 +23,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Response, Weights
+from heatcheck.models.contract.response import Response, within
 from heatcheck.models.contract.subject import Edits, Run, Want
 from heatcheck.models.hf.answers import SCORES, Answers
 from heatcheck.models.hf.asking import TEXT, Seams, answer_ids, first_token, make_frame, of_texts
@@ -33,7 +33,6 @@ from heatcheck.models.hf.pieces import Cutter, cut_texts
 from heatcheck.models.hf.transformer import NOTHING, Transformer, first_position
 from heatcheck.models.hf.trial import MADE_UP
 
-TINY = 1e-30  # a mass of a head on the text
 OTHER = "something else"  # the label of all that is not the answer
 _ROWS: ContextVar[Int[Tensor, "example asked"] | None] = ContextVar("heatcheck_rows", default=None)
 
@@ -215,16 +214,7 @@ class Prompted(Transformer):
         if self.answers.appended:
             return response_of_rows(self, batch)
         whole = super().response(batch)
-        text = whole.allowed & batch.scored
-        mass = (whole.attention * text[:, None, None]).sum(-1, keepdim=True)
-        rest = whole.attention.masked_fill(text[:, None, None], 0.0)
-        even = (text / text.sum(-1, keepdim=True)).to(mass.dtype)[:, None, None]
-        own = torch.where(mass > 0, whole.attention * text[:, None, None] / mass.clamp(min=TINY), even)
-
-        def logits(weights: Weights) -> Logits:
-            return whole.logits(weights.to(mass.dtype) * mass[:, None] + rest[:, None])
-
-        return Response(own, text, logits)
+        return within(replace(whole, allowed=whole.allowed & batch.scored))
 
     def encode(self, examples: Sequence[Example]) -> Batch:
         return self._placed(super().encode(examples))

@@ -16,9 +16,10 @@ from heatcheck.data.vocabulary import PAD
 from heatcheck.engine import expect_if_given, expect_names
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.models.contract.arguments import first_tensor
+from heatcheck.models.contract.response import CLOSE
 from heatcheck.models.contract.subject import Tap
 from heatcheck.models.own_module.found_attention import Said, find_attention
-from heatcheck.models.own_module.module import CLOSE, OwnModule, OwnSettings, device_of
+from heatcheck.models.own_module.module import OwnModule, OwnSettings, device_of
 from heatcheck.models.own_module.taps import OUTPUT
 from heatcheck.models.own_module.tokens import OwnTokenizer, encode_own
 
