@@ -10,7 +10,9 @@ import argparse
 import contextlib
 import io
 import logging
+import re
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,7 +27,7 @@ from heatcheck.models import Subject, differentiate, response
 from heatcheck.models.hf import Prompted, Transformer, quiet
 from tiny_transformers import EXAMPLES, tokenizer
 
-CLOSE = 1e-5
+CLOSE, WIDE = 1e-5, 120
 PAGE = Path(__file__).parent.parent / "docs" / "transformers.md"
 BEGIN, END = "<!-- families: begin -->", "<!-- families: end -->"
 PASSES, REFUSED, CANNOT, ERROR = "passes", "refused", "not made here", "error"
@@ -69,7 +71,7 @@ def try_family(family: str, *, causal: bool = False, **other: Any) -> Tried:
             subject = subject_of(family, causal=causal, **other)
             check(subject, lambda: make(family, causal=causal, eager=True, **other))
     except HeatcheckError as error:
-        return Tried(family, REFUSED, str(error).removeprefix(f"tiny ({family}) "))
+        return Tried(family, REFUSED, re.sub(r"^tiny \([^)]*\):? ", "", str(error)))
     except Exception as error:
         return Tried(family, ERROR, f"{type(error).__name__}: {_short(error)}")
     return Tried(family, PASSES, heatmap_of(subject))
@@ -147,7 +149,7 @@ def _check_eager(subject: Transformer, batch: Any, run: Any, network: Any) -> No
             _require(_near(run.parts[site] * rows, weights * rows), "its weights are not those of eager attention")
 
 
-READ_PADDING = ("xlnet",)  # transformers reads the last place of a batch, padding or not
+READ_PADDING = ("t5gemma", "xlnet")  # transformers reads another token where a text is padded
 
 
 def _in_order(given: Any) -> Iterator[Tensor]:
@@ -220,15 +222,22 @@ def write(tables: Sequence[Sequence[Tried]]) -> None:
 
 
 def _tables(tables: Sequence[Sequence[Tried]]) -> str:
+    """Those that pass together, by the token that the answer is read from; the others one by one."""
     parts = []
     for title, tried in zip(("Classifiers", "Language models with a prompt"), tables, strict=True):
-        passed = sum(one.status == PASSES for one in tried)
-        lines = [f"| {one.family} | {one.status} | {one.said.replace('|', '/')} |" for one in tried]
-        parts.append(
-            f"**{title}**: {passed} of {len(tried)} pass.\n\n"
-            "| family | | the answer is read from, or why not |\n|---|---|---|"
-        )
-        parts[-1] += "\n" + "\n".join(lines)
+        passed = [one for one in tried if one.status == PASSES]
+        rows = [
+            f"The answer is read from: {kind}.\n\n```text\n"
+            + textwrap.fill(", ".join(one.family for one in passed if one.said == kind), WIDE, break_on_hyphens=False)
+            + "\n```"
+            for kind in dict.fromkeys(one.said for one in passed)
+        ]
+        others = [f"| {one.family} | {one.status} | {one.said} |" for one in tried if one.status != PASSES]
+        parts += [
+            f"**{title}**: {len(passed)} of {len(tried)} pass.",
+            *rows,
+            "\n".join(["| family | | why |", "|---|---|---|", *others]),
+        ]
     return "\n\n".join(parts)
 
 

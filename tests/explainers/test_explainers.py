@@ -20,6 +20,8 @@ LINEAR = [name for name in CLASSIFIERS if name != "pair merge"]
 
 OF_LAYERS = {
     "alti",
+    "atman",
+    "attattr",
     "attnlrp",
     "contribution_weights",
     "decompx",
@@ -32,6 +34,7 @@ OF_LAYERS = {
     "norms",
     "relevance_rollout",
     "rollout",
+    "value_zeroing",
 }
 
 

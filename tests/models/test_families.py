@@ -68,7 +68,7 @@ def test_a_language_model_is_read_as_it_decides(family: str) -> None:
         ("nystromformer", "carries information from token to token outside its attention"),
         ("perceiver", "does not attend to the tokens of a text in the end"),
         ("qwen3_next", MIXES),
-        ("t5gemma", "another one where a text is padded"),
+        ("t5gemma2", "does not attend to the tokens of a text in the end"),
         ("yoso", "makes no attention weights"),
         ("zamba2", MIXES),
     ],
@@ -77,6 +77,21 @@ def test_a_family_whose_heatmap_would_not_be_what_decides_is_refused(family: str
     with pytest.raises(NotSupported, match=rf"^tiny \({family}\) .*{reason}.*\.$") as refused:
         subject_of(family)
     assert "\n" not in str(refused.value)
+
+
+def test_one_map_for_two_streams_is_one() -> None:
+    """LiLT weighs its text and its layout by the same map, computed twice: an edit of it holds for both."""
+    subject = subject_of("lilt")
+    check(subject, lambda: network("lilt", eager=True))
+    batch, first = subject.encode(EXAMPLES), subject.sites[0]
+    assert len(subject.sites) == 2
+    layer = subject.network.get_submodule(first.where)
+    given: list[torch.Tensor] = []
+    hook = layer.register_forward_hook(lambda _, __, found: given.extend(found[:2]))
+    with torch.no_grad():
+        subject.run(batch, edits={first: torch.zeros_like})
+    hook.remove()
+    assert [float(stream.abs().max()) for stream in given[:2]] == [0, 0]
 
 
 def test_attention_that_is_more_than_weights_times_values_is_refused() -> None:
@@ -201,9 +216,10 @@ def test_weights_beside_a_sink_keep_their_mass() -> None:
         assert torch.allclose(found.logits(turned[:, None])[:, 0], expected, atol=1e-5)
 
 
-def test_xlnet_reads_the_last_token_of_a_padded_text_too() -> None:
-    """transformers reads the last place, so alone a text gives what it should give beside a longer one."""
-    subject, plain = subject_of("xlnet"), network("xlnet")
+@pytest.mark.parametrize("family", ["xlnet", "t5gemma"])
+def test_the_last_token_of_a_padded_text_is_read_too(family: str) -> None:
+    """transformers reads another place there: what a text gives alone, it should give beside a longer one."""
+    subject, plain = subject_of(family), network(family)
     with torch.no_grad():
         together = subject.run(subject.encode(EXAMPLES)).logits[:, 0]
         for number, example in enumerate(EXAMPLES):
@@ -263,5 +279,13 @@ def test_an_error_is_an_error_of_the_command(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_page_has_the_table() -> None:
     table = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    assert "| bert | passes | first token |" in table
+    assert "The answer is read from: first token.\n\n```text\nalbert, bert, " in table
+    assert "| fnet | refused | makes no attention weights" in table
     assert "| error |" not in table
+    passed, tried = map(int, re.findall(r"\*\*Classifiers\*\*: (\d+) of (\d+) pass", table)[0])
+    assert passed >= 107
+    assert f"{tried} families that classify texts: on tiny random networks {passed} pass" in _one_line(PAGE)
+
+
+def _one_line(page: Path) -> str:
+    return " ".join(page.read_text(encoding="utf-8").split())

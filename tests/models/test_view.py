@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput
@@ -11,10 +12,11 @@ from heatcheck.explainers import explain_one
 from heatcheck.explainers.counterfactual import searched
 from heatcheck.explainers.search import BRIEF, SHORT
 from heatcheck.models import HasLayers, Site, load, readable_keys, uniform_everywhere, view_of, whole_model, wrap
+from heatcheck.models.hf import Transformer
 from heatcheck.models.hf.prompted import Prompted
 from heatcheck.training import predict, record
 from tiny_language_models import LABELS, PROMPT, network, tokenizer
-from tiny_transformers import EXAMPLES, WORDS, make, tiny
+from tiny_transformers import EXAMPLES, SIZE, WORDS, tiny
 from tiny_transformers import tokenizer as of_words
 
 TEXTS = list(EXAMPLES)
@@ -64,15 +66,33 @@ def test_other_weights_do_what_a_whole_pass_with_them_does(family, layer, head):
 
 
 def test_the_keys_are_those_of_the_layer():
-    """ModernBERT's layers look at different windows."""
-    subject = make("modernbert")
+    """The first layer sees six neighbours, the last sees all."""
+    config = ModernBertConfig(
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        vocab_size=SIZE,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        cls_token_id=2,
+        sep_token_id=3,
+        bos_token_id=2,
+        eos_token_id=3,
+        local_attention=6,
+        layer_types=["sliding_attention", "full_attention"],
+    )
+    subject = Transformer(ModernBertForSequenceClassification(config).eval(), of_words(marks=True), name="local")
     batch = subject.encode(TEXTS)
-    for layer in (1, 2, 3):
+    counted = []
+    for layer in (1, 2):
         view = view_of(subject, layer, None, TEXTS)
         weights = subject.run(batch, want=subject.sites).parts[subject.sites[layer - 1]]
         seen = (weights[:, :, 0] > 0).any(1)
         assert readable_keys(view, batch).equal(seen)
         assert view.response(batch).allowed.equal(seen)
+        counted.append(int(seen.sum()))
+    assert counted[0] < counted[1]
 
 
 def test_a_text_has_the_same_heatmap_alone_and_in_a_batch():

@@ -85,11 +85,13 @@ class _Meeting:
         self.now, self.where, self.heads = now, where, heads
         self.weights: Tensor | None = None  # as the module has them now
         self.size: tuple[int, int] = (0, 0)  # examples, heads
+        self.own: Tensor | None = None  # as they were made
+        self.sent: Tensor | None = None  # as they left the tap
         self.done = False
 
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
         if self.done:
-            return func(*args, **kwargs)
+            return self._again(func, args, kwargs)
         if func is functional.scaled_dot_product_attention:
             return self._dot_product(*args, **kwargs)
         if self.weights is None:
@@ -106,6 +108,16 @@ class _Meeting:
             self.weights = result  # after dropout, a cast, another shape
         return result
 
+    def _again(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """LiLT weighs two streams by one map, which it computes twice: the second is the first as it was edited."""
+        result = func(*args, **kwargs)
+        if func not in SOFTMAX or self.own is None or result.shape != self.own.shape:
+            return result
+        if not torch.allclose(result, self.own, atol=1e-6):
+            return result
+        self.weights, self.done = self.sent, False
+        return self.sent
+
     def _softmax(self, func: Any, args: Any, kwargs: Any) -> Any:
         if not _makes_weights(args, kwargs, self.heads):
             return func(*args, **kwargs)
@@ -117,8 +129,9 @@ class _Meeting:
         shown = made.reshape(apart.shape)
         weights = self.now.send("attention", self.where, shown)
         # An edit may have kept what it was given, to differentiate by it: the answer must come from that very one.
-        self.weights = weights.reshape(own.shape).contiguous()
-        return self.weights
+        self.own, self.sent = made, weights.reshape(own.shape).contiguous()
+        self.weights = self.sent
+        return self.sent
 
     def _product(self, func: Any, weights: Tensor, values: Tensor) -> Tensor:
         shown = self._by_head(values)

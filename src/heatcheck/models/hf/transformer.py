@@ -43,7 +43,7 @@ from heatcheck.models.hf.placing import block_of, place
 from heatcheck.models.hf.precision import HALF, require_numbers
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.read_out import answer_by_row, beside_sinks, respond, seen_keys
-from heatcheck.models.hf.taps import NAME, Pass, passing
+from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import LAST, MADE_UP, MEAN, require_tokens, try_out
 from heatcheck.models.hf.window import too_long
 
@@ -160,8 +160,13 @@ class Transformer(nn.Module):
             batch = self.encode(MADE_UP)
             self._place(self._attentions(batch), batch)
             self._see_embeddings(batch)
+            head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
+            ask = self._ask
+            if self.placed.not_stacked and isinstance(head, nn.Module) and hasattr(self.network, "score"):
+                self._see_scores(head)
+                ask = self._ask_last
             self.reads, self.sinks, self._width = try_out(
-                self.network, self._pass, batch, self.sites, self.placed, self._called, self._ask
+                self.network, self._pass, batch, self.sites, self.placed, self._called, ask
             )
         except HeatcheckError as error:
             if isinstance(error, NotSupported) and self._called not in str(error):
@@ -172,9 +177,20 @@ class Transformer(nn.Module):
             raise NotSupported(
                 f"{self._called} failed on two short test texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
             ) from None
-        head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
-        if self.reads_last and isinstance(head, nn.Module) and first_time(head, "scored"):
+        if self.reads_last and isinstance(head, nn.Module):
+            self._see_scores(head)
+
+    def _see_scores(self, head: nn.Module) -> None:
+        """From now on a pass of heatcheck's knows what the head says of each token."""
+        if first_time(head, "scored"):
             head.register_forward_hook(scored)
+
+    def _ask_last(self, inputs: Mapping[str, Any]) -> Tensor:
+        """T5Gemma reads another token where a text is padded: of each text its last one, as if it were alone."""
+        found, now, mask = self._ask(inputs), ACTIVE.get(), inputs["attention_mask"]
+        if now is None or now.every_row is None or now.every_row.shape[:2] != mask.shape:
+            return found
+        return now.every_row[torch.arange(len(mask), device=mask.device), mask.sum(1) - 1]
 
     def _attentions(self, batch: Batch) -> tuple[Site, ...]:
         """The attentions that fire in a pass: those that transformers' registry knows, or else those that are met."""
@@ -218,15 +234,16 @@ class Transformer(nn.Module):
         self._watch([self.blocks[-1].where.partition("@")[0]])
 
     def _states_by_token(self, sites: tuple[Site, ...], batch: Batch) -> bool:
-        """Whether the block around the last attention hands on one vector per token."""
+        """Whether the block around the last attention hands on one vector per token and no other (LiLT: a layout's)."""
         found: list[Any] = []
         block = self.network.get_submodule(block_of(self.network, sites[-1].where))
         hook = block.register_forward_hook(lambda _, __, given: found.append(given))
         with torch.no_grad():
             self._ask(batch.inputs)
         hook.remove()
-        first = found[0][0] if found and isinstance(found[0], tuple | list) else found[0] if found else None
-        return isinstance(first, Tensor) and first.shape[:2] == batch.valid.shape
+        given = found[0] if found and isinstance(found[0], tuple | list) else found[:1]
+        states = [one for one in given if isinstance(one, Tensor) and one.ndim == 3]
+        return len(states) == 1 and states[0] is given[0] and states[0].shape[:2] == batch.valid.shape
 
     def _see_embeddings(self, batch: Batch) -> None:
         """From now on a pass of heatcheck's sees the embedded text; some decoders look words up once more."""

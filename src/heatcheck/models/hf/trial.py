@@ -180,6 +180,6 @@ def _found(read: Bool[Tensor, "example token"], batch: Batch, network: Any, call
     pooling = getattr(network.config, "classifier_pooling", None)
     how = "" if pooling is None else f" (classifier_pooling={pooling!r})"
     raise NotSupported(
-        f"{called} reads its answer from some tokens and not from others{how}, or from another one where a text is "
-        "padded. Choose a model that reads its answer from one token or from all."
+        f"{called} reads its answer from some tokens and not from others{how}, or padding decides which token it "
+        "is. Choose a model that reads its answer from one token or from all."
     )
