@@ -18,9 +18,9 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.contract.lengths import CountsTokens, in_one_way
 from heatcheck.models.contract.naming import asked_of
-from heatcheck.models.contract.parts import AttendsToParts, HasLayers, ReadsMore, readable_keys
+from heatcheck.models.contract.parts import AttendsToParts, HasLayers, ReadsMore, has_layers, readable_keys
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Responds, Response, Weights, as_sums, within
+from heatcheck.models.contract.response import Logits, Responds, Response, Weights, as_sums, of_whole_mass, within
 from heatcheck.models.contract.rows import OnRows, Rows
 from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Reduce, Run, Site, Subject, Want
 from heatcheck.models.contract.weights import visible
@@ -210,7 +210,7 @@ class View:
                 raise NotSupported(
                     f"{self.id} answers differently with its own weights imposed in layer {self.layer + 1}."
                 )
-        found = Response(own, self._seen(run, batch), logits)
+        found = of_whole_mass(self.of, Response(own, self._seen(run, batch), logits))
         if self.asked:
             return within(replace(found, allowed=found.allowed & batch.scored))
         if own.shape[2] > 1 or isinstance(self.of, HasLayers):
@@ -239,7 +239,8 @@ class View:
     @property
     def _before(self) -> list[Site]:
         """The output of the block before, where passes can start from it."""
-        return [self.of.blocks[self.layer - 1]] if isinstance(self.of, HasLayers) and self.layer else []
+        layered = isinstance(self.of, HasLayers) and has_layers(self.of)
+        return [self.of.blocks[self.layer - 1]] if layered and self.layer else []  # type: ignore[attr-defined]
 
     def _rows(self, batch: Batch) -> _Rows:
         """Where the model reads from several queries, or this layer has others than the last, their mean."""
@@ -320,6 +321,8 @@ def view_of(subject: Subject, layer: int, head: int | None, examples: Sequence[E
             f"{subject.id} has no layers to choose from, so it has no heatmap of one {called}. Use last_layer, or the "
             "name of an explainer."
         )
+    if isinstance(subject, HasLayers) and (reason := getattr(subject, "not_stacked", "")):
+        raise NotSupported(f"{reason}, so a number does not say which {called} is meant. Use last_layer.")
     if not 1 <= layer <= len(subject.sites):
         raise BadInput(f"{subject.id} has no layer {layer}: its layers are 1 to {len(subject.sites)}.")
     kind = TransformerView if isinstance(subject, HasLayers) else View
