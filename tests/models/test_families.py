@@ -285,7 +285,7 @@ def test_a_layer_can_be_shown_where_blocks_are_odd(family: str) -> None:
 
 
 def test_layers_of_an_encoder_and_a_decoder_have_no_numbers() -> None:
-    with pytest.raises(NotSupported, match=r"a decoder, so a number does not say which layer is meant\."):
+    with pytest.raises(BadInput, match=r"no heatmap of one layer here: .* has an encoder and a decoder\."):
         view_of(subject_of("bart"), 1, None, EXAMPLES)
 
 

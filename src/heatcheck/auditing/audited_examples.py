@@ -74,6 +74,12 @@ def _shuffled(case: Case, permutation: CheckResult | None) -> dict[str, dict[str
     }
 
 
+def weight_on_text(examples: Sequence[AuditedExample]) -> float | None:
+    """The mean share of the weight that lies on words; None if no heatmap is known."""
+    shares = [sum(value or 0.0 for value in one.scores["attention"]) for one in examples if "attention" in one.scores]
+    return float(np.mean(shares)) if shares else None
+
+
 def _on_the_text(scores: Mapping[str, tuple[float | None, ...]]) -> dict[str, tuple[float | None, ...]]:
     """Other weights of a prompted model, which sum to 1 over the text, with the mass that its own have there."""
     own = sum(value or 0.0 for value in scores.get("attention", ()))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from heatcheck.auditing.chosen_settings import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.lines import CardSettings
-from heatcheck.auditing.long_texts import with_remark, without_long_texts
+from heatcheck.auditing.long_texts import with_remark, without_joined_texts, without_long_texts
 from heatcheck.auditing.retraining import fits_for, numbered
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.checks import CHECKS, Case
@@ -238,7 +238,7 @@ def plan_audit(
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     trained_on = _trained_on(subject, corpus, train, data_dir)
     rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name)
-    rows = without_long_texts(subject, rows)
+    rows = without_joined_texts(subject, without_long_texts(subject, rows))
     whole = in_units(subject, _relabelled(subject, corpus, rows.examples), units)
     for explainer in (pictured.explainer, *explainers_in(chosen)):
         find_explainer(explainer)  # a wrong name is said before anything runs
@@ -288,6 +288,8 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     """Labels as the subject numbers them, by name."""
     labels = _labels(subject, corpus)
     foreign = [name for name in corpus.labels if name not in labels]
+    if getattr(subject, "alone", False) and len(foreign) < len(corpus.labels):  # one answer, and all others
+        return numbered(examples, [labels.index(name) if name in labels else 0 for name in corpus.labels])
     if foreign:
         hint = ""
         if asked_of(subject):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heatcheck.auditing.audited_examples import audited_examples, commonest_label, pick_example
+from heatcheck.auditing.audited_examples import audited_examples, commonest_label, pick_example, weight_on_text
 from heatcheck.auditing.chosen_settings import plain_settings
 from heatcheck.auditing.lines import make_card
 from heatcheck.auditing.planning import Plan, plan_audit
@@ -24,7 +24,7 @@ from heatcheck.models import (
     rows_of,
     whole_model,
 )
-from heatcheck.results import HEATMAP, INTERRUPTED, Audit, CheckResult, Line
+from heatcheck.results import HEATMAP, INTERRUPTED, ON_TEXT, Audit, CheckResult, Line
 from heatcheck.version import __version__
 
 
@@ -128,6 +128,8 @@ def _gather(
         count, of = len(missing), len(plan.checks)
         about[INTERRUPTED] = f"Interrupted: {count} of {of} checks did not run. Run the same command again to resume."
     examples, rival = audited_examples(case, results, only_known=bool(missing))
+    if asked_of(case.subject) and (share := weight_on_text(examples)) is not None:
+        about[ON_TEXT] = f"{share:.2f} of the attention weight (a mean); the prompt and added tokens have the rest"
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,

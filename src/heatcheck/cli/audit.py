@@ -26,7 +26,7 @@ from heatcheck.cli.options import (
     listed,
     pairs,
 )
-from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
+from heatcheck.cli.prompts import Against, Answer, Chat, Labels, Prompt, Score, Shots, asked
 from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
@@ -99,6 +99,9 @@ def audit(
     prompt: Prompt = None,
     shots: Shots = None,
     chat: Chat = False,
+    answer: Answer = None,
+    against: Against = None,
+    score: Score = "text",
     units: Units = "words",
     workers: Workers = 0,
     engine: Engine = "here",
@@ -203,10 +206,10 @@ def audit(
     if out is not None and len(model) > 1:
         raise BadInput("--out names the folder of one audit: leave it out when you audit several models.")
     place = options["device"] = str(pick_device(device))
-    how = asked(labels, prompt, shots, chat)
+    reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
+    how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score, reading=reading)
     loaded = [(load(name, device=place, dtype=dtype, **how), name) for name in model]
     shown = shown_names(model, [subject for subject, _ in loaded])
-    reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
     read = [data_of(subject, name, data, reading, train=train) for subject, name in loaded]
     options["train"] = read_train(train, read, reading)
     # All audits are planned before the first one runs, so that an error about the last comes before any work.

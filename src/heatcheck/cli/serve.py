@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from heatcheck.cli.options import AsJson, Device, Dtype
-from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
+from heatcheck.cli.prompts import Against, Answer, Chat, Labels, Prompt, Score, Shots, asked
 
 KNOWN = ("known:reader@planted_contrast", "known:bystander_wrong@planted_contrast")
 
@@ -22,6 +22,9 @@ def serve(
     prompt: Prompt = None,
     shots: Shots = None,
     chat: Chat = False,
+    answer: Answer = None,
+    against: Against = None,
+    score: Score = "text",
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     device: Device = "cpu",
     dtype: Dtype = None,
@@ -43,7 +46,7 @@ def serve(
     from heatcheck.training import pick_device
 
     place = str(pick_device(device))
-    how = asked(labels, prompt, shots, chat)
+    how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score)
     names = dict.fromkeys(model or [_demo_model(shown=not json), *KNOWN])
     if not json:
         typer.echo(f"loading {len(names)} model{'s' if len(names) > 1 else ''} …")

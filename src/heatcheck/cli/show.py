@@ -135,6 +135,10 @@ def card(audit: "Audit", *, verbose: bool = False) -> None:
     console.print(_audited(audit), style="dim")
     if audit.training_rows:
         console.print(audit.training_rows)
+    from heatcheck.results import ON_TEXT
+
+    if ON_TEXT in audit.about:
+        console.print(f"{ON_TEXT.capitalize()} {audit.about[ON_TEXT]}.")
     if not verbose:
         _in_brief(audit)
         return

@@ -106,13 +106,16 @@ def _two_labels(subject: Subject, target: object, example: Example) -> tuple[int
 def find_label(subject: Subject, target: object, example: Example) -> int | None:
     """The number of the target label; None: the predicted one. A name takes precedence over a number.
 
+    A language model that is asked for an answer explains that answer, if no target is named.
+
     >>> from heatcheck.models import load
     >>> subject, example = load("known:reader@planted_keyword"), Example("a", "dull")
     >>> find_label(subject, "positive", example), find_label(subject, 0, example)
     (1, 0)
     """
     if target is None:
-        return None
+        aim: int | None = getattr(subject, "aim", None)
+        return aim
     if isinstance(target, bool) or not isinstance(target, str | Integral):
         raise BadInput(f"target must be a label's name or its number, not {target!r}.")
     labels = _labels(subject, example)

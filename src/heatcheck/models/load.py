@@ -24,6 +24,8 @@ def load(
     prompt: str | None = None,
     shown: Iterable[Any] = (),
     chat: bool = False,
+    answer: str | Sequence[str] | None = None,
+    score: str = "text",
 ) -> Subject:
     """Load a trained model from its folder, a Hugging Face model, or a known-answer model.
 
@@ -38,6 +40,10 @@ def load(
         prompt: makes a classifier of a language model: a text with `{text}` where each text goes.
         shown: texts with their labels that the prompt shows first.
         chat: put the prompt into the model's chat template.
+        answer: makes a decision of what a language model says next: an answer such as " Paris" or anything else; or of
+            two answers, such as (" Paris", " Rome"), the first or the second.
+        score: how answers of several tokens are compared: `text` (by their probability), `mean` (by the mean
+            log-probability of their tokens) or `pmi` (by how much more probable the text makes them).
 
     Returns:
         The model, ready for `audit`, `explain` and `Subject.run`.
@@ -48,10 +54,12 @@ def load(
     expect("a path", name=name)
     expect("a text", device=device)
     expect_if_given("a text", prompt=prompt, dtype=dtype)
-    if prompt is not None:
-        return _load_prompted(name, prompt, labels, shown, chat, device, dtype)
-    if shown or chat or isinstance(labels, Mapping):
-        raise BadInput("words for labels, examples and a chat template belong to a prompt. Give a prompt too.")
+    expect("a text", score=score)
+    if prompt is not None or answer is not None:
+        asked = _answers(answer, labels) | {"shown": shown, "chat": chat, "score": score}
+        return _load_prompted(name, device, dtype, asked if prompt is None else asked | {"prompt": prompt})
+    if shown or chat or score != "text" or isinstance(labels, Mapping):
+        raise BadInput("words for labels, examples, a score and a chat template belong to a prompt. Give a prompt too.")
     if labels is not None:
         expect_names(labels=labels)
     if str(name).startswith("hf:") or of_hugging_face(Path(name)):
@@ -66,23 +74,37 @@ def load(
     return subject if labels is None else with_labels(subject, labels)
 
 
-def _load_prompted(
-    name: Path | str,
-    prompt: str,
-    labels: object,
-    shown: Iterable[Any],
-    chat: bool,
-    device: str,
-    dtype: str | None,
-) -> Subject:
+def _answers(answer: object, labels: object) -> dict[str, Any]:
+    """What the model can say, as `Prompted` takes it.
+
+    >>> _answers((" Paris", " Rome"), None)
+    {'labels': {'Rome': ' Rome', 'Paris': ' Paris'}, 'aim': 'Paris'}
+    """
+    if answer is None:
+        if not isinstance(labels, Mapping):
+            raise BadInput("a prompt needs a word for each label, such as --labels bad=' no',good=' yes'.")
+        return {"labels": labels}
+    if labels is not None:
+        raise BadInput("an answer takes the place of labels. Give one or the other.")
+    given = [answer] if isinstance(answer, str) else list(answer) if isinstance(answer, list | tuple) else []
+    if not 1 <= len(given) <= 2 or not all(isinstance(one, str) and one for one in given):
+        raise BadInput(f"answer must be a text such as ' Paris', or two texts, not {answer!r}.")
+    if len(given) == 1:
+        return {"answer": given[0]}
+    own, other = given
+    if own == other:
+        raise BadInput(f"the two answers are the same, {own!r}. Give two different ones.")
+    short = own.strip() != other.strip() and bool(own.strip() and other.strip())
+    names = [one.strip() if short else repr(one) for one in given]
+    return {"labels": {names[1]: other, names[0]: own}, "aim": names[0]}
+
+
+def _load_prompted(name: Path | str, device: str, dtype: str | None, asked: Mapping[str, Any]) -> Subject:
     if not (str(name).startswith("hf:") or of_hugging_face(Path(name)) or Path(name).suffix == ".gguf"):
         raise BadInput(f"{name} is no Hugging Face model, and only a language model can be given a prompt.")
-    if not isinstance(labels, Mapping):
-        raise BadInput("a prompt needs a word for each label, such as --labels bad=' no',good=' yes'.")
     from heatcheck.models.hf import load_prompted  # transformers takes a second to import
 
-    path = str(name).removeprefix("hf:")
-    found = load_prompted(path, prompt=prompt, labels=labels, shown=shown, chat=chat, device=device, dtype=dtype)
+    found = load_prompted(str(name).removeprefix("hf:"), device=device, dtype=dtype, **asked)
     found.called = folder_name(name)
     return found
 

@@ -1,7 +1,7 @@
 """Results as plain data: measurements, results of checks, answers, audits, studies; and their files."""
 
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
-from heatcheck.results.audit import INTERRUPTED, Audit, AuditedExample
+from heatcheck.results.audit import INTERRUPTED, ON_TEXT, Audit, AuditedExample
 from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, audit_facts, keep_audit, read_audit
 from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
@@ -25,6 +25,7 @@ __all__ = [
     "INTERRUPTED",
     "NO_WEIGHTS",
     "OF_STUDIES",
+    "ON_TEXT",
     "QUANTITIES",
     "STUDY",
     "STUDY_ARRAYS",

@@ -8,6 +8,7 @@ from heatcheck.engine import Facts
 from heatcheck.results.card import Card
 from heatcheck.results.check_result import ATTENTION, HEATMAP, CheckResult
 
+ON_TEXT = "words of the text have"  # how much of a language model's weight
 INTERRUPTED = "interrupted"  # in what an audit says about itself
 
 

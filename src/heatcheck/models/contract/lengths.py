@@ -30,7 +30,17 @@ class HasWindow(Subject, Protocol):
         ...
 
 
+@runtime_checkable
+class GoesOn(Subject, Protocol):
+    """A language model, whose answer stands directly behind the text or its prompt."""
+
+    def joined(self, examples: Sequence[Example]) -> dict[int, str]:
+        """The places of texts whose end becomes one token with an answer, and that answer."""
+        ...
+
+
 TOO_LONG = "too long for the model"
+JOINED = "one token with an answer"
 
 
 def texts_that_fit(subject: Subject, examples: Sequence[Example]) -> list[Example]:
@@ -42,6 +52,17 @@ def texts_that_fit(subject: Subject, examples: Sequence[Example]) -> list[Exampl
         raise BadInput(
             f"every text is too long: with the prompt the shortest has {min(found.values()):,} tokens, and the model "
             f"reads {subject.longest:,}. Shorten the prompt, or choose shorter texts."
+        )
+    return [example for place, example in enumerate(examples) if place not in found]
+
+
+def texts_apart(subject: Subject, examples: Sequence[Example]) -> list[Example]:
+    """The examples that stay apart from a language model's answers; raises BadInput if there are none."""
+    found = subject.joined(examples) if isinstance(subject, GoesOn) else {}
+    if found and len(found) == len(examples):
+        raise BadInput(
+            f"the end of every text becomes one token with the answer {found[0]!r}. End the prompt with words after "
+            "{text}, or move the space before the answer."
         )
     return [example for place, example in enumerate(examples) if place not in found]
 

@@ -48,6 +48,25 @@ class HasLayers(Subject, Protocol):
         ...
 
 
+@runtime_checkable
+class HasPlaces(HasLayers, Protocol):
+    """A transformer that says where its blocks' parts are, for families whose blocks heatcheck knows."""
+
+    def place(self, what: str, layer: int | None = None) -> Site: ...
+
+
+@runtime_checkable
+class ReadsRows(HasLayers, Protocol):
+    """A transformer whose answer is read from several queries, such as an answer of several tokens."""
+
+    def answer_rows(self, batch: Batch) -> Int[Tensor, "example asked"]: ...
+
+
+def rows_behind(subject: HasLayers, batch: Batch) -> Int[Tensor, "example asked"]:
+    """The queries of the last layer that the answer is read from; the heatmap is the mean of their weights."""
+    return subject.answer_rows(batch) if isinstance(subject, ReadsRows) else subject.rows(batch)[:, None]
+
+
 def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]:
     """The keys of the read-out site that may carry weight: the scored tokens, or the parts of each text."""
     if isinstance(subject, ReadsMore):

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,33 +65,23 @@ def load_transformer(
 def load_prompted(
     name: str,
     *,
-    prompt: str,
-    labels: Mapping[Any, Any],
-    shown: Iterable[Any] = (),
-    chat: bool = False,
     device: str = "cpu",
     dtype: str | None = None,
+    **asked: Any,
 ) -> Prompted:
     """Load the language model in a folder, in a GGUF file or with a hub name, as a classifier that is asked in words.
 
-    The arguments are those of `Prompted`.
+    Args:
+        asked: the prompt and the answers, as `Prompted` takes them.
     """
     from transformers import AutoModelForCausalLM
 
     read = _read(name, AutoModelForCausalLM, "a language model", dtype=dtype)
     if read.new:
-        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt.")
+        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt or answer.")
     try:
         with quiet():
-            found = Prompted(
-                read.network.to(device),
-                read.tokenizer,
-                name=f"hf:{name}",
-                prompt=prompt,
-                labels=labels,
-                shown=shown,
-                chat=chat,
-            )
+            found = Prompted(read.network.to(device), read.tokenizer, name=f"hf:{name}", **asked)
     except (TypeError, ValueError, LookupError, AttributeError) as error:  # a config may say anything
         raise BadInput(_cannot_read(name, name, error, "a language model")) from error
     found.eval()
