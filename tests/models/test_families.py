@@ -26,7 +26,7 @@ MET = """big_bird bloom deberta deberta-v2 falcon gpt_neo gptj mpnet mpt openai-
 xlnet"""
 SAMPLE = (*REGISTRY.split(), *MET.split())
 TWO_SIDES = ("bart", "mvp", "t5")
-CAUSAL = ("bloom", "gpt_neo", "granite")
+CAUSAL = ("bloom", "gpt_neo", "granite", "roberta")
 MIXES = "layers has no attention"
 
 
@@ -267,10 +267,10 @@ def test_a_network_that_cannot_read_is_refused_in_a_sentence() -> None:
 
 @pytest.mark.parametrize("family", ["xlm", "squeezebert", "eurobert", "gpt_oss", "deberta-v2"])
 def test_a_layer_can_be_shown_where_blocks_are_odd(family: str) -> None:
-    """Other weights in the first layer, by a view of it and by a whole pass."""
-    subject = subject_of(family)
-    batch, first = subject.encode(EXAMPLES), subject.sites[0]
-    found = response(view_of(subject, 1, None, EXAMPLES), batch)
+    """Other weights in the second of three layers, by a view of it and by a whole pass."""
+    subject = subject_of(family, **{"n_layers" if family == "xlm" else "num_hidden_layers": 3})
+    batch, first = subject.encode(EXAMPLES), subject.sites[1]
+    found = response(view_of(subject, 2, None, EXAMPLES), batch)
     with torch.no_grad():
         run = subject.run(batch, want=[first])
         own = run.parts[first]
