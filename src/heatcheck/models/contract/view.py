@@ -20,7 +20,7 @@ from heatcheck.models.contract.lengths import CountsTokens, in_one_way
 from heatcheck.models.contract.naming import asked_of, rows_of
 from heatcheck.models.contract.parts import AttendsToParts, HasLayers, ReadsMore, has_layers, readable_keys
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Responds, Response, Weights, as_sums, within
+from heatcheck.models.contract.response import TINY, Logits, Responds, Response, Weights, as_sums, within
 from heatcheck.models.contract.rows import OnRows, Rows
 from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Reduce, Run, Site, Subject, Want
 from heatcheck.models.contract.weights import visible
@@ -34,6 +34,7 @@ class _Rows(NamedTuple):
 
     one: Int[Tensor, " example"] | None
     several: Bool[Tensor, "example query"] | None
+    causal: bool = False  # a row of a language model does not see those after it
 
     @property
     def pick(self) -> Reduce:
@@ -46,12 +47,23 @@ class _Rows(NamedTuple):
             return OnRows(self.one[:, None], edit)
         assert self.several is not None
         mask = self.several[:, None, :, None]
-        return lambda own: torch.where(mask, edit.to(own) if isinstance(edit, Tensor) else edit(own), own)
+
+        def edited(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+            new = (edit.to(own) if isinstance(edit, Tensor) else edit(own)).expand_as(own)
+            if not self.causal:
+                return torch.where(mask, new, own)
+            kept = new * (own > 0).any(1, keepdim=True)
+            factor = new.sum(-1, keepdim=True) / kept.sum(-1, keepdim=True).clamp(min=TINY)
+            return torch.where(mask, kept * factor, own)
+
+        return edited
 
     def often(self, place: Int[Tensor, " item"]) -> "_Rows":
         """Those of these texts."""
         return _Rows(
-            None if self.one is None else self.one[place], None if self.several is None else self.several[place]
+            None if self.one is None else self.one[place],
+            None if self.several is None else self.several[place],
+            self.causal,
         )
 
     def _mean(self, weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head 1 key"]:
@@ -262,7 +274,7 @@ class View:
             return _Rows(rows, None)
         if pooled and own:
             with torch.no_grad():
-                return _Rows(None, self.of.run(batch).pooled)
+                return _Rows(None, self.of.run(batch).pooled, causal=bool(self.asked))
         if self._queries == 1:
             return _Rows(torch.zeros_like(batch.valid[:, 0], dtype=torch.long), None)
         return _Rows(None, batch.valid)
