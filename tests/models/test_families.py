@@ -60,16 +60,13 @@ def test_a_language_model_is_read_as_it_decides(family: str) -> None:
     [
         ("canine", "does not use its last attention"),
         ("convbert", "carries information from token to token outside its attention"),
-        ("diffllama", "has 2 attention maps in one layer"),
         ("fnet", "makes no attention weights"),
         ("funnel", "does not attend to the tokens of a text in the end"),
         ("jamba", MIXES),
-        ("longformer", "cannot be read: LongformerSelfAttention does not multiply its attention weights"),
         ("minimax", MIXES),
         ("nystromformer", "carries information from token to token outside its attention"),
         ("perceiver", "does not attend to the tokens of a text in the end"),
         ("qwen3_next", MIXES),
-        ("t5gemma2", "does not attend to the tokens of a text in the end"),
         ("yoso", "makes no attention weights"),
         ("zamba2", MIXES),
     ],
@@ -217,7 +214,7 @@ def test_weights_beside_a_sink_keep_their_mass() -> None:
         assert torch.allclose(found.logits(turned[:, None])[:, 0], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("family", ["xlnet", "t5gemma"])
+@pytest.mark.parametrize("family", ["xlnet", "t5gemma", "t5gemma2"])
 def test_the_last_token_of_a_padded_text_is_read_too(family: str) -> None:
     """transformers reads another place there: what a text gives alone, it should give beside a longer one."""
     subject, plain = subject_of(family), network(family)
@@ -265,7 +262,9 @@ def test_a_network_that_cannot_read_is_refused_in_a_sentence() -> None:
         subject_of("eurobert", vocab_size=4)
 
 
-@pytest.mark.parametrize("family", ["xlm", "squeezebert", "eurobert", "gpt_oss", "deberta-v2"])
+@pytest.mark.parametrize(
+    "family", ["xlm", "squeezebert", "eurobert", "gpt_oss", "deberta-v2", "diffllama", "longformer"]
+)
 def test_a_layer_can_be_shown_where_blocks_are_odd(family: str) -> None:
     """Other weights in the second of three layers, by a view of it and by a whole pass."""
     subject = subject_of(family, **{"n_layers" if family == "xlm" else "num_hidden_layers": 3})
@@ -308,7 +307,7 @@ def test_the_page_has_the_table() -> None:
     assert "| fnet | refused | makes no attention weights" in table
     assert "| error |" not in table
     passed, tried = map(int, re.findall(r"\*\*Classifiers\*\*: (\d+) of (\d+) pass", table)[0])
-    assert passed >= 107
+    assert passed >= 110
     assert f"{tried} families that classify texts: on tiny random networks {passed} pass" in _one_line(PAGE)
 
 

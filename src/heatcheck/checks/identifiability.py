@@ -21,7 +21,7 @@ from heatcheck.checks.passes import tokens
 from heatcheck.data import Batch, Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
-from heatcheck.models import HasLayers, Site, has_layers, readable_keys, require_layers
+from heatcheck.models import HasLayers, Site, has_layers, readable_keys, require_layers, values_read
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.stats.span import onto_span
 from heatcheck.training import batches_by_length
@@ -108,7 +108,7 @@ def read_rows(subject: HasLayers, examples: Sequence[Example]) -> list[Row]:
         one = torch.arange(len(batch), device=run.row.device)
         attention = run.parts[site][one, :, run.row[:, 0]].double().cpu().numpy()
         open_keys = readable_keys(subject, batch)
-        of_keys = run.parts[values].double().cpu().numpy()
+        of_keys = values_read(subject, run.parts[values]).double().cpu().numpy()
         for place, weights, vectors, seen in zip(indices, attention, of_keys, open_keys.cpu().numpy(), strict=True):
             found[place] = Row(_normal(weights[:, seen]), vectors[:, seen], seen)
     return [found[place] for place in range(len(examples))]
@@ -262,7 +262,7 @@ def _programs_take(case: Case, settings: IdentifiabilitySettings) -> float:
     value = Site("value", case.subject.sites[-1].where)
     with torch.no_grad():
         run = case.subject.run(case.subject.encode(case.examples[:1]), want=[value])
-    _, heads, _, width = run.parts[value].shape
+    _, heads, _, width = values_read(case.subject, run.parts[value]).shape
     counted = tokens(case)
     longer = [length for length in counted if length > width + 1]
     texts = min(settings.texts, len(longer) * len(case.examples) // len(counted))

@@ -16,7 +16,7 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import HasLayers, Run, Site, Subject, require_layers, visible
+from heatcheck.models import HasLayers, Run, Site, Subject, require_layers, values_read, visible
 from heatcheck.stats.span import Projected, onto_span
 
 
@@ -34,7 +34,7 @@ def effective_weights(subject: HasLayers, batch: Batch, site: Site, *, read_out_
     weights, values = run.parts[parts["attention"]], run.parts[parts["value"]]
     seen = _visible(run.parts[parts["score"]], batch)
     if read_out_only:
-        weights, seen = _one_row(weights, run), _one_row(seen, run)
+        weights, seen, values = _one_row(weights, run), _one_row(seen, run), values_read(subject, values)
     precision = float(torch.finfo(values.dtype).eps)
     return onto_span(_array(weights), _array(values), seen.cpu().numpy(), precision=precision)
 

@@ -31,6 +31,7 @@ from heatcheck.models.contract.parts import (
     token_weights,
     uniform_edits,
     uniform_everywhere,
+    values_read,
 )
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Responds, Response, response
@@ -114,6 +115,7 @@ __all__ = [
     "uniform_everywhere",
     "uniform_weights",
     "unknown_words",
+    "values_read",
     "view_of",
     "visible",
     "whole_model",

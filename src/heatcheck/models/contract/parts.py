@@ -49,6 +49,17 @@ class HasLayers(Subject, Protocol):
 
 
 @runtime_checkable
+class ReadsSomeValues(HasLayers, Protocol):
+    """A transformer whose rows may read different parts of the values (Longformer)."""
+
+    def values_read(
+        self, values: Float[Tensor, "example head key feature"]
+    ) -> Float[Tensor, "example head key reached"]:
+        """The part that the row of the answer reads."""
+        ...
+
+
+@runtime_checkable
 class HasPlaces(HasLayers, Protocol):
     """A transformer that says where its blocks' parts are, for families whose blocks heatcheck knows."""
 
@@ -106,6 +117,13 @@ def require_one_decision(subject: Subject, what: str) -> None:
 
 def has_layers(subject: Subject) -> bool:
     return isinstance(subject, HasLayers) and not getattr(subject, "not_layered", "")
+
+
+def values_read(
+    subject: Subject, values: Float[Tensor, "example head key feature"]
+) -> Float[Tensor, "example head key reached"]:
+    """What the row that the answer is read from reads of the last layer's values."""
+    return subject.values_read(values) if isinstance(subject, ReadsSomeValues) else values
 
 
 def require_layers(subject: Subject, what: str) -> HasLayers:

@@ -59,12 +59,7 @@ def _through_attention(module: nn.Module, forward: Callable[..., Any], kernel: b
     if now is None or where is None:
         return forward(*given, **named)
     now.tap.passed.append(Site("attention", where))
-    hidden = next((part for part in _NOT_MET if Site(part, where) in now.wanted), None)
-    if hidden is not None:
-        raise NotSupported(
-            f"{type(module).__name__} computes its attention by itself, so heatcheck does not see the {hidden} at "
-            f"{where}. Use score, attention, value or context."
-        )
+    require_met(now, where, module)
     if not kernel and not any(Site(part, where) in now.wanted for part in _MET):
         return forward(*given, **named)
     meeting = _Meeting(now, where, _heads(module))
@@ -76,6 +71,16 @@ def _through_attention(module: nn.Module, forward: Callable[..., Any], kernel: b
             "knows."
         )
     return found
+
+
+def require_met(now: Pass, where: str, module: nn.Module) -> None:
+    """Refuse a pass that asks for queries or keys."""
+    hidden = next((part for part in _NOT_MET if Site(part, where) in now.wanted), None)
+    if hidden is not None:
+        raise NotSupported(
+            f"{type(module).__name__} computes its attention by itself, so heatcheck does not see the {hidden} at "
+            f"{where}. Use score, attention, value or context."
+        )
 
 
 class _Meeting:

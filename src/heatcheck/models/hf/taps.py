@@ -25,6 +25,7 @@ from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.contract.edits import ByGroup
 from heatcheck.models.contract.rows import along
 from heatcheck.models.contract.subject import Part, Site, Tap
+from heatcheck.models.hf.joined import Call, beside, hidden_keys, is_merged, is_twice, mark_twice
 from heatcheck.models.hf.kernel import (
     Asked,
     Seen,
@@ -39,6 +40,7 @@ from heatcheck.models.hf.kernel import (
 
 NAME = "heatcheck"
 Use: TypeAlias = Literal["weights", "input", "state"]
+_OF_KEYS: tuple[Part, ...] = ("key", "score", "attention", "value")
 
 
 class Pass:
@@ -63,6 +65,7 @@ class Pass:
         self.every_row: Tensor | None = None  # what a decoder's head says of each token
         self.valid: Tensor | None = None  # the mask of the tokens, where a head has to be told
         self.looked_up: tuple[Tensor, Tensor, Tensor] | None = None  # ids, their vectors, and those that are used
+        self.last: Call | None = None  # the last call of an attention function, for one that makes the same weights
 
     def use(self, module: nn.Module, what: Use) -> str | None:
         """The module's name in this use of it, `path@1` the second time; None for a module of another model.
@@ -81,6 +84,10 @@ class Pass:
         self.tap.passed.append(site)
         if site in self.tap.want:
             self.tap.parts[site] = rows
+
+    def wants(self, where: str, parts: tuple[Part, ...]) -> bool:
+        """Whether anybody asked for one of these parts of an attention."""
+        return any(Site(part, where) in self.wanted for part in parts)
 
     def send(self, part: Part, where: str, value: Tensor) -> Tensor:
         """Through the tap, where anybody asked for it."""
@@ -107,29 +114,38 @@ def attend(
     """What transformers calls in place of its own attention function."""
     plain = _eager_of(module)
     now = ACTIVE.get()
+    if now is not None and now.last is not None and now.last.same(module, query, key):
+        if is_twice(module):
+            return _attend_again(now, now.last, partial(plain, module, query, key), value, attention_mask, options)
+        mark_twice(module)  # when the model is loaded; as two maps this once
     where = None if now is None else now.use(module, "weights")
     if now is None or where is None:
         found: tuple[Tensor, Tensor | None] = plain(module, query, key, value, attention_mask, **options)
         return found
     now.tap.passed.append(Site("attention", where))
-    heads = query.shape[1]
+    now.last = Call(module, query, key, where, value)
+    heads, hidden = query.shape[1], hidden_keys(module, query) if now.wants(where, _OF_KEYS) else 0
     query = now.send("query", where, query)
-    key = _keys(now, where, key, heads)
+    key = beside(hidden, 2, key, partial(_keys, now, where, heads=heads))
     if now.rows_only:
         seen = Seen(attention_mask, _is_causal(module, query, attention_mask, options))
+        simple = not is_merged(module) and not is_twice(module)
         if now.tried is not None:
-            now.tried.append(agrees(partial(plain, module, **options), (query, key, value), seen, options))
-        if (asked := asked_rows(now.tap, where)) is not None:
+            now.tried.append(simple and agrees(partial(plain, module, **options), (query, key, value), seen, options))
+        if simple and (asked := asked_rows(now.tap, where)) is not None:
             values = spread(_values(now, where, value, heads), heads)
             scaling = options.get("scaling")
             return _attend_by_rows(now, where, (query, spread(key, heads), values), seen, asked, scaling), None
         attention_mask = additive(seen, query, key)
-    with _scores(now, where, key.shape[2]):
+    with _scores(now, where, hidden, key.shape[2]):
         out, own = plain(module, query, key, value, attention_mask, **options)
     if own is None:
         raise NotSupported(f"{type(module).__name__} returns no attention weights, so there is no heatmap.")
-    weights = now.send("attention", where, own)
-    used = _values(now, where, value, heads)
+    weights = beside(hidden, 3, own, partial(now.send, "attention", where))
+    if is_twice(module):
+        now.last = now.last._replace(weights=weights, out=out)
+        return out, weights
+    used = beside(hidden, 2, value, partial(_values, now, where, heads=heads))
     changed = weights is not own or used is not value
     context = out.transpose(1, 2)  # [example head query feature]
     if changed:
@@ -138,6 +154,23 @@ def attend(
     if changed or given is not context:
         out = given.transpose(1, 2).contiguous()
     return out, weights
+
+
+def _attend_again(
+    now: Pass, first: Call, plain: Callable[..., Any], value: Tensor, mask: Tensor | None, options: Mapping[str, Any]
+) -> tuple[Tensor, Tensor | None]:
+    """The second call with the same weights: only now are all values known, and what the first gave can be changed."""
+    weights, out, where = first.weights, first.out, first.where
+    assert weights is not None
+    assert out is not None
+    if not now.wants(where, (*_OF_KEYS, "query", "context")):
+        found: tuple[Tensor, Tensor | None] = plain(value, mask, **options)
+        return found
+    values = _values(now, where, torch.cat([first.value, value], -1), weights.shape[1])
+    context = torch.matmul(weights.to(values.dtype), spread(values, weights.shape[1]))
+    given = now.send("context", where, context).transpose(1, 2)
+    out.copy_(given[..., : out.shape[-1]])  # the module holds it already, and has not used it yet
+    return given[..., out.shape[-1] :].contiguous(), weights
 
 
 def _attend_by_rows(
@@ -229,27 +262,30 @@ def _by_group(now: Pass, part: Part, where: str, own: Tensor) -> Tensor | None:
 
 
 class _MeetsSoftmax(TorchFunctionMode):
-    """Sends what goes into the first softmax through the tap: the masked scores of the keys, without a sink's."""
+    """Sends what goes into the first softmax through the tap: the masked scores of the keys that are shown.
 
-    def __init__(self, now: Pass, where: str, keys: int) -> None:
+    A sink's score is not, nor are those of a decoder's own tokens beside the encoder's.
+    """
+
+    def __init__(self, now: Pass, where: str, hidden: int, keys: int) -> None:
         super().__init__()
-        self.now, self.where, self.keys, self.met = now, where, keys, False
+        self.now, self.where, self.hidden, self.keys, self.met = now, where, hidden, keys, False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (torch.softmax, Tensor.softmax, nn.functional.softmax) and not self.met:
             self.met = True
             own, sinks = args[0][..., : self.keys], args[0][..., self.keys :]
-            scores = self.now.send("score", self.where, own)
+            scores = beside(self.hidden, 3, own, partial(self.now.send, "score", self.where))
             args = (torch.cat([scores, sinks], -1) if sinks.shape[-1] else scores, *args[1:])
         return func(*args, **(kwargs or {}))
 
 
 @contextmanager
-def _scores(now: Pass, where: str, keys: int) -> Iterator[None]:
+def _scores(now: Pass, where: str, hidden: int, keys: int) -> Iterator[None]:
     if Site("score", where) not in now.wanted:
         yield
         return
-    with _MeetsSoftmax(now, where, keys):
+    with _MeetsSoftmax(now, where, hidden, keys):
         yield
 
 

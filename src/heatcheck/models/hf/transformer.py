@@ -34,21 +34,22 @@ from heatcheck.models.hf.hooks import (
     sent,
     through_block,
 )
+from heatcheck.models.hf.joined import mark_merged
 from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.linear import quicken
 from heatcheck.models.hf.long_texts import ALL_WEIGHTS, rows_suffice
+from heatcheck.models.hf.longformer import global_half, has_global_rows, spell_out_windows
 from heatcheck.models.hf.met_softmax import find_attentions, meet_attentions
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.placing import block_of, place
 from heatcheck.models.hf.precision import require_numbers
 from heatcheck.models.hf.prefixes import common_beginning, in_families
 from heatcheck.models.hf.read_out import answer_by_row, respond, seen_keys
+from heatcheck.models.hf.shown_rows import describe_rows
 from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import LAST, MADE_UP, MEAN, require_tokens, try_out
 from heatcheck.models.hf.window import too_long
 
-# Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
-SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
 CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
 FAR = 2**20  # tokens of a text that no family reads
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -148,6 +149,7 @@ class Transformer(nn.Module):
             if getattr(module, "attention_type", None) == "block_sparse" and hasattr(module, "set_attention_type"):
                 module.set_attention_type("original_full")
         self._paths = {}
+        spell_out_windows(self.network)
         quicken(self.network)
         summary: Any = getattr(self.network, "sequence_summary", None)
         if getattr(summary, "summary_type", None) == "last" and first_time(summary, "last_of_text"):
@@ -213,6 +215,9 @@ class Transformer(nn.Module):
                 f"{self._called} makes no attention weights that heatcheck can read, so there is no heatmap. "
                 "Choose a model with softmax attention."
             )
+        if getattr(self.network.config, "is_encoder_decoder", False):
+            ask(*(Site("score", site.where) for site in found))
+            mark_merged(self.network, tap.parts, batch)
         ask(found[-1])
         require_tokens(tap.parts[found[-1]], batch, self._called)
         return found
@@ -238,7 +243,7 @@ class Transformer(nn.Module):
         found: list[Any] = []
         block = self.network.get_submodule(block_of(self.network, sites[-1].where))
         hook = block.register_forward_hook(lambda _, __, given: found.append(given))
-        with torch.no_grad():
+        with torch.no_grad(), passing(self._pass(Tap({}, ()))):
             self._ask(batch.inputs)
         hook.remove()
         given = found[0] if found and isinstance(found[0], tuple | list) else found[:1]
@@ -288,14 +293,13 @@ class Transformer(nn.Module):
     @property
     def shown_rows(self) -> str:
         """What the heatmap is made of, if it is not the row of one token of the text."""
-        said = []
-        if self.pools:
-            said.append("The answer is read from all tokens, so the heatmap is the mean of their rows.")
-        if self.placed.not_stacked:
-            said.append("The heatmap is what the decoder's last layer reads of the encoder.")
-        if self.sinks:
-            said.append("Part of the weight goes to something that is no token (a sink), so the heatmap sums to less.")
-        return " ".join(said)
+        return describe_rows(self)
+
+    def values_read(
+        self, values: Float[Tensor, "example head key feature"]
+    ) -> Float[Tensor, "example head key reached"]:
+        """What the row that the answer is read from reads of an attention's values."""
+        return global_half(values) if has_global_rows(self.network) else values
 
     @property
     def not_stacked(self) -> str:
@@ -584,7 +588,7 @@ def _count_heads(weights: Float[Tensor, "example head query key"]) -> Tensor:
     return torch.tensor(weights.shape[1])
 
 
-_WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}. For other torch modules use heatcheck.wrap."
+_WHAT_WORKS = "docs/transformers.md lists all families that work. For other torch modules use heatcheck.wrap."
 
 
 def first_position(network: Any) -> int:
