@@ -10,6 +10,7 @@ from transformers.models.t5gemma2 import modeling_t5gemma2
 
 from any_family import make as network
 from every_family import check, subject_of, try_family
+from heatcheck.checks.identifiability import read_rows
 from heatcheck.data import Batch, Example
 from heatcheck.explainers import explain_one
 from heatcheck.models import Site, differentiate, response, rows_of
@@ -39,6 +40,7 @@ def parts_agree(subject: Transformer, layer: int, examples: list[Example]) -> No
         flat = subject.run(batch, edits=even, want=[sites["attention"]])
         weights = {sites["attention"]: flat.parts[sites["attention"]]}
         assert torch.allclose(subject.run(batch, edits=weights).logits, flat.logits, atol=1e-5)
+        assert torch.allclose(subject.run(batch, edits=even).logits, flat.logits, atol=1e-5)
     assert not torch.allclose(said, run.logits, atol=1e-4)
     assert not torch.allclose(flat.logits, run.logits, atol=1e-4)
 
@@ -49,6 +51,10 @@ def backwards(weights: torch.Tensor) -> torch.Tensor:
     return torch.where(seen, 1 / weights.clamp(min=1e-3), 0.0) * (
         weights.sum(-1, keepdim=True) / torch.where(seen, 1 / weights.clamp(min=1e-3), 0.0).sum(-1, keepdim=True)
     )
+
+
+def twice(own: torch.Tensor) -> torch.Tensor:
+    return 2 * own
 
 
 def other_eager(own: Any, hidden: int = 0) -> Any:
@@ -74,6 +80,11 @@ def test_weights_that_are_used_twice_are_one_map(monkeypatch: pytest.MonkeyPatch
     assert "subtracts what half of its heads read" in rows_of(subject)
     parts_agree(subject, 0, EXAMPLES)
     batch = subject.encode(EXAMPLES)
+    by_query, by_key = (
+        subject.run(batch, edits={Site(part, subject.sites[0].where): twice}) for part in ("query", "key")
+    )
+    assert torch.allclose(by_query.logits, by_key.logits, atol=1e-5)
+    assert not torch.allclose(by_query.logits, subject.run(batch).logits, atol=1e-4)
     other = network("diffllama", eager=True, num_attention_heads=4, num_key_value_heads=2)
     with torch.no_grad():
         found = subject.run(batch, edits=dict.fromkeys(subject.sites, backwards)).logits[:, 0]
@@ -188,6 +199,7 @@ def test_effective_attention_is_about_the_values_that_a_global_row_reads() -> No
     scores = explain_one(subject, LONG[:1], "effective_attention").values[0]
     assert torch.allclose(torch.as_tensor(scores), expected[1:-1], atol=1e-4)
     assert not torch.allclose(expected, weights.sum(0), atol=1e-2)
+    assert torch.allclose(torch.as_tensor(read_rows(subject, LONG[:1])[0].values), values, atol=1e-5)
 
 
 @pytest.mark.parametrize(
