@@ -28,7 +28,7 @@ from heatcheck.models.hf import Transformer
 from heatcheck.models.hf.prompted import Prompted
 from heatcheck.training import predict, record
 from tiny_language_models import LABELS, PROMPT, network, tokenizer
-from tiny_transformers import EXAMPLES, SIZE, WORDS, tiny
+from tiny_transformers import EXAMPLES, SIZE, WORDS, make, tiny
 from tiny_transformers import tokenizer as of_words
 
 TEXTS = list(EXAMPLES)
