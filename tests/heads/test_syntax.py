@@ -1,0 +1,208 @@
+"""Syntactic roles: maps whose scores are known, and a treebank that is counted."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from heatcheck.data.treebank import Sentence, load_treebank
+from heatcheck.errors import BadInput
+from heatcheck.heads.looking import Place
+from heatcheck.heads.parsed import (
+    SHARED,
+    Guesses,
+    aligned,
+    bucket_of,
+    by_offset,
+    guess,
+    pairs_at,
+    read_heads,
+    twin_guesses,
+)
+from heatcheck.heads.syntax import gold_of, score_syntax
+from heatcheck.heads.untrained import untrained
+from tiny_transformers import WORDS, make, tiny
+
+
+def treebank(seed, count=60):
+    """Sentences of 4 to 9 words whose trees are drawn by chance."""
+    generator = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        length = int(generator.integers(4, 10))
+        root = int(generator.integers(length))
+        head = [
+            -1 if at == root else int(generator.choice([to for to in range(length) if to != at]))
+            for at in range(length)
+        ]
+        relation = ["root" if to < 0 else str(generator.choice(["obj", "det"])) for to in head]
+        words = generator.choice(WORDS, size=length).tolist()
+        found.append(Sentence(f"{seed}-{number}", tuple(words), tuple(head), tuple(relation), (True,) * length))
+    return found
+
+
+def of_maps(sentences, maps_of, *, causal=False, padding=0):
+    """What heads with these maps guess: `maps_of(sentence)` is [head word word]."""
+    width = max(len(sentence.words) for sentence in sentences) + padding
+    guesses, sums = [], 0.0
+    pairs = torch.zeros(4, 129, dtype=torch.float64)
+    for sentence in sentences:
+        maps, spare = maps_of(sentence), width - len(sentence.words)
+        real = torch.arange(width)[None] < len(sentence.words)
+        whole = torch.nn.functional.pad(maps, (0, spare, 0, spare))[None]
+        guesses.append(guess(whole, real, causal)[0].numpy())
+        here = torch.zeros(len(maps), 4, 129, dtype=torch.float64)
+        here[:, bucket_of(len(sentence.words))] = by_offset(whole, real)[0].double()
+        sums = sums + here
+        pairs[bucket_of(len(sentence.words))] += pairs_at(len(sentence.words), causal)
+    places = tuple(Place(1, head + 1) for head in range(len(maps)))
+    return Guesses(np.stack(guesses), sums.numpy(), pairs.numpy(), causal, places)
+
+
+def arcs(sentence):
+    """Each word looks at its head."""
+    to = torch.tensor([max(head, 0) for head in sentence.head])
+    return torch.nn.functional.one_hot(to, len(sentence.words)).float()
+
+
+def one_left(sentence):
+    place = torch.arange(len(sentence.words))
+    return torch.nn.functional.one_hot((place - 1).clamp(min=0), len(place)).float()
+
+
+def three_heads(sentence):
+    generator = torch.Generator().manual_seed(len(sentence.words))
+    noise = torch.rand(len(sentence.words), len(sentence.words), generator=generator).softmax(-1)
+    return torch.stack([noise, arcs(sentence), one_left(sentence)])
+
+
+TRAIN, TEST = treebank(1), treebank(2)
+
+
+def scored(maps_of, **options):
+    train, test = (of_maps(sentences, maps_of, **options) for sentences in (TRAIN, TEST))
+    noise = of_maps(TEST, lambda sentence: three_heads(sentence)[:1])
+    return score_syntax((train, gold_of(TRAIN)), (test, gold_of(TEST)), [noise], draws=200)
+
+
+def test_a_map_of_gold_arcs_scores_1_and_one_that_points_left_has_no_excess_over_its_twin():
+    found = scored(three_heads)
+    best = [one for one in found.found if one.direction == "from the dependent"]
+    assert {one.relation for one in best} == {"all", "obj", "det"}
+    for one in best:
+        assert one.place == Place(1, 2)
+        assert one.score.value == 1.0
+        assert max(one.best_offset, one.offset_twin, one.untrained, one.other_tree) < 0.6
+        assert one.coverage == 1.0
+    assert {role.place for role in found.roles if role.direction == "from the dependent"} == {Place(1, 2)}
+    left = scored(lambda sentence: one_left(sentence)[None])
+    assert left.roles == ()
+    for one in left.found:
+        assert one.score.value == pytest.approx(one.offset_twin)
+
+
+def test_the_transposed_map_is_read_from_the_head():
+    found = scored(lambda sentence: three_heads(sentence).transpose(-1, -2))
+    assert all(one.score.value == 1.0 for one in found.found if one.direction == "from the head")
+
+
+def test_permuted_heads_and_padding_change_no_score():
+    plain, padded = scored(three_heads), scored(three_heads, padding=4)
+    permuted = scored(lambda sentence: three_heads(sentence)[[1, 2, 0]])
+    assert plain.found == padded.found
+    assert [one.score for one in plain.found] == [one.score for one in permuted.found]
+    assert {one.place for one in permuted.found if one.direction == "from the dependent"} == {Place(1, 1)}
+
+
+def test_a_decoder_is_asked_about_what_it_sees():
+    found = scored(lambda sentence: three_heads(sentence).tril(), causal=True)
+    for one in found.found:
+        assert 0 < one.coverage < 1
+    ahead, behind = (
+        sum(one.arcs for one in found.found if one.direction == way) for way in ("from the dependent", "from the head")
+    )
+    assert ahead + behind == sum(one.arcs for one in scored(three_heads).found if one.direction == "from the dependent")
+    assert all(one.score.value == 1.0 for one in found.found if one.direction == "from the dependent")
+
+
+def test_the_offset_twin_is_the_head_s_own_mean_by_offset():
+    generator = torch.Generator().manual_seed(0)
+    maps = torch.rand(1, 5, 5, generator=generator)
+    sentence = Sentence("a", tuple("abcde"), (1, -1, 1, 1, 1), ("x",) * 5, (True,) * 5)
+    learned = of_maps([sentence], lambda _: maps)
+    mean = {o: float(maps[0].diagonal(o).mean()) for o in range(-4, 5)}
+    wanted = [max((to for to in range(5) if to != at), key=lambda to, at=at: mean[to - at]) for at in range(5)]
+    assert twin_guesses(learned, [5], 5)[0, 0, :, 0].tolist() == wanted
+
+
+def test_a_model_s_guesses_do_not_depend_on_the_batch():
+    subject = tiny("bert")
+    kept, excluded = aligned(subject, TEST[:6])
+    assert len(kept) == 6
+    assert excluded == {}
+    together = read_heads(subject, kept)
+    assert together.heads.shape[1] == 12
+    for row, sentence in enumerate(kept):
+        alone = read_heads(subject, [sentence]).heads[0]
+        assert (alone == together.heads[row][:, : alone.shape[1]]).all()
+    total = sum(read_heads(subject, [sentence]).sums for sentence in kept)
+    np.testing.assert_allclose(together.sums, total, rtol=1e-4, atol=1e-5)
+
+
+def test_a_sentence_whose_words_share_a_piece_is_left_out():
+    joined = Sentence("joined", ("go", "od", "film"), (2, 2, -1), ("x", "x", "root"), (False, True, False))
+    assert aligned(tiny("bert"), [joined, TEST[0]]) == ([TEST[0]], {"joined": SHARED})
+
+
+def test_an_untrained_twin_is_another_model_and_leaves_this_one_alone():
+    subject = make("bert")
+    before = {name: value.clone() for name, value in subject.network.state_dict().items()}
+    first, again, other = (read_heads(untrained(subject, seed), TEST[:4]) for seed in (0, 0, 1))
+    assert (first.heads == again.heads).all()
+    assert (first.heads != other.heads).any()
+    assert (first.heads != read_heads(subject, TEST[:4]).heads).any()
+    assert all(torch.equal(value, before[name]) for name, value in subject.network.state_dict().items())
+
+
+def test_the_treebank_s_file_is_counted(tmp_path):
+    rows = [
+        {
+            "id": "a",
+            "split": "test",
+            "tokens": ["Do", "n't"],
+            "head": [0, 1],
+            "deprel": ["root", "advmod"],
+            "space_after": [0, 1],
+        },
+        {"id": "b", "split": "test", "tokens": ["Go"], "head": [0], "deprel": ["root"], "space_after": [1]},
+        {
+            "id": "c",
+            "split": "dev",
+            "tokens": ["Go", "on"],
+            "head": [0, 1],
+            "deprel": ["root", "prt"],
+            "space_after": [1, 1],
+        },
+    ]
+    path = tmp_path / "ud_ewt_devtest.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    found = load_treebank("test", tmp_path)
+    assert [sentence.text for sentence in found.sentences] == ["Don't"]
+    assert found.dropped == {"it has a single word": 1}
+    assert found.sentences[0].head == (-1, 0)
+    with pytest.raises(BadInput, match="is missing: copy it"):
+        load_treebank("train", tmp_path)
+    with pytest.raises(BadInput, match="not 'all'"):
+        load_treebank("all", tmp_path)
+    rows[0]["head"] = [0, 7]
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    with pytest.raises(BadInput, match="outside its sentence"):
+        load_treebank("test", tmp_path)
+
+
+def test_too_few_arcs_are_said():
+    train = of_maps(TRAIN[:2], three_heads)
+    with pytest.raises(BadInput, match="Give more sentences"):
+        score_syntax((train, gold_of(TRAIN[:2])), (train, gold_of(TRAIN[:2])), [])
