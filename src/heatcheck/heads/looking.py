@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Example
@@ -90,10 +90,10 @@ class Looked:
         return self.measures.index(measure)
 
     @cached_property
-    def _drawn(self) -> dict[int, Int[np.ndarray, "draw example"]]:
+    def _drawn(self) -> dict[int, Float[np.ndarray, "draw example"]]:
         return {}
 
-    def _counts(self, draws: int) -> Int[np.ndarray, "draw example"]:
+    def _counts(self, draws: int) -> Float[np.ndarray, "draw example"]:
         """How often each resample has each example; the same resamples for every measure and head."""
         if draws not in self._drawn:
             n = len(self.examples)
