@@ -82,6 +82,14 @@ class Looked:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.sums[:, :, column, 0].sum(0) / self.sums[:, :, column, 1].sum(0))
 
+    def share_above(self, measure: str, threshold: float, draws: int = 1000) -> tuple[float, float]:
+        """The interval of the share of heads whose measure is above a threshold."""
+        column = self._column(measure)
+        above, below = (self._counts(draws) @ self.sums[:, :, column, part] for part in (0, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = (above / below > threshold).mean(1)
+        return float(np.quantile(shares, 0.025)), float(np.quantile(shares, 0.975))
+
     def defined(self, measure: str) -> bool:
         """Whether any example defines it."""
         return bool((self.sums[:, :, self._column(measure), 1] > 0).any())
