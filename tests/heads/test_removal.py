@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import tiny_language_models as language
-from heatcheck.data import Example
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.heads.other_texts import Shape, align, choose_others, shapes
 from heatcheck.heads.reading import Reading
@@ -15,11 +14,8 @@ from heatcheck.heads.ways import WAYS, Replacements
 from heatcheck.models import Site
 from heatcheck.models.contract.edits import only_head, uniform, zero
 from heatcheck.models.hf.prompted import Prompted
-from tiny_transformers import EXAMPLES, WORDS, tiny
+from tiny_transformers import EXAMPLES, OTHERS, tiny
 
-OTHERS = tuple(
-    Example(f"o{n}", " ".join(WORDS[(n * k + k) % len(WORDS)] for k in range(1, 3 + n)), label=n % 2) for n in range(9)
-)
 FAMILIES = ["bert", "albert", "gpt2", "llama", "modernbert"]
 
 

@@ -4,13 +4,13 @@ The states between blocks are computed once, so a pass without a head of layer l
 removed in copies of the batch that are read together, as many as fit. This is about half the work of whole passes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
@@ -109,8 +109,8 @@ def remove_each(
         whole = judge(reading.logits, torch.arange(len(indices), device=reading.logits.device))
         return (
             whole,
-            torch.stack([_padded(part, most) for part in found]),
-            torch.stack([_padded(s, most) for s in sinks]),
+            torch.stack([padded_heads(part, most) for part in found]),
+            torch.stack([padded_heads(s, most) for s in sinks]),
         )
 
     with one_kernel(subject, examples):
@@ -192,12 +192,7 @@ def sink_mass(subject: HasLayers, batch: Batch, heads: Heads) -> Float[Tensor, "
     return (torch.einsum("ehq,eq->he", on_them, real) / real.sum(1)).double()
 
 
-def _padded(part: Float[Tensor, "*way head example"], heads: int) -> Float[Tensor, "*way item example"]:
+def padded_heads(part: Float[Tensor, "*way head example"], heads: int) -> Float[Tensor, "*way item example"]:
+    """With nan in place of heads that this layer does not have and another one has."""
     missing = heads - part.shape[-2]
     return torch.nn.functional.pad(part, (0, 0, 0, missing), value=torch.nan) if missing else part
-
-
-def each_head(values: Bool[np.ndarray, "layer head"] | Float[np.ndarray, "layer head"]) -> Iterator[tuple[int, int]]:
-    """The layers and heads that there are, counted from 0."""
-    for layer, head in np.argwhere(~np.isnan(values.astype(float))):
-        yield int(layer), int(head)
