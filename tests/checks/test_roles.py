@@ -20,7 +20,9 @@ def test_every_head_has_its_numbers_beside_uniform_weights(family):
     result = roles.ask(case, RolesSettings(draws=50))
     assert len(result.examples) + len(result.excluded) == len(TEXTS)
     sinks = [m for m in result.measurements if m.name == "sink"]
-    assert [(m.by["layer"], m.by["head"]) for m in sinks] == [(layer, head) for layer in (1, 2, 3) for head in (1, 2, 3, 4)]
+    assert [(m.by["layer"], m.by["head"]) for m in sinks] == [
+        (layer, head) for layer in (1, 2, 3) for head in (1, 2, 3, 4)
+    ]
     found = look(tiny(family), TEXTS)
     assert [m.value for m in sinks] == pytest.approx(found.mean("sink").tolist())
     assert all(m.low <= m.value <= m.high for m in sinks)

@@ -129,6 +129,9 @@ def tell(found: "Survey", model: str) -> None:
     many, texts = len(found.places), len(found.looked.examples)
     matter = found.that_matter()
     typer.echo(_headline(len(matter), many, texts, model))
+    if matter:
+        where = sum(found.gaze[place].says == "where" for place in matter if place in found.gaze)
+        typer.echo(f"{where} of these {len(matter)} surely matter mostly for where they look in the text.")
     sunk = sum(value > 0.3 for value in found.sinks.values())
     typer.echo(f"{sunk} of {many} heads are sinks: more than 0.3 of their weight lies on the first token.")
     typer.echo("")
@@ -139,11 +142,16 @@ def tell(found: "Survey", model: str) -> None:
         return
     rows = [_row(found, place) for place in matter[:SHOWN]]
     title = f"The {len(rows)} heads whose removal costs most" if len(rows) > 1 else "The head whose removal costs most"
-    show.table(("head", "added loss, nats", "95% interval", "sink", "pattern", "roles"), rows, title=title)
+    columns = ("head", "added loss, nats", "95% interval", "sink", "due to where it looks", "pattern", "roles")
+    show.table(columns, rows, title=title)
     typer.echo("")
     typer.echo(
         f"Added loss: each head's mean output on {found.reference} other texts takes its place; 0 means no effect. "
         "Sink: its weight on the first token; a head near 1 looks at little else."
+    )
+    typer.echo(
+        "Due to where it looks: the effect of giving the head another text's weights, as a share of the added loss. "
+        "Near 1, where it looks matters; near 0, it does not."
     )
     typer.echo("A role says where a head looks. It does not say that the head matters for that.")
 
@@ -163,9 +171,15 @@ def _row(found: "Survey", place: "Place") -> tuple[str, ...]:
         f"{effect.value:.4f}",
         f"{effect.low:.4f} to {effect.high:.4f}",
         f"{found.sinks[place]:.2f}",
+        _share(found, place),
         found.patterns[place],
         roles,
     )
+
+
+def _share(found: "Survey", place: "Place") -> str:
+    gaze = found.gaze.get(place)
+    return "–" if gaze is None else f"{gaze.share.value:.2f} [{gaze.share.low:.2f}, {gaze.share.high:.2f}]"
 
 
 def drawn(found: "Survey") -> list[str]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from heatcheck import stats
 from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput
@@ -15,11 +14,11 @@ from heatcheck.heads.looking import Looked, Place, look
 from heatcheck.heads.reference import read_reference
 from heatcheck.heads.removal import remove_each
 from heatcheck.heads.roles import Role, patterns_of, roles_of, sink_rate
+from heatcheck.heads.where import LEVEL, ROUNDING, Gaze, adjusted_p, gaze_shares
 from heatcheck.models import Subject, require_layers
 
 WAY = "mean"  # what takes a removed head's place: it stays what it is on average
-LEVEL = 0.05  # of false discoveries among heads that matter
-ROUNDING = 1e-5  # nats; a smaller effect is that of adding up in another order
+OTHER = "other_text"  # or its weights on another text: does it matter where it looks?
 
 
 class Effect(NamedTuple):
@@ -44,7 +43,7 @@ class Survey:
     effects: Mapping[Place, Effect]
     roles: Mapping[Place, Sequence[Role]]
     patterns: Mapping[Place, str]
-    way: str
+    gaze: Mapping[Place, Gaze]  # of heads that matter: the share of the effect that is due to where they look
     reference: int  # texts that a head's mean is from
 
     @property
@@ -69,6 +68,7 @@ class Survey:
             {
                 **place._asdict(),
                 "effect": {**self.effects[place]._asdict(), "matters": self.effects[place].matters},
+                "where_it_looks": self._gaze_facts(place),
                 "sink": sinks[place],
                 "pattern": self.patterns[place],
                 "roles": [role._asdict() for role in self.roles[place]],
@@ -82,12 +82,16 @@ class Survey:
         return {
             "texts": len(self.looked.examples),
             "reference_texts": self.reference,
-            "removal": self.way,
+            "removal": WAY,
             "causal": self.looked.causal,
             "sink_rate": sink_rate(self.looked),
             "uniform": {name: of.uniform for name, of in measures.items()},
             "heads": heads,
         }
+
+    def _gaze_facts(self, place: Place) -> dict[str, Any] | None:
+        found = self.gaze.get(place)
+        return None if found is None else {**found.share._asdict(), "says": found.says}
 
 
 def survey(subject: Subject, examples: Sequence[Example], reference: Sequence[Example], *, seed: int = 0) -> Survey:
@@ -98,13 +102,14 @@ def survey(subject: Subject, examples: Sequence[Example], reference: Sequence[Ex
     """
     deep = require_layers(subject, "a survey of its heads")
     looked = look(deep, examples, seed=seed)
-    removed = remove_each(deep, examples, read_reference(deep, reference), (WAY,), seed=seed)
+    removed = remove_each(deep, examples, read_reference(deep, reference), (WAY, OTHER), seed=seed)
+    gazes = gaze_shares(removed, generator=stream(seed, "heads", "gaze"))
     return Survey(
         looked=looked,
         effects=effects_of(looked.places, removed.effect(WAY), seed=seed),
         roles=roles_of(looked),
         patterns=patterns_of(looked),
-        way=WAY,
+        gaze={Place(found.layer + 1, found.head + 1): found for found in gazes},
         reference=len(reference),
     )
 
@@ -112,7 +117,7 @@ def survey(subject: Subject, examples: Sequence[Example], reference: Sequence[Ex
 def effects_of(
     places: Sequence[Place], losses: Float[np.ndarray, "layer head example"], *, seed: int = 0, draws: int = 1000
 ) -> dict[Place, Effect]:
-    """Mean effects with bootstrap intervals; p-values from the bootstrap's standard error, adjusted over heads."""
+    """Mean effects with bootstrap intervals, and p-values of Student's t, adjusted over heads."""
     own = np.stack([losses[place.layer - 1, place.head - 1] for place in places], axis=1)  # [example item]
     n = len(own)
     mean = own.mean(0)
@@ -120,18 +125,10 @@ def effects_of(
         return {place: Effect(float(value), -np.inf, np.inf, 1.0) for place, value in zip(places, mean, strict=True)}
     counts = stream(seed, "heads", "effects").multinomial(n, np.full(n, 1 / n), size=draws) / n
     low, high = np.quantile(counts @ own, [0.025, 0.975], axis=0)
-    p = stats.benjamini_hochberg(_two_sided(own))
-    found = zip(places, mean, low, high, p, strict=True)
+    p = adjusted_p(losses)
+    adjusted = [p[place.layer - 1, place.head - 1] for place in places]
+    found = zip(places, mean, low, high, adjusted, strict=True)
     return {place: Effect(float(v), float(a), float(b), float(q)) for place, v, a, b, q in found}
-
-
-def _two_sided(values: Float[np.ndarray, "example item"]) -> Float[np.ndarray, " item"]:
-    """P-values of "the mean is 0", by Student's t."""
-    from scipy.stats import ttest_1samp
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = ttest_1samp(values, 0.0, axis=0).pvalue
-    return np.asarray(np.where(np.abs(values.mean(0)) > ROUNDING, np.nan_to_num(found, nan=1.0), 1.0))
 
 
 def choose_texts(
