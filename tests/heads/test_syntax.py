@@ -23,24 +23,8 @@ from heatcheck.heads.parsed import (
 )
 from heatcheck.heads.syntax import gold_of, score_syntax
 from heatcheck.heads.untrained import untrained
-from tiny_transformers import WORDS, make, tiny
-
-
-def treebank(seed, count=60):
-    """Sentences of 4 to 9 words whose trees are drawn by chance."""
-    generator = np.random.default_rng(seed)
-    found = []
-    for number in range(count):
-        length = int(generator.integers(4, 10))
-        root = int(generator.integers(length))
-        head = [
-            -1 if at == root else int(generator.choice([to for to in range(length) if to != at]))
-            for at in range(length)
-        ]
-        relation = ["root" if to < 0 else str(generator.choice(["obj", "det"])) for to in head]
-        words = generator.choice(WORDS, size=length).tolist()
-        found.append(Sentence(f"{seed}-{number}", tuple(words), tuple(head), tuple(relation), (True,) * length))
-    return found
+from made_up_treebank import TEST, TRAIN, arcs, one_left
+from tiny_transformers import make, tiny
 
 
 def of_maps(sentences, maps_of, *, causal=False, padding=0):
@@ -61,24 +45,10 @@ def of_maps(sentences, maps_of, *, causal=False, padding=0):
     return Guesses(np.stack(guesses), sums.numpy(), pairs.numpy(), causal, places)
 
 
-def arcs(sentence):
-    """Each word looks at its head."""
-    to = torch.tensor([max(head, 0) for head in sentence.head])
-    return torch.nn.functional.one_hot(to, len(sentence.words)).float()
-
-
-def one_left(sentence):
-    place = torch.arange(len(sentence.words))
-    return torch.nn.functional.one_hot((place - 1).clamp(min=0), len(place)).float()
-
-
 def three_heads(sentence):
     generator = torch.Generator().manual_seed(len(sentence.words))
     noise = torch.rand(len(sentence.words), len(sentence.words), generator=generator).softmax(-1)
     return torch.stack([noise, arcs(sentence), one_left(sentence)])
-
-
-TRAIN, TEST = treebank(1), treebank(2)
 
 
 def scored(maps_of, **options):

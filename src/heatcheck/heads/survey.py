@@ -37,7 +37,7 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found about each head."""
+    """Effect, roles and pattern of each head."""
 
     looked: Looked
     effects: Mapping[Place, Effect]

@@ -141,7 +141,7 @@ _QUANTITIES = (
 
 VIEW = CheckView(
     "What each head looks at",
-    place=190,
+    place=185,
     reading="A role is a rule about where a head looks. heatcheck names it only if the interval is above the rule's "
     "threshold and above uniform weights. A role does not say that the head matters: `heatcheck heads` removes heads "
     "to find out. A sink puts most of its weight on the first token; little can be read from the rest of its map.",
