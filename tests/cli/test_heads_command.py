@@ -1,5 +1,6 @@
 """`heatcheck heads`: the map of heads and the heads that matter, for classifiers and language models."""
 
+import gzip
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from heatcheck.cli.heads import drawn, tell
 from heatcheck.heads.looking import Place
 from heatcheck.heads.roles import Role
 from heatcheck.heads.survey import Effect, survey
+from made_up_treebank import TEST, TRAIN
 from pretrained import as_rows, film_corpus, keep
 from tiny_language_models import network, tokenizer
 from tiny_transformers import EXAMPLES, tiny
@@ -66,6 +68,31 @@ def test_the_ten_heads_that_matter_come_with_their_evidence(capsys):
     table = out[out.index("The 10 heads") :]
     assert table.index("1.1") < table.index("3.1") < table.index("2.1")
     assert "1.2 " not in table
+
+
+def test_syntactic_roles_from_a_treebank(heatcheck, films, tmp_path):
+    for part, sentences in {"train": TRAIN, "devtest": TEST}.items():
+        rows = [
+            {
+                "id": one.id,
+                "split": "train" if part == "train" else "test",
+                "tokens": one.words,
+                "head": [to + 1 for to in one.head],
+                "deprel": one.relation,
+                "space_after": [int(space) for space in one.space_after],
+            }
+            for one in sentences
+        ]
+        path = tmp_path / f"ud_ewt_{part}.jsonl.gz"
+        path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    options = ["heads", f"hf:{films / 'bert'}", "--data", films / "films.csv", "--texts", "3", "--data-dir", tmp_path]
+    code, out, said = heatcheck(*options, "--treebank", "60")
+    assert code == 0, said
+    assert "0 heads surely find a syntactic relation" in out
+    assert "Sentences: 60 of train and 60 of test." in out
+    code, _, said = heatcheck(*options[:-1], tmp_path / "nothing", "--treebank", "60")
+    assert code == 2
+    assert "ud_ewt_train.jsonl.gz is missing" in said
 
 
 def test_mistakes_are_said_in_one_sentence(heatcheck, films, tmp_path):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from heatcheck.data import Example, Reading
     from heatcheck.heads.looking import Place
     from heatcheck.heads.survey import Survey
+    from heatcheck.heads.treebank import TreebankScores
     from heatcheck.models import Subject
 
 SHOWN = 10  # heads that matter, in the table
@@ -50,6 +51,10 @@ def heads(
         ),
     ] = None,
     texts: Annotated[int, typer.Option(help="Number of texts to look at.")] = 64,
+    treebank: Annotated[
+        int,
+        typer.Option(help="Sentences per part of the treebank, to score syntactic roles; 0 leaves these out."),
+    ] = 0,
     labels: Labels = None,
     prompt: Prompt = None,
     shots: Shots = None,
@@ -70,11 +75,13 @@ def heads(
     $ heatcheck heads models/mine
     $ heatcheck heads hf:models/sst2 --data mine.csv --texts 200
     $ heatcheck heads hf:models/lm --data texts.csv
+    $ heatcheck heads models/mine --treebank 500
     $ heatcheck heads hf:models/lm --prompt "{text} It is" --labels bad=" bad",good=" good" --data mine.csv
     """
     from heatcheck.cli import show
-    from heatcheck.data import Reading
+    from heatcheck.data import Reading, data_folder
     from heatcheck.heads.survey import choose_texts, survey
+    from heatcheck.heads.treebank import score_treebank
     from heatcheck.models import load, require_layers
     from heatcheck.models.hf.next_token import is_language_model, load_next_token
     from heatcheck.training import pick_device
@@ -90,10 +97,13 @@ def heads(
     examples = read_examples(model, subject, data, reading, data_dir)
     chosen, reference = choose_texts(examples, texts, seed=seed)
     found = survey(subject, chosen, reference, seed=seed)
+    parsed = score_treebank(subject, data_folder(data_dir), treebank, seed=seed) if treebank else None
     if json:
-        show.as_json({"model": subject.id, **found.facts()})
+        show.as_json({"model": subject.id, **found.facts(), "syntax": None if parsed is None else parsed.facts()})
         return
     tell(found, model)
+    if parsed is not None:
+        tell_syntax(parsed)
 
 
 def read_examples(
@@ -142,15 +152,14 @@ def tell(found: "Survey", model: str) -> None:
         return
     rows = [_row(found, place) for place in matter[:SHOWN]]
     title = f"The {len(rows)} heads whose removal costs most" if len(rows) > 1 else "The head whose removal costs most"
-    columns = ("head", "added loss, nats", "95% interval", "sink", "due to where it looks", "pattern", "roles")
-    show.table(columns, rows, title=title)
+    show.table(("head", "added loss (nats)", "sink", "due to where", "map; roles"), rows, title=title)
     typer.echo("")
     typer.echo(
         f"Added loss: each head's mean output on {found.reference} other texts takes its place; 0 means no effect. "
         "Sink: its weight on the first token; a head near 1 looks at little else."
     )
     typer.echo(
-        "Due to where it looks: the effect of giving the head another text's weights, as a share of the added loss. "
+        "Due to where: the effect of giving the head another text's weights, as a share of the added loss. "
         "Near 1, where it looks matters; near 0, it does not."
     )
     typer.echo("A role says where a head looks. It does not say that the head matters for that.")
@@ -165,15 +174,50 @@ def _headline(matter: int, many: int, texts: int, model: str) -> str:
 
 def _row(found: "Survey", place: "Place") -> tuple[str, ...]:
     effect = found.effects[place]
-    roles = "; ".join(f"{role.role} {role.value:.2f}" for role in found.roles[place]) or "none by rule"
+    roles = [f"{role.role} {role.value:.2f}" for role in found.roles[place]]
     return (
         str(place),
-        f"{effect.value:.4f}",
-        f"{effect.low:.4f} to {effect.high:.4f}",
+        f"{effect.value:.3f} [{effect.low:.3f}, {effect.high:.3f}]",
         f"{found.sinks[place]:.2f}",
         _share(found, place),
-        found.patterns[place],
-        roles,
+        "; ".join([found.patterns[place], *roles]),
+    )
+
+
+def tell_syntax(parsed: "TreebankScores") -> None:
+    """Print the best head of each relation beside its baselines, and how many heads have a syntactic role."""
+    from heatcheck.cli import show
+
+    found = parsed.syntax
+    heads_with = len({role.place for role in found.roles})
+    typer.echo("")
+    typer.echo(
+        f"{heads_with} heads surely find a syntactic relation, beyond their position, the best fixed distance and "
+        "untrained heads."
+    )
+    by_score = sorted(
+        found.found, key=lambda one: max(one.best_offset, one.offset_twin, one.untrained) - one.score.value
+    )
+    rows = [
+        (
+            one.relation,
+            one.direction.removeprefix("from the "),
+            str(one.place),
+            f"{one.score.value:.2f} [{one.score.low:.2f}, {one.score.high:.2f}]",
+            f"{one.best_offset:.2f}",
+            f"{one.offset_twin:.2f}",
+            f"{one.untrained:.2f}",
+            f"{one.other_tree:.2f}",
+        )
+        for one in by_score[:SHOWN]
+    ]
+    columns = ("relation", "from", "head", "score", "offset", "twin", "untrained", "other tree")
+    show.table(columns, rows, title="Best head per relation, chosen on train and scored on test")
+    out = {reason: n for reasons in parsed.left_out.values() for reason, n in reasons.items()}
+    said = f" Left out: {'; '.join(f'{reason}: {n:,}' for reason, n in out.items())}." if out else ""
+    typer.echo(f"Sentences: {parsed.sentences['train']:,} of train and {parsed.sentences['test']:,} of test.{said}")
+    typer.echo(
+        "Score: the share of arcs that the head finds; 1 is all. The other columns are baselines (docs/heads.md)."
     )
 
 
