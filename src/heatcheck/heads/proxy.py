@@ -40,7 +40,7 @@ class Estimated:
 def estimate_each(
     subject: HasLayers,
     examples: Sequence[Example],
-    reference: Reference,
+    reference: Reference | None,
     ways: Sequence[str] = tuple(WAYS),
     *,
     absolute: Literal["example", "token"] = "example",
@@ -49,6 +49,7 @@ def estimate_each(
     """Estimate the effect of removing each head, from one forward and one backward pass per example.
 
     Args:
+        reference: what heads do on other texts; None if no way needs it.
         absolute: where the importance loses its sign: after the sum over an example's tokens (the paper's formula), or
             at each token (its code).
     """
@@ -68,7 +69,8 @@ def estimate_each(
             heads, slope = reading.heads(layer), slopes[site].double()
             own = heads.context.double()
             changes = [swaps.output(way, heads, layer).double() - own for way in ways]
-            found.append(torch.stack([torch.einsum("ehqf,ehqf->he", change, slope) for change in changes]))
+            products = [torch.einsum("ehqf,ehqf->he", change, slope) for change in changes]
+            found.append(torch.stack(products) if products else slope.new_zeros(0, own.shape[1], len(own)))
             of_tokens = torch.einsum("ehqf,ehqf->heq", own, slope)
             summed = of_tokens.sum(-1).abs() if absolute == "example" else of_tokens.abs().sum(-1)
             importance.append(summed)

@@ -76,7 +76,7 @@ class Judge:
 def remove_each(
     subject: HasLayers,
     examples: Sequence[Example],
-    reference: Reference,
+    reference: Reference | None,
     ways: Sequence[str] = tuple(WAYS),
     *,
     seed: int = 0,
@@ -84,7 +84,7 @@ def remove_each(
     """The answers without each head.
 
     Args:
-        reference: what heads do on other texts (`read_reference`).
+        reference: what heads do on other texts (`read_reference`); `zero` and `uniform` do without (None).
         ways: what takes the place of a head, names of WAYS.
         seed: chooses among other texts of the same length.
 
@@ -136,9 +136,9 @@ def comparable(examples: Sequence[Example]) -> list[Example]:
     return [example.but(label=None) for example in examples]
 
 
-def require_apart(examples: Sequence[Example], reference: Reference) -> None:
+def require_apart(examples: Sequence[Example], reference: Reference | None) -> None:
     """Refuse reference texts that are measured too: a head's mean would know the texts that it is compared on."""
-    known = {example.id for example in reference.examples}
+    known = {example.id for example in reference.examples} if reference else set()
     for example in examples:
         if example.id in known:
             raise BadInput(f"example {example.id} is a reference text too. Give other reference texts.")

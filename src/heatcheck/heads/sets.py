@@ -23,7 +23,7 @@ def remove_sets(
     subject: HasLayers,
     examples: Sequence[Example],
     sets: Bool[np.ndarray, "draw layer head"],
-    reference: Reference,
+    reference: Reference | None,
     way: str = "zero",
     *,
     seed: int = 0,
