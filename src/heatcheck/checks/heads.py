@@ -26,7 +26,7 @@ from heatcheck.heads.reference import read_reference
 from heatcheck.heads.removal import Answers, Removed, remove_each
 from heatcheck.heads.ways import OF_OTHERS, WAYS, require_ways
 from heatcheck.heads.where import Gaze, adjusted_p, gaze_shares, heads_that_matter
-from heatcheck.models import HasLayers, require_layers, require_one_decision
+from heatcheck.models import HasLayers, require_layers, require_one_decision, whole_model
 from heatcheck.results import CheckResult, Measurement
 
 Each = Float[np.ndarray, "layer head example"]
@@ -52,7 +52,7 @@ class HeadsSettings:
 
 def measure(case: Case, settings: HeadsSettings) -> CheckResult:
     """Measure what each head's removal does, by way; examples beyond `texts` are left out."""
-    subject = require_layers(case.subject, "heads")
+    subject = require_layers(whole_model(case.subject), "heads")
     require_one_decision(subject, "heads")
     examples, rest = case.examples[: settings.texts], case.examples[settings.texts :]
     removed, estimated, importance = cross_fitted(subject, examples, settings.ways, seed=case.seed)
@@ -221,9 +221,10 @@ def _errors(found: ProxyError, by: dict[str, str], names: Sequence[str]) -> Iter
 
 def _passes(case: Case, settings: HeadsSettings) -> int:
     """Whole passes: a removal costs those layers that come after it."""
-    if not isinstance(case.subject, HasLayers):
+    subject = whole_model(case.subject)
+    if not isinstance(subject, HasLayers):
         return 0  # `measure` refuses such models
-    heads = heads_of_layers(case.subject, case.subject.encode(case.examples[:1]))
+    heads = heads_of_layers(subject, subject.encode(case.examples[:1]))
     layers = len(heads)
     each = sum(of_layer * (layers - layer) / layers for layer, of_layer in enumerate(heads))
     return round(min(settings.texts, len(case.examples)) * (each * len(settings.ways) + 2 * THERE_AND_BACK))

@@ -15,7 +15,8 @@ from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.heads.halves import in_halves
 from heatcheck.heads.proxy import estimate_each
-from heatcheck.models import HasLayers, Subject, require_layers
+from heatcheck.models import HasLayers, Subject, require_layers, whole_model
+from heatcheck.models.contract.parts import rows_behind
 from heatcheck.models.contract.rows import Rows
 
 NAME = "attention_that_matters"
@@ -31,7 +32,7 @@ def head_shares(subject: HasLayers, examples: Sequence[Example]) -> Float[Tensor
 
 def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordScores:
     """Σ_h w_h α_h over the read-out's row of every layer, with w_h from the other half of the examples."""
-    layered = require_layers(subject, NAME)
+    layered = require_layers(whole_model(subject), NAME)
     second = in_halves(examples, NAME, seed=seed)
     half_of = {example.id: int(half) for example, half in zip(examples, second, strict=True)}
     halves = [[e for e, half in zip(examples, second, strict=True) if half == which] for which in (True, False)]
@@ -39,12 +40,12 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
     @torch.no_grad()
     def score(batch: Batch) -> Float[Tensor, "example token"]:
-        rows = Rows(layered.rows(batch)[:, None])
+        rows = Rows(rows_behind(layered, batch))
         run = layered.run(batch, want=dict.fromkeys(layered.sites, rows))
         own = shares[[half_of[name] for name in batch.ids]].to(batch.valid.device)  # [example layer head]
         total = torch.zeros(batch.valid.shape, dtype=torch.float64, device=batch.valid.device)
         for layer, site in enumerate(layered.sites):
-            weights = run.parts[site][:, :, 0].double()
+            weights = run.parts[site].double().mean(2)
             total += torch.einsum("eh,ehk->ek", own[:, layer, : weights.shape[1]], weights)
         return total
 

@@ -19,8 +19,8 @@ from heatcheck.heads.reading import Reading, contexts
 from heatcheck.heads.reference import Reference
 from heatcheck.heads.removal import UNDECIDED, comparable, padded_heads, require_apart
 from heatcheck.heads.ways import WAYS, Replacements, require_ways
-from heatcheck.models import HasLayers, Run, differentiate
-from heatcheck.models.contract.lengths import one_kernel
+from heatcheck.models import HasLayers, Run, differentiate, require_layers
+from heatcheck.models.contract.lengths import in_one_way
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
 
@@ -56,6 +56,7 @@ def estimate_each(
     require_ways(ways)
     require_apart(examples, reference)
     examples = comparable(examples)
+    subject = require_layers(in_one_way(subject, examples), "removing heads")
 
     def work(indices: list[int]) -> tuple[Tensor, Tensor]:
         chosen = [examples[i] for i in indices]
@@ -78,8 +79,7 @@ def estimate_each(
         whole = torch.stack([padded_heads(part, most) for part in found])
         return whole, torch.stack([padded_heads(part, most) for part in importance])
 
-    with one_kernel(subject, examples):
-        parts = list(in_memory(batches_by_length(examples, 64, subject, times=THERE_AND_BACK), work))
+    parts = list(in_memory(batches_by_length(examples, 64, subject, times=THERE_AND_BACK), work))
     order = np.argsort([place for indices, _ in parts for place in indices])
     effects, importances = (
         np.concatenate([part[kind].detach().cpu().numpy() for _, part in parts], axis=-1)[..., order]
