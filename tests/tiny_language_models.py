@@ -2,7 +2,7 @@
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, Gemma2Config, GPT2Config, LlamaConfig, PreTrainedTokenizerFast
 
 PROMPT = "Review: {text}\nIt is"
 LABELS = {"negative": " bad", "positive": " good"}
@@ -38,6 +38,17 @@ def network(kind="llama", *, window=128):
             num_attention_heads=4,
             num_key_value_heads=2,
             max_position_embeddings=window,
+        ),
+        "gemma2": lambda: Gemma2Config(
+            vocab_size=size,
+            hidden_size=32,
+            intermediate_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=8,
+            max_position_embeddings=window,
+            sliding_window=16,
         ),
         "gpt2": lambda: GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=4, n_positions=window),
     }

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from heatcheck.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from heatcheck.auditing import audit
+    from heatcheck.auditing import audit, audit_heatmaps
     from heatcheck.data import Batch, Corpus, Example, load_task
     from heatcheck.errors import HeatcheckError
     from heatcheck.explainers import explain
@@ -42,6 +42,7 @@ _ROOM_OF = {
     "Site": "models",
     "Subject": "models",
     "audit": "auditing",
+    "audit_heatmaps": "auditing",
     "evaluate": "training",
     "explain": "explainers",
     "load": "models",
@@ -62,6 +63,7 @@ __all__ = [
     "Site",
     "Subject",
     "audit",
+    "audit_heatmaps",
     "evaluate",
     "explain",
     "load",
@@ -87,6 +89,7 @@ _IN_A_NOTEBOOK = {
     ("heatcheck.results.audit", "Audit"): "audit_html",
     ("heatcheck.results.card", "Card"): "card_html",
     ("heatcheck.results.check_result", "CheckResult"): "check_html",
+    ("heatcheck.results.heatmap_audits", "HeatmapAudits"): "heatmap_audits_html",
     ("heatcheck.explainers.explanation", "Explanation"): "heatmaps_html",
     ("heatcheck.results.study", "StudyResult"): "study_html",
 }

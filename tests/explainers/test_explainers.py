@@ -20,15 +20,21 @@ LINEAR = [name for name in CLASSIFIERS if name != "pair merge"]
 
 OF_LAYERS = {
     "alti",
+    "atman",
+    "attattr",
+    "attnlrp",
     "contribution_weights",
     "decompx",
     "effective_attention",
     "flow",
+    "gim",
     "globenc",
     "gradient_rollout",
     "norm_rollout",
     "norms",
+    "relevance_rollout",
     "rollout",
+    "value_zeroing",
 }
 
 

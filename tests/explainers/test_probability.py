@@ -12,8 +12,10 @@ from heatcheck.explainers import EXPLAINERS, explain, explain_one
 from heatcheck.explainers.probability import label_log_odds, label_probability, log_odds, probability_lost
 from heatcheck.models import Run
 from subjects import SUBJECTS
+from tiny_transformers import make
 
 TEXT = "the plot is a bit thin but the acting is very good indeed"
+OF_TRANSFORMERS = ("atman", "attattr", "gradient_rollout")
 OF_PROBABILITY = [name for name, explainer in EXPLAINERS.items() if explainer.scaled]
 
 
@@ -61,7 +63,7 @@ def test_a_saturated_model_ranks_words_by_what_they_do(name):
             np.testing.assert_array_equal(np.argsort(sure[side]), np.argsort(plain[side]))
 
 
-@pytest.mark.parametrize("name", [n for n in OF_PROBABILITY if n != "gradient_rollout"])
+@pytest.mark.parametrize("name", [n for n in OF_PROBABILITY if n not in OF_TRANSFORMERS])
 def test_a_scale_makes_up_for_a_temperature(name):
     """Logits 8 times as large, times ⅛."""
     example = Example("e", TEXT)
@@ -70,6 +72,18 @@ def test_a_scale_makes_up_for_a_temperature(name):
     np.testing.assert_allclose(twin, own, rtol=1e-5, atol=1e-9 * np.abs(own).max())
     other = explain_one(hotter(128), [example], name).values
     assert not np.allclose(other, own, rtol=0.1)
+
+
+@pytest.mark.parametrize("name", ["atman", "attattr"])
+def test_a_scale_makes_up_for_a_transformer_s_temperature(name):
+    example = Example("e", "the film was not very good")
+    plain, sure = make("bert", sharp=6.0), make("bert", sharp=6.0)
+    with torch.no_grad():
+        for parameter in sure.network.classifier.parameters():
+            parameter.mul_(8)
+    own = explain_one(plain, [example], name).values
+    np.testing.assert_allclose(explain_one(sure, [example], name, scale=1 / 8).values, own, rtol=1e-4, atol=1e-7)
+    assert not np.allclose(explain_one(sure, [example], name).values, own, rtol=0.1)
 
 
 def test_explaining_one_text_shows_the_models_own_probability():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from heatcheck.data import Example
-from heatcheck.errors import BadInput
+from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import EXPLAINERS, explain, explain_one
 from heatcheck.explainers.decompx import logit_parts
 from heatcheck.explainers.gradient_rollout import gradient_rollout
@@ -31,6 +31,7 @@ KNOW_NO_LABEL = {
     "norms",
     "random",
     "rollout",
+    "value_zeroing",
 }
 
 
@@ -109,3 +110,78 @@ def test_by_name_or_number_and_unknown_in_a_sentence(subject):
     for wrong in (3, -1, True):
         with pytest.raises(BadInput):
             explain(subject, EXAMPLE.text, target=wrong, **asked)
+
+
+@pytest.fixture(scope="module")
+def three():
+    found = make("bert", labels=3, sharp=8.0)
+    found.labels = LABELS
+    return found
+
+
+def scores_of(found, name):
+    return np.array([score for _, score in found[name]])
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
+def test_one_label_rather_than_another(kind, subject, three):
+    asked = subject if kind == "recurrent" else three
+    found = explain(asked, EXAMPLE.text, by="leave_one_out,gradient_x_input", target="good-bad")
+    texts = [EXAMPLE, *(EXAMPLE.but(text=" ".join(EXAMPLE.words[:n] + EXAMPLE.words[n + 1 :])) for n in range(5))]
+    logs = predict(asked, texts)[:, 0]
+    chance = 1 / (1 + np.exp(logs[:, 0] - logs[:, 2]))
+    np.testing.assert_allclose(scores_of(found, "leave_one_out"), chance[0] - chance[1:], atol=2e-6)
+    assert str(found.target.label) == "good rather than bad"
+    assert found.target.probability == pytest.approx(chance[0], abs=1e-6)
+    assert found.prediction.label == LABELS[int(logs[0].argmax())]
+    back = explain(asked, EXAMPLE.text, by="gradient_x_input", target=("bad", "good"))
+    np.testing.assert_allclose(scores_of(back, "gradient_x_input"), -scores_of(found, "gradient_x_input"), rtol=1e-4)
+
+
+def test_logits_less_logits(three):
+    batch = three.encode([EXAMPLE])
+    apart = [logit_parts(three, batch, label).tokens for label in (2, 0)]
+    whole = scores_of(explain(three, EXAMPLE.text, by="decompx", target="2-0"), "decompx")
+    np.testing.assert_allclose(whole, (apart[0] - apart[1])[0, 1:-1].numpy(), rtol=1e-4, atol=1e-7)
+    contrast = three.contrast(2, 0)
+    assert contrast.labels == ("bad", "good")
+    with torch.no_grad():
+        own, asked = three.run(batch).logits[0, 0], contrast.run(batch).logits[0, 0]
+    assert asked.tolist() == pytest.approx([0.0, float(own[2] - own[0])], abs=1e-6)
+    assert three.labels == LABELS, "the model itself is as it was"
+
+
+def test_one_decision_of_several():
+    several = make("bert", labels=3, sharp=8.0)
+    several.labels, several.several = LABELS, True
+    with pytest.raises(BadInput, match="says yes or no to each of its 3 labels"):
+        explain(several, EXAMPLE.text, by="attention")
+    found = explain(several, EXAMPLE.text, by="leave_one_out", target="fair")
+    texts = [EXAMPLE, *(EXAMPLE.but(text=" ".join(EXAMPLE.words[:n] + EXAMPLE.words[n + 1 :])) for n in range(5))]
+    chance = np.exp(predict(several, texts)[:, 1, 1])
+    np.testing.assert_allclose(scores_of(found, "leave_one_out"), chance[0] - chance[1:], atol=2e-6)
+    yes = chance[0] > 0.5
+    assert found.prediction.label == ("fair" if yes else "not fair")
+    assert found.prediction.probability == pytest.approx(chance[0] if yes else 1 - chance[0], abs=1e-6)
+
+
+def test_names_with_a_hyphen_and_what_is_refused(three):
+    hyphened = make("bert", labels=3, sharp=8.0)
+    hyphened.labels = ("semi-good", "good", "semi")
+    name = "attention"
+    assert explain(hyphened, EXAMPLE.text, by=name, target="semi-good").target.label == "semi-good"
+    found = explain(hyphened, EXAMPLE.text, by=name, target="semi-good-semi").target.label
+    assert found == "semi-good rather than semi"
+    for target, said in (
+        ("good-good", "with itself"),
+        ("good-better", "no label 'good-better'"),
+        (("good",), "two labels to compare"),
+        (("good", None), "name both labels"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            explain(three, EXAMPLE.text, by=name, target=target)
+
+
+def test_a_method_of_one_logit_says_that_it_cannot_compare(subject):
+    with pytest.raises(NotSupported, match="relevance explains one label at a time"):
+        explain(subject, EXAMPLE.text, by="relevance", target="good-bad")

@@ -1,5 +1,6 @@
 """Every row of the table of blocks, on a tiny model of its family: what it says makes up what the network computes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,14 @@ from tiny_families import family, shared
 from tiny_transformers import EXAMPLES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # on importing GPT-BigCode
-IN_PARALLEL = ("cohere", "cohere2", "gpt_neox", "phi")  # attention and MLP are added together: nobody sees the middle
+IN_PARALLEL = (
+    "cohere",
+    "cohere2",
+    "falcon",
+    "gpt_neox",
+    "gptj",
+    "phi",
+)  # attention and MLP are added together: nobody sees the middle
 STRAIGHT_INTO_MLP = ("exaone4", "olmo2", "olmo3")
 KINDS = ("Norm", "Norm1P", "Activation", "Tanh", "GELU", "SiLU", "ReLU")
 
@@ -28,6 +36,14 @@ def test_at_least_thirty_families_are_known_and_every_one_is_tried() -> None:
     assert len(FAMILIES) >= 30
     named = "camembert gemma gemma2 gemma3_text mistral olmo olmo2 phi phi3 smollm3 xlm-roberta"
     assert set(named.split()) <= FAMILIES.keys()
+
+
+def test_the_page_lists_them() -> None:
+    page = (Path(__file__).parents[2] / "docs/transformers.md").read_text()
+    table = page.partition("## Families whose blocks are known")[2].partition("heatcheck refuses")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
+    assert {name.strip() for row in rows for name in row.split(",")} == FAMILIES.keys()
+    assert f"for {len(FAMILIES)} families" in table
 
 
 def middle(subject: Transformer, kind: str, layer: int) -> tuple[list[Site], Any]:
@@ -52,7 +68,8 @@ def test_parts_of_tokens_biases_and_residual_are_the_state_after_the_attention(k
     batch = subject.encode(EXAMPLES)
     places = [middle(subject, kind, layer) for layer in range(2)]
     with torch.no_grad():
-        run = subject.run(batch, want=[site for sites, _ in places for site in sites])
+        # Copies: Falcon adds to what its MLP gives.
+        run = subject.run(batch, want={site: torch.clone for sites, _ in places for site in sites})
 
     def summed(layer: Layer) -> torch.Tensor:
         parts = torch.einsum("ehqk,ehks->eqks", layer.strengths, layer.written())
@@ -125,7 +142,7 @@ def test_all_that_normalises_or_bends_is_in_the_row(kind: str) -> None:
 
 
 def test_a_language_model_with_capped_logits() -> None:
-    subject = family("gemma2", language=True, final_logit_softcapping=1.0)
+    subject = family("gemma2", language=True, final_logit_softcapping=1.0, attention_bias=False)
     batch = subject.encode(EXAMPLES)
     start = Site("input", subject.blocks[0].where)
     with torch.no_grad():

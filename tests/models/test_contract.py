@@ -52,6 +52,28 @@ def test_its_own_parts_imposed_reproduce_its_logits(name, part):
 
 
 @each_subject
+def test_of_a_wanted_part_a_function_s_result_is_kept(name):
+    subject, examples = EVERY[name]
+    batch = subject.encode(examples)
+    for site in (subject.sites[-1], Site("embedding")):
+        whole = subject.run(batch, want=[site])
+        run = subject.run(batch, want={site: lambda own: own.sum(1)})
+        assert torch.equal(run.parts[site], whole.parts[site].sum(1))
+        assert torch.equal(run.logits, whole.logits)
+        doubled = subject.run(batch, edits={site: lambda own: 2 * own}, want={site: torch.sum})
+        assert close(doubled.parts[site], 2 * whole.parts[site].sum(), tolerance=1e-3)
+
+
+@each_subject
+def test_what_is_imposed_takes_the_site_s_precision(name):
+    subject, examples = EVERY[name]
+    batch = subject.encode(examples)
+    site = subject.sites[-1]
+    run = subject.run(batch, want=[site])
+    assert torch.equal(subject.run(batch, edits={site: run.parts[site].double()}).logits, run.logits)
+
+
+@each_subject
 def test_uniform_weights_move_what_they_should(name):
     subject, examples = EVERY[name]
     batch = subject.encode(examples)

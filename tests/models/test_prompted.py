@@ -14,8 +14,8 @@ from heatcheck.explainers import explain_one
 from heatcheck.explainers.word_removal import mask
 from heatcheck.models import Site, load
 from heatcheck.models.hf import Prompted
+from heatcheck.models.hf.asking import answer_ids, make_frame
 from heatcheck.models.hf.pieces import Cutter, Frame
-from heatcheck.models.hf.prompted import label_ids, make_frame
 from heatcheck.training import predict
 from tiny_language_models import LABELS, PROMPT, network, tokenizer
 
@@ -130,7 +130,8 @@ def test_a_chat_template_goes_around_the_prompt():
         ({"prompt": "no place"}, "has 0 places for a text. Write {text} in it once"),
         ({"prompt": "{text} {text}"}, "has 2 places"),
         ({"labels": {"a": " good"}}, "two labels or more"),
-        ({"labels": {"a": " good", "b": " unheard"}}, "' unheard' of the label 'b' is"),
+        ({"labels": {"a": " good", "b": " good film"}}, "the word of the label 'b' begins with that of 'a'"),
+        ({"score": "best"}, "an answer's score is text, mean, pmi, not 'best'"),
         ({"labels": {"a": " good", "b": " good"}}, "the labels 'a' and 'b' have the same token"),
         ({"labels": {"a": "", "b": " good"}}, "the label 'a' has no word"),
         ({"prompt": "{text} It is ", "labels": {"a": "bad", "b": "good"}}, "become one token"),
@@ -210,9 +211,19 @@ def test_units_are_pieces_as_the_model_reads_them():
     assert found.valid[0, : len(cut.words)].all()
 
 
+def test_the_tokenizer_decides_what_a_special_token_in_a_text_means():
+    subject = prompted()
+    ids = subject.encode([Example("a", "a </s> film")]).inputs["input_ids"][0].tolist()
+    assert ids.count(subject.tokenizer.eos_token_id) == 1
+    own = tokenizer()
+    own.split_special_tokens = True
+    apart = Prompted(network(), own, name="hf:tiny", prompt=PROMPT, labels=LABELS)
+    assert own.eos_token_id not in apart.encode([Example("a", "a </s> film")]).inputs["input_ids"][0].tolist()
+
+
 def test_a_tokenizer_that_closes_each_text_and_texts_that_are_too_long():
     with pytest.raises(BadInput, match="ends each text with a token of its own"):
-        label_ids(tokenizer(ends=True), Frame("", " is"), LABELS)
+        answer_ids(tokenizer(ends=True), Frame("", " is"), LABELS)
     with pytest.raises(BadInput, match=r"example long: with the prompt around it the text has \d+ tokens"):
         prompted().encode([Example("long", "film " * 60)])
     with pytest.raises(BadInput, match="example two has a second text"):

@@ -1,19 +1,19 @@
 """Rows of the weights alone: what eager attention gives, without all of the weights in memory."""
 
-from contextlib import contextmanager
+from copy import copy
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForSequenceClassification, Gemma2Config, MistralConfig
 
-from heatcheck.data import Example
+from heatcheck.auditing import plan_audit
+from heatcheck.data import Corpus, Example, Split
 from heatcheck.explainers import explain_one
 from heatcheck.models import Site, response
 from heatcheck.models.contract.edits import only_head, uniform, zero
 from heatcheck.models.contract.rows import OnRows, Rows
 from heatcheck.models.hf import Prompted, Transformer
-from heatcheck.models.hf.long_texts import BY_ROWS
 from tiny_language_models import LABELS, PROMPT, network
 from tiny_language_models import tokenizer as letters
 from tiny_transformers import CONFIGS, EXAMPLES, SIZE, tiny, tokenizer
@@ -32,13 +32,11 @@ SHAPE = {
 }
 
 
-@contextmanager
-def by_rows():
-    token = BY_ROWS.set(True)
-    try:
-        yield
-    finally:
-        BY_ROWS.reset(token)
+def by_rows(subject):
+    """The same model, which reads short texts as it would read long ones."""
+    found = copy(subject)
+    found._by_rows = True
+    return found
 
 
 def tiny_of(config):
@@ -74,8 +72,7 @@ def test_by_rows_as_in_eager(name):
     for queries in (some, every_query(batch)):
         wanted = dict.fromkeys([*subject.sites, *scores], Rows(queries))
         eager = subject.run(batch, want=wanted)
-        with by_rows():
-            found = subject.run(batch, want=wanted)
+        found = by_rows(subject).run(batch, want=wanted)
         assert torch.equal(eager.logits, whole.logits)
         assert torch.allclose(found.logits, whole.logits, rtol=1e-5, atol=1e-5)
         real = torch.gather(batch.valid, 1, queries)[:, None, :, None]
@@ -101,8 +98,7 @@ def test_an_edit_of_rows_is_an_edit_of_these_rows_alone(name):
         for place, row in enumerate(rows[:, 0].tolist()):
             by_hand[place, :, row] = edit(by_hand[place : place + 1, :, [row]])[0, :, 0]
         assert torch.equal(subject.run(batch, edits={layer: by_hand}).logits, eager.logits)
-        with by_rows():
-            found = subject.run(batch, edits=here, want={layer: Rows(rows)})
+        found = by_rows(subject).run(batch, edits=here, want={layer: Rows(rows)})
         assert torch.allclose(found.logits, eager.logits, atol=1e-5)
         assert torch.allclose(found.parts[layer], eager.parts[layer], atol=1e-6)
         assert not torch.allclose(found.logits, subject.run(batch).logits, atol=1e-4)
@@ -116,8 +112,7 @@ def test_one_attention_may_need_all_of_its_weights():
     edits = {subject.sites[1]: uniform, value: only_head(1, zero), key: torch.neg}
     eager = subject.run(batch, edits=edits, want=[last])
     for examples in (batch, batch.take(torch.tensor([2]))):  # without padding there is no mask
-        with by_rows():
-            found = subject.run(examples, edits=edits, want=[last])
+        found = by_rows(subject).run(examples, edits=edits, want=[last])
         own = eager.logits if examples is batch else eager.logits[2:]
         assert torch.allclose(found.logits, own, atol=1e-5)
         assert found.parts[last].shape[-2:] == examples.valid.shape[1:] * 2
@@ -130,8 +125,7 @@ def test_an_attention_that_does_more_keeps_its_own_function():
     assert plain._rows_suffice
     assert not subject._rows_suffice
     batch = subject.encode(EXAMPLES)
-    with by_rows():
-        found = subject.run(batch)
+    found = by_rows(subject).run(batch)
     assert torch.equal(found.logits, subject.run(batch).logits)
 
 
@@ -139,17 +133,27 @@ def test_an_attention_that_does_more_keeps_its_own_function():
 def test_checks_and_explainers_by_rows(family):
     subject = tiny(family)
     batch = subject.encode(EXAMPLES)
-    names = ("attention", "leave_one_out", "gradient", "rollout", "gradient_rollout")
+    names = (
+        "attention",
+        "leave_one_out",
+        "gradient",
+        "rollout",
+        "gradient_rollout",
+        "decompx",
+        "attnlrp",
+        "alti",
+        "atman",
+    )
     own = [explain_one(subject, EXAMPLES, name).values for name in names]
     answers, heard, seen = subject.answer(batch), response(subject, batch), subject.readable(batch)
-    with by_rows():
-        for name, values in zip(names, own, strict=True):
-            assert explain_one(subject, EXAMPLES, name).values == pytest.approx(values, abs=1e-5)
-        assert torch.allclose(subject.answer(batch), answers, atol=1e-5)
-        again = response(subject, batch)
-        assert torch.allclose(again.attention, heard.attention, atol=1e-6)
-        assert torch.equal(again.allowed, heard.allowed)
-        assert torch.equal(subject.readable(batch), seen)
+    long = by_rows(subject)
+    for name, values in zip(names, own, strict=True):
+        assert explain_one(long, EXAMPLES, name).values == pytest.approx(values, abs=1e-5), name
+    assert torch.allclose(long.answer(batch), answers, atol=1e-5)
+    again = response(long, batch)
+    assert torch.allclose(again.attention, heard.attention, atol=1e-6)
+    assert torch.equal(again.allowed, heard.allowed)
+    assert torch.equal(long.readable(batch), seen)
 
 
 class Largest(TorchDispatchMode):
@@ -186,7 +190,7 @@ def test_a_long_text_is_explained_without_all_of_its_weights():
 
 
 def test_texts_that_are_compared_go_through_one_kernel(monkeypatch):
-    monkeypatch.setattr("heatcheck.models.hf.long_texts.LONG", 11)
+    monkeypatch.setattr("heatcheck.models.hf.views.LONG", 11)
     subject = tiny("bert")
     asked = []
     monkeypatch.setattr(subject, "_pass", lambda *a, own=subject._pass, **k: asked.append(k) or own(*a, **k))
@@ -196,3 +200,6 @@ def test_texts_that_are_compared_go_through_one_kernel(monkeypatch):
     explain_one(subject, EXAMPLES[2:], "leave_one_out")  # 12 tokens, 11 without a word
     assert asked
     assert all(one.get("rows_only") for one in asked)
+    assert not subject._by_rows
+    rows = Corpus("some", subject.labels, {"test": Split("test", EXAMPLES)})
+    assert plan_audit(subject, rows).case.subject._by_rows

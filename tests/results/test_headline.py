@@ -5,8 +5,8 @@ from itertools import product
 
 from heatcheck.auditing import LINES
 from heatcheck.auditing.lines.rule import Found
-from heatcheck.results import Card, Instead, Measurement, headline_of
-from heatcheck.results.headline import ANSWERS, NOT_SHOWN, NOT_WHY, PICTURE, SAYS, line_says, supports
+from heatcheck.results import NO_WEIGHTS, Card, Instead, Measurement, headline_of
+from heatcheck.results.headline import ANSWERS, NOT_SHOWN, NOT_WHY, PICTURE, SAYS, SCORES, line_says, supports
 from made_up_lines import every_line
 from voice import faults_of
 
@@ -34,6 +34,8 @@ def kinds(short):
             if line.undecided == "not run":
                 refused = line._replace(undecided="cannot be run", reason="It cannot be run.")
                 found.setdefault(("not run", "cannot be run", "", False, False), refused)
+                if short == "hard":  # as auditing/lines/card.py makes it for a heatmap of scores
+                    found.setdefault((NO_WEIGHTS,), refused._replace(route=NO_WEIGHTS))
     return tuple(found.values())
 
 
@@ -52,13 +54,13 @@ def by_short(card):
 
 
 def test_the_patterns_are_all_there_are():
-    assert {line_says(line) for line in kinds("points")} == set(SAYS) - {"mixed"}
+    assert {line_says(line) for line in kinds("points")} == set(SAYS) - {"mixed", NO_WEIGHTS}
     assert {line_says(line) for line in kinds("hard")} == set(SAYS) - {"no better than random"}
     assert {line.state for short in DECIDES for line in kinds(short)} == {"yes", "no", "unclear", "not run"}
     assert {line.route for line in kinds("necessary") if line.state == "no"} == {
         *("nothing changes", "gauge twin", "swap", "retraining", "closed form")
     }
-    assert len({(line_says(by_short(c).get("points")), line_says(by_short(c).get("hard"))) for c in cards()}) == 6 * 6
+    assert len({(line_says(by_short(c).get("points")), line_says(by_short(c).get("hard"))) for c in cards()}) == 6 * 7
 
 
 def test_every_pattern_has_an_answer_that_its_lines_support():
@@ -93,6 +95,7 @@ def test_the_words_of_an_answer_need_the_line_that_they_speak_of():
         "all words have nearly equal weights": ("hard", ("cannot be asked",)),
         "Whether other weights would change the answer is not decided": ("hard", ("open",)),
         "Whether other weights would change the answer was not tested": ("hard", ("not tested",)),
+        "The heatmap has no attention weights": ("hard", (NO_WEIGHTS,)),
     }
     used = set()
     for card in cards():
@@ -124,7 +127,8 @@ def test_the_words_of_an_answer_need_the_line_that_they_speak_of():
 def test_what_may_be_said_is_what_a_decided_line_says_by_its_route():
     for card in cards():
         found = headline_of(card)
-        for kind, said, default in (("may_say", found.may_say, PICTURE), ("do_not_say", found.do_not_say, NOT_WHY)):
+        picture = SCORES if line_says(by_short(card).get("hard")) == NO_WEIGHTS else PICTURE
+        for kind, said, default in (("may_say", found.may_say, picture), ("do_not_say", found.do_not_say, NOT_WHY)):
             supported = [
                 words
                 for line in card.every_line

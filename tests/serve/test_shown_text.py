@@ -15,6 +15,7 @@ from heatcheck.data import Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import EXPLAINERS, explain_one, stand_ins
 from heatcheck.models import Recipe, load, readable_keys, response, token_weights, uniform_edits
+from heatcheck.models.hf import Prompted
 from heatcheck.serve import shown_text
 from heatcheck.serve.schema import (
     MAX_WORDS,
@@ -27,6 +28,8 @@ from heatcheck.serve.schema import (
 )
 from heatcheck.serve.shown_models import offer
 from subjects import HIERARCHICAL, SINGLE, SUBJECTS, WRITERS, classifier
+from tiny_language_models import PROMPT, tokenizer
+from tiny_language_models import network as language_model
 from tiny_transformers import make, tiny
 
 
@@ -551,3 +554,37 @@ def test_models_without_a_heatmap_or_with_several_decisions_are_refused():
             offer("m", imposed)
     finally:
         imposed.recipe = before
+
+
+def test_a_language_model_s_prompt_is_shown_and_keeps_its_weight():
+    lm = Prompted(
+        language_model(),
+        tokenizer(),
+        name="hf:tiny",
+        prompt=PROMPT,
+        labels={"negative": " dull bad", "positive": " so good"},
+    )
+    facts = offer("lm", lm)
+    assert facts.asked["prompt"] == r"Review: {text}\nIt is"
+    assert facts.asked["first token"] == "the tokenizer adds '<s>'"
+    assert offer("lstm", LSTM).asked == {}
+    text, site = "a dull film", lm.sites[-1]
+    batch = encoded(lm, text)
+    with torch.no_grad():
+        plain = lm.run(batch, want=[site]).parts[site][0]
+        moved = shown_text.impose(lm, asked(AskedWeights, text=text, kind="uniform"))
+        rows = lm.answer_rows(batch)[0].tolist()
+        edited = plain.clone()
+        for row in rows:
+            there = batch.scored[0]
+            edited[:, row, there] = (plain[:, row, there].sum(-1) / there.sum())[:, None]
+        expected = lm.run(batch, edits={site: edited[None]}).logits
+    assert len(rows) == 5
+    assert moved.probabilities == pytest.approx(p_of(expected), abs=1e-5)
+    own = attention_of(lm, text)
+    for kind in ("uniform", "permuted"):
+        weights = shown_text.impose(lm, asked(AskedWeights, text=text, kind=kind)).weights
+        assert sum(weights) == pytest.approx(sum(own), abs=1e-6), "the prompt keeps its weight"
+    other = shown_text.adversary(lm, asked(AskedAdversary, text=text))
+    assert sum(other.weights) == pytest.approx(sum(own), abs=1e-6)
+    assert sum(other.weights) + other.rest == pytest.approx(1, abs=1e-6)

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from heatcheck.checks.perturbation import NOT_RANKED
 from heatcheck.engine import Outcome
 from heatcheck.errors import BadInput, UnknownName
+from heatcheck.explainers import EXPLAINERS
 from heatcheck.report import write_study
-from heatcheck.report.studies.chefer2021 import RANKINGS
+from heatcheck.report.studies.chefer2021 import SIGNED, rankings
 from heatcheck.report.view import view_of
 from heatcheck.results import StudyResult
 from heatcheck.studies import STUDIES, run_study
-from heatcheck.studies.chefer2021 import EXPLAINERS
 from heatcheck.studies.of_transformers import QUICK, SCRATCH, from_nothing
 
 NAMES = ("abnar2020", "brunner2020", "chefer2021", "kobayashi2020")
@@ -70,7 +71,12 @@ def test_what_each_is_about(runs: dict) -> None:
         f"{t}:{m}:{n + 1}" for t in ("blank_out", "gradient") for m in ("raw", "rollout", "flow") for n in range(LAYERS)
     }
     assert ways | {"accuracy", "blank_out:gradient", "blank_out:random"} <= quantities["abnar2020"]
-    assert {f"area:{name}:masking" for name in (*EXPLAINERS, "random")} <= quantities["chefer2021"]
+    by_size = {row.by["ranking"] for row in runs["chefer2021"][0].rows if row.name == "area"}
+    # One that gives log-odds needs a linear model, these a linear read-out.
+    refuse = {"contribution", "log_odds", "relevance"}
+    assert {name for name in by_size if not name.endswith(SIGNED)} == {"random", *EXPLAINERS} - refuse - {
+        *NOT_RANKED[1:]
+    }
     assert {"longer", "jsd_low", "identified:2:cosine", "chance"} <= quantities["brunner2020"]
     assert {"mixing:AttnResLn-N:all", "special:norm from special tokens:2"} <= quantities["kobayashi2020"]
 
@@ -93,5 +99,15 @@ def test_wrong_choices(tmp_path: Path) -> None:
         run_study(STUDIES["abnar2020"], replace(QUICK, seeds=0), tmp_path)
 
 
-def test_the_page_has_a_column_for_each_ranking_of_chefer2021():
-    assert (*EXPLAINERS, "random") == RANKINGS
+def test_the_page_has_a_row_for_each_ranking_of_chefer2021_the_best_first(runs: dict) -> None:
+    found = runs["chefer2021"][0]
+    areas = {row.by["ranking"]: row for row in found.rows if row.name == "area"}
+    tables = rankings(found)
+    assert sum(len(table.rows) for table in tables) == len(areas)
+    by_size, with_sign = tables
+    assert {line[0] for line in by_size.rows} >= {"attention", "attnlrp", "gim", "relevance rollout", "random order"}
+    assert {line[0] for line in with_sign.rows} >= {"attnlrp", "gim", "decompx"}
+    for table in tables:
+        values = [float(line[1].split()[0].replace("−", "-")) for line in table.rows]
+        assert values == sorted(values, reverse=True)
+        assert all(line[4] != "–" for line in table.rows if line[0] != "random order")

@@ -1,6 +1,7 @@
 """Audits: run the checks on one model, answer questions about its heatmaps, and test such answers on known models."""
 
 from heatcheck.auditing.chosen_settings import choose_settings
+from heatcheck.auditing.heatmaps import audit_heatmaps, named, plan_heatmaps
 from heatcheck.auditing.lines import LINES, CardSettings, LineRule, make_card
 from heatcheck.auditing.over_models import OverModels, over_models
 from heatcheck.auditing.planning import Plan, Planned, plan_audit
@@ -20,15 +21,18 @@ __all__ = [
     "PlannedFit",
     "at_most",
     "audit",
+    "audit_heatmaps",
     "audit_id",
     "choose_settings",
     "decided_by",
     "in_shards",
     "made_up",
     "make_card",
+    "named",
     "over_models",
     "plan_audit",
     "plan_fits",
+    "plan_heatmaps",
     "run_checks",
     "run_plan",
     "save_audit",

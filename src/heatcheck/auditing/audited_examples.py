@@ -11,23 +11,26 @@ from heatcheck.checks import Case
 from heatcheck.checks.case import STANDARDISED
 from heatcheck.checks.permutation import typical_weights
 from heatcheck.models import AttendsToParts, asked_of
-from heatcheck.results import AuditedExample, CheckResult
+from heatcheck.results import ATTENTION, AuditedExample, CheckResult
 from heatcheck.stats import kendall_tau
 
 SHOWN = ("attention", "gradient", "leave_one_out", "counterfactual")  # in a report's heatmaps, whatever else was run
-NO_RIVALS = ("attention", "counterfactual", "shuffled", "random")  # attention, what is made from it, and chance
+OF_WEIGHTS = ("attention", "counterfactual")
+NO_RIVALS = (*OF_WEIGHTS, "shuffled", "random")  # attention, what is made from it, and chance
 FEWEST, CHARACTERS = 5, 55  # words at least, and characters at most, of the example that a report opens with
 
 
 def audited_examples(
     case: Case, results: Mapping[str, CheckResult] = MappingProxyType({}), *, only_known: bool = False
 ) -> tuple[list[AuditedExample], str | None]:
-    """Every example with its heatmaps, and the explainer that attention is compared with there.
+    """Every example with its heatmaps, and the explainer that the audited one is compared with there.
 
-    With `only_known`, attention and what the checks have computed already: whoever interrupts an audit does not wait.
+    With `only_known`, it and what the checks have computed already: whoever interrupts an audit does not wait.
     """
     shuffled = _shuffled(case, results.get("permutation"))
-    names = {**dict.fromkeys(SHOWN[:1] if only_known else SHOWN, STANDARDISED), **case.explained}
+    heat = case.heatmap.explainer
+    first = SHOWN if case.heatmap.of_weights else (heat, *(name for name in SHOWN if name not in (*OF_WEIGHTS, heat)))
+    names = {**dict.fromkeys(first[:1] if only_known else first, STANDARDISED), **case.explained}
     scores = {name: found for name, logits in names.items() for found in case.available([name], logits)[0].values()}
     shown = []
     for row, example in enumerate(case.examples):
@@ -54,7 +57,7 @@ def audited_examples(
                 rationale=example.marks.get("rationale"),
             )
         )
-    return beside_a_rival(shown)
+    return beside_a_rival(shown, heat)
 
 
 def _shuffled(case: Case, permutation: CheckResult | None) -> dict[str, dict[str, tuple[float | None, ...]]]:
@@ -69,6 +72,12 @@ def _shuffled(case: Case, permutation: CheckResult | None) -> dict[str, dict[str
         for example, of_words in zip(case.examples, weights, strict=True)
         if example.id in measured
     }
+
+
+def weight_on_text(examples: Sequence[AuditedExample]) -> float | None:
+    """The mean share of the weight that lies on words; None if no heatmap is known."""
+    shares = [sum(value or 0.0 for value in one.scores["attention"]) for one in examples if "attention" in one.scores]
+    return float(np.mean(shares)) if shares else None
 
 
 def _on_the_text(scores: Mapping[str, tuple[float | None, ...]]) -> dict[str, tuple[float | None, ...]]:
@@ -115,26 +124,28 @@ def _is_seen_to_be_shuffled(one: AuditedExample) -> bool:
     return bool(np.allclose(np.sort(np.array(own, float)), np.sort(np.array(shuffled, float)), atol=1e-6))
 
 
-def beside_a_rival(examples: Sequence[AuditedExample]) -> tuple[list[AuditedExample], str | None]:
-    """The same with Kendall τ of attention and its rival, and which that is; as they are where there is none."""
-    rival = rival_of({name for one in examples for name in one.scores})
+def beside_a_rival(
+    examples: Sequence[AuditedExample], heat: str = ATTENTION
+) -> tuple[list[AuditedExample], str | None]:
+    """The same with Kendall τ of the heatmap and its rival, and which that is; as they are where there is none."""
+    rival = rival_of({name for one in examples for name in one.scores}, heat)
     if rival is None:
         return list(examples), None
-    taus = _agreement(examples, rival).tolist()
+    taus = _agreement(examples, heat, rival).tolist()
     known = [tau if np.isfinite(tau) else None for tau in taus]
     return [one._replace(tau=tau) for one, tau in zip(examples, known, strict=True)], rival
 
 
-def rival_of(explainers: Iterable[str]) -> str | None:
-    """What attention is compared with: leave-one-out where there is one, or else the gradient, or the first by name.
+def rival_of(explainers: Iterable[str], heat: str = ATTENTION) -> str | None:
+    """What a heatmap is compared with: leave-one-out where there is one, or else the gradient, or the first by name.
 
     >>> rival_of(["attention", "random", "norms", "gradient"])
     'gradient'
     """
     explainers = set(explainers)
     usual = [name for name in ("leave_one_out", "gradient") if name in explainers]
-    rivals = [name for name in (*usual, *sorted(explainers)) if name not in NO_RIVALS]
-    return rivals[0] if "attention" in explainers and rivals else None
+    rivals = [name for name in (*usual, *sorted(explainers)) if name not in (*NO_RIVALS, heat)]
+    return rivals[0] if heat in explainers and rivals else None
 
 
 def commonest_label(examples: Sequence[AuditedExample]) -> tuple[str, float] | None:
@@ -146,11 +157,11 @@ def commonest_label(examples: Sequence[AuditedExample]) -> tuple[str, float] | N
     return label, count / len(examples)
 
 
-def _agreement(examples: Sequence[AuditedExample], rival: str) -> Float[np.ndarray, " example"]:
-    """Kendall τ between the sizes of attention's and the rival's scores, NaN where there is none."""
+def _agreement(examples: Sequence[AuditedExample], heat: str, rival: str) -> Float[np.ndarray, " example"]:
+    """Kendall τ between the sizes of the heatmap's and the rival's scores, NaN where there is none."""
     longest = max((len(one.words) for one in examples), default=0)
     sizes = np.full((2, len(examples), longest), np.nan)
-    for side, name in enumerate(("attention", rival)):
+    for side, name in enumerate((heat, rival)):
         for row, one in enumerate(examples):
             scores = np.array(one.scores.get(name, ()), dtype=np.float64)  # None becomes NaN
             sizes[side, row, : len(scores)] = np.abs(scores)

@@ -8,17 +8,24 @@ from heatcheck.auditing.lines import CardSettings
 from heatcheck.auditing.retraining import cannot_refit
 from heatcheck.checks import CHECKS, Check
 from heatcheck.checks.check import MOST, explainers_of
+from heatcheck.checks.heatmap import ATTENTION, LAST_LAYER, Heatmap
 from heatcheck.engine import value_like
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Subject
 
 
 def choose_settings(
-    checks: Sequence[str] | None, changes: Mapping[str, Any], *, refit: bool = True, subject: Subject | None = None
+    checks: Sequence[str] | None,
+    changes: Mapping[str, Any],
+    *,
+    refit: bool = True,
+    subject: Subject | None = None,
+    heatmap: Heatmap = LAST_LAYER,
 ) -> dict[str, Any]:
     """The settings of each check, by name, and of the card, with the user's changes.
 
-    Without `checks`, those that run by default, on every model or on this one.
+    Without `checks`, those that run by default, on every model or on this one. Checks of scores are about those of the
+    heatmap.
     """
     every = [name for name, check in CHECKS.items() if refit or not check.refits]
     names = [name for name in every if _unasked(CHECKS[name], subject)] if checks is None else list(checks)
@@ -30,7 +37,7 @@ def choose_settings(
             reason = None if subject is None else cannot_refit(subject)
             what_next = "add --refit to train them." if reason is None else f"{reason.rstrip('.')}: leave it out."
             raise BadInput(f"the check {name} needs retrained models: {what_next}")
-    chosen: dict[str, Any] = {name: CHECKS[name].settings() for name in names}
+    chosen: dict[str, Any] = {name: _about(CHECKS[name].settings(), heatmap) for name in names}
     chosen["card"] = CardSettings()
     for key, value in changes.items():
         owner, _, field = key.partition(".")
@@ -45,6 +52,20 @@ def choose_settings(
         _require_an_end(key, given if isinstance(given, tuple) else (given,), least=0 if owner == "card" else -MOST)
         chosen[owner] = replace(chosen[owner], **{field: given})
     return chosen
+
+
+def _about(settings: Any, heatmap: Heatmap) -> Any:
+    """The settings with the heatmap's scores in the place of attention; no method is compared with itself."""
+    if heatmap.of_weights:
+        return settings
+    of, changes = heatmap.explainer, dict[str, Any]()
+    if getattr(settings, "explainer", None) == ATTENTION:
+        changes["explainer"] = of
+    if ATTENTION in (named := getattr(settings, "explainers", ())):
+        changes["explainers"] = (of, *(name for name in named if name not in (ATTENTION, of)))
+    if of in (rivals := getattr(settings, "rivals", ())):
+        changes["rivals"] = tuple(name for name in rivals if name != of)
+    return replace(settings, **changes) if changes else settings
 
 
 def _unasked(check: Check, subject: Subject | None) -> bool:

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 from heatcheck.auditing.chosen_settings import choose_settings, explainers_in, plain_settings
 from heatcheck.auditing.lines import CardSettings
+from heatcheck.auditing.long_texts import with_remark, without_joined_texts, without_long_texts
 from heatcheck.auditing.retraining import fits_for, numbered
 from heatcheck.auditing.unseen import Rows, choose_rows
 from heatcheck.checks import CHECKS, Case
 from heatcheck.checks.check import Search
+from heatcheck.checks.heatmap import LAST_LAYER, find_heatmap
 from heatcheck.checks.passes import FEW, to_explain
 from heatcheck.data import Corpus, Example, is_task, load_task, mending_options
 from heatcheck.engine import Facts, expect, expect_if_given, expect_names, stream
@@ -34,6 +36,7 @@ from heatcheck.models import (
     shown_names,
     with_labels,
 )
+from heatcheck.models.contract.lengths import in_one_way
 from heatcheck.training import STORE, pick_device, predict
 
 EXAMPLES = 500
@@ -84,19 +87,34 @@ class Plan:
         """The same for each check by name."""
         if self.case.fits is None:
             return dict.fromkeys(self.checks, ())
-        return {name: _each_once(CHECKS[name].plan(self.case, chosen)) for name, chosen in self.checks.items()}
+        return {
+            name: () if self.is_refused(name) else _each_once(CHECKS[name].plan(self.case, chosen))
+            for name, chosen in self.checks.items()
+        }
 
     @cached_property
     def searches(self) -> dict[str, Sequence[Search]]:
         """Further models, of which checks train some, by the check's name."""
         if self.case.fits is None:
             return {}
-        found = {name: CHECKS[name].searches(self.case, chosen) for name, chosen in self.checks.items()}
+        found = {
+            name: CHECKS[name].searches(self.case, chosen)
+            for name, chosen in self.checks.items()
+            if not self.is_refused(name)
+        }
         return {name: of_check for name, of_check in found.items() if of_check}
+
+    def is_refused(self, check: str) -> bool:
+        """Whether a check says nothing about the audited heatmap."""
+        return bool(CHECKS[check].is_not_about(self.case.heatmap))
 
     def more_for(self, check: str) -> tuple[Recipe, ...]:
         """Further models that one check needs, as far as the models trained so far tell."""
-        return () if self.case.fits is None else _each_once(CHECKS[check].more(self.case, self.checks[check]))
+        return (
+            ()
+            if self.case.fits is None or self.is_refused(check)
+            else _each_once(CHECKS[check].more(self.case, self.checks[check]))
+        )
 
     @property
     def further(self) -> tuple[Recipe, ...]:
@@ -135,7 +153,7 @@ class Plan:
         for name, chosen in self.checks.items():
             check = CHECKS[name]
             wanted = set(check.explains(chosen))
-            alone = check.cost(self.case, chosen)
+            alone = 0 if self.is_refused(name) else check.cost(self.case, chosen)
             passes = max(0, alone - to_explain(self.case, wanted & explained))
             explained |= wanted if alone else set()
             seconds = self.seconds_a_pass * passes + (STATISTICS + check.beside(self.case, chosen) if alone else 0.0)
@@ -162,6 +180,7 @@ def plan_audit(
     device: str = "auto",
     labels: Sequence[str] | None = None,
     units: str = "words",
+    heatmap: str = LAST_LAYER.name,
 ) -> Plan:
     """Read the data and settle every choice, without running anything.
 
@@ -179,9 +198,11 @@ def plan_audit(
         device: device for a model given by name and for retrained models; `auto` picks a GPU if there is one.
         labels: meaning of the outputs of a Hugging Face classifier, in order.
         units: `words`, or `tokens` for one score per piece of a Hugging Face tokenizer.
+        heatmap: the picture of the model to audit: `last_layer`, `layer:7`, `head:7.3` (counted from 1), the name of an
+            explainer such as `rollout`, or `file:PATH` for scores computed elsewhere.
     """
     expect("a whole number", examples=examples, seed=seed)
-    expect("a text", device=device, units=units)
+    expect("a text", device=device, units=units, heatmap=heatmap)
     expect_if_given("a text", split=split, name=name)
     expect("a path", store=store)
     expect_if_given("a path", data_dir=data_dir, vectors=vectors)
@@ -211,26 +232,33 @@ def plan_audit(
     checks = [name.strip() for name in checks.split(",")] if isinstance(checks, str) else checks
     if examples < 1:
         raise BadInput(f"an audit needs at least one example, not {examples}.")
-    chosen = choose_settings(checks, settings or {}, refit=refit or isinstance(subject, KnowsItsTwins), subject=subject)
+    pictured = find_heatmap(heatmap)
+    retrained = refit or isinstance(subject, KnowsItsTwins)
+    chosen = choose_settings(checks, settings or {}, refit=retrained, subject=subject, heatmap=pictured)
     corpus = load_task(data, data_dir=data_dir, trainable=False)
     trained_on = _trained_on(subject, corpus, train, data_dir)
     rows = choose_rows(subject, corpus, split, trained_on=trained_on, named=train is not None, name=name)
+    rows = without_joined_texts(subject, without_long_texts(subject, rows))
     whole = in_units(subject, _relabelled(subject, corpus, rows.examples), units)
-    for explainer in explainers_in(chosen):
+    for explainer in (pictured.explainer, *explainers_in(chosen)):
         find_explainer(explainer)  # a wrong name is said before anything runs
         if explainer.startswith("file:"):
             check_ids(explainer.removeprefix("file:"), [e.id for s in corpus.splits.values() for e in s])
     picked = sorted(stream(seed, "audit sample").permutation(len(whole))[:examples].tolist())
+    sample = [whole[i] for i in picked]
+    subject = in_one_way(subject, sample)
     case = Case(
         subject,
-        [whole[i] for i in picked],
+        sample,
         labels=_labels(subject, corpus),
         seed=seed,
         tested=whole,
         trained_on=trained_on,
         fits=fits_for(subject, trained_on, store=Path(store), vectors=vectors, device=device) if refit else None,
+        heatmap=pictured,
     )
     card = chosen.pop("card")
+    rows = with_remark(subject, rows, case.examples)
     return Plan(name, case, corpus, rows, chosen, card, units, all_fits)
 
 
@@ -260,6 +288,8 @@ def _relabelled(subject: Subject, corpus: Corpus, examples: Sequence[Example]) -
     """Labels as the subject numbers them, by name."""
     labels = _labels(subject, corpus)
     foreign = [name for name in corpus.labels if name not in labels]
+    if getattr(subject, "alone", False) and len(foreign) < len(corpus.labels):  # one answer, and all others
+        return numbered(examples, [labels.index(name) if name in labels else 0 for name in corpus.labels])
     if foreign:
         hint = ""
         if asked_of(subject):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heatcheck.auditing.audited_examples import audited_examples, commonest_label, pick_example
+from heatcheck.auditing.audited_examples import audited_examples, commonest_label, pick_example, weight_on_text
 from heatcheck.auditing.chosen_settings import plain_settings
 from heatcheck.auditing.lines import make_card
 from heatcheck.auditing.planning import Plan, plan_audit
@@ -21,8 +21,10 @@ from heatcheck.models import (
     Subject,
     asked_of,
     name_units,
+    rows_of,
+    whole_model,
 )
-from heatcheck.results import INTERRUPTED, Audit, CheckResult, Line
+from heatcheck.results import HEATMAP, INTERRUPTED, ON_TEXT, Audit, CheckResult, Line
 from heatcheck.version import __version__
 
 
@@ -42,7 +44,7 @@ def audit(
 
     `data` is the name of a task, a file, a frame or `(texts, labels)`. `choices` are the arguments of `plan_audit`:
     `checks`, `examples`, `split`, `settings`, `seed`, `data_dir`, `name`, `refit`, `all_fits`, `train`, `vectors`,
-    `store`, `device`, `labels`, `units`. The others are those of `run_plan`.
+    `store`, `device`, `labels`, `units`, `heatmap`. The others are those of `run_plan`.
     """
     plan = plan_audit(subject, data, **choices)
     how: dict[str, Any] = {"workers": workers, "cluster": cluster, "keep_interrupted": keep_interrupted}
@@ -114,6 +116,10 @@ def _gather(
         "settings": {name: plain_settings(chosen) for name, chosen in plan.checks.items()},
         "card": plain_settings(plan.card),
     }
+    if rows := rows_of(case.subject):
+        about["rows of the heatmap"] = rows
+    if not case.heatmap.is_default:
+        about[HEATMAP] = case.heatmap.facts
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark
     if plan.corpus.dropped:
@@ -122,6 +128,8 @@ def _gather(
         count, of = len(missing), len(plan.checks)
         about[INTERRUPTED] = f"Interrupted: {count} of {of} checks did not run. Run the same command again to resume."
     examples, rival = audited_examples(case, results, only_known=bool(missing))
+    if asked_of(case.subject) and (share := weight_on_text(examples)) is not None:
+        about[ON_TEXT] = f"{share:.2f} of the attention weight (a mean); the prompt and added tokens have the rest"
     return Audit(
         subject=plan.name,
         task=plan.corpus.reference,
@@ -136,10 +144,11 @@ def _gather(
             case.logit_scale,
             plan.card,
             not_run,
-            cannot_refit=cannot_refit(case.subject),
+            cannot_refit=cannot_refit(whole_model(case.subject)),
             available=plan.available,
             missing=missing,
             refit=case.fits is not None,
+            heatmap=case.heatmap,
         ),
         results=results,
         examples=examples,

@@ -1,5 +1,6 @@
 """Saves an audit in a folder: its id, and how a new audit safely replaces an old one."""
 
+import hashlib
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -64,7 +65,7 @@ def audit_id(audit: Audit, made_with: Mapping[str, Any] | None = None) -> str:
 
 
 def decided_by(plan: Plan) -> dict[str, Any]:
-    """What else decides an audit: whether it had retrained models, and the training data."""
+    """What else decides an audit: the heatmap, whether it had retrained models, and the training data."""
     trained_on = plan.case.trained_on
     found: dict[str, Any] = {
         "refit": plan.case.fits is not None,
@@ -75,6 +76,11 @@ def decided_by(plan: Plan) -> dict[str, Any]:
         found |= asked_of(plan.case.subject)
     if plan.units != "words":
         found["units"] = plan.units
+    if not plan.case.heatmap.is_default:
+        found["heatmap"] = plan.case.heatmap.name
+        if plan.case.heatmap.name.startswith("file:"):
+            path = Path(plan.case.heatmap.name.removeprefix("file:"))
+            found["scores"] = hashlib.sha256(path.read_bytes()).hexdigest()
     if plan.all_fits:
         found["all fits"] = True
     return found

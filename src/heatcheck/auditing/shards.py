@@ -23,7 +23,8 @@ from heatcheck.checks.shared_work import Rows, Work, joined, other_weights_for, 
 from heatcheck.data import Example
 from heatcheck.engine import Crew, Job, content_id, whole_file
 from heatcheck.errors import BadInput, in_short
-from heatcheck.models import Subject
+from heatcheck.explainers import find_explainer
+from heatcheck.models import Subject, whole_model
 from heatcheck.training import STORE
 from heatcheck.version import __version__
 
@@ -118,12 +119,14 @@ class Shards:
         case = plan.case
         for name, chosen in plan.checks.items():
             check = CHECKS[name]
-            if not check.cost(case, chosen):
+            if plan.is_refused(name) or not check.cost(case, chosen):
                 continue  # it will say why it does not run
             logits = getattr(chosen, "logits", STANDARDISED)
             for explainer in check.explains(chosen):
                 if explainer == "attention" or (explainer == "counterfactual" and "counterfactual" in plan.checks):
                     continue  # one pass, which the case may have made already; weights that the check finds too
+                if find_explainer(explainer).together:
+                    continue  # a part of the examples would have other scores
                 facts = case.wanted_scores(explainer, case.scale_of(logits))
                 if self._worth(scores_by, case.examples, facts):
                     self._crew.give([part.job for part in self._split(scores_by, case.examples, facts)])
@@ -159,7 +162,7 @@ def split(words: Sequence[int], parts: int, *, squared: bool = False) -> list[li
 
 def decides(case: Case) -> str:
     """An id of all that decides the numbers of an audit: the model with its weights, the examples, the versions."""
-    subject = case.subject
+    subject = whole_model(case.subject)
     weights = hashlib.sha256()
     module = getattr(subject, "module", subject)  # of a user's own, or what heatcheck or transformers made
     for name, tensor in module.state_dict().items() if isinstance(module, torch.nn.Module) else ():
@@ -175,6 +178,8 @@ def decides(case: Case) -> str:
         "labels": list(case.labels),
         "versions": [__version__, torch.__version__, np.__version__],
     }
+    if not case.heatmap.is_last_layer:
+        told["heatmap"] = case.heatmap.name
     return content_id(told)
 
 

@@ -14,7 +14,7 @@ from heatcheck.auditing.retraining import cannot_refit
 from heatcheck.checks import CHECKS
 from heatcheck.engine import Outcome
 from heatcheck.errors import NotSupported
-from heatcheck.models import Recipe
+from heatcheck.models import Recipe, whole_model
 from heatcheck.results import CheckResult, Line
 from heatcheck.training import between_recordings
 
@@ -146,9 +146,15 @@ class Turns:
     def _tell(self) -> None:
         """Tell the lines that have become final, each once; those that were not run are no news."""
         plan, missing = self._plan, self.missing
-        why = cannot_refit(plan.case.subject)
+        why = cannot_refit(whole_model(plan.case.subject))
         for line, final in judge_lines(
-            self._results, plan.card, self._not_run, cannot_refit=why, available=plan.available, missing=missing
+            self._results,
+            plan.card,
+            self._not_run,
+            cannot_refit=why,
+            available=plan.available,
+            missing=missing,
+            heatmap=plan.case.heatmap,
         ):
             if final and line.state != "not run" and line.name not in self._said:
                 self._said.add(line.name)

@@ -12,6 +12,7 @@ from heatcheck.checks.erasure import erasure
 from heatcheck.checks.flips import flips
 from heatcheck.checks.gauge import gauge
 from heatcheck.checks.guide import guide
+from heatcheck.checks.heads import heads
 from heatcheck.checks.identifiability import identifiability
 from heatcheck.checks.layers import layers
 from heatcheck.checks.log_odds import log_odds
@@ -37,6 +38,7 @@ CHECKS: dict[str, Check] = {
     "flips": flips,
     "gauge": gauge,
     "guide": guide,
+    "heads": heads,
     "identifiability": identifiability,
     "layers": layers,
     "log_odds": log_odds,

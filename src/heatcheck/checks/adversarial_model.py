@@ -471,4 +471,5 @@ adversarial_model = Check(
     refits=True,
     more=more,
     searches=searches,
+    of="last layers",
 )

@@ -68,13 +68,14 @@ def measure(case: Case, settings: AgreementSettings) -> CheckResult:
         per_example[f"tau:{pair[0]}|{pair[1]}"] = found.correlation[kept]
         per_example[f"p:{pair[0]}|{pair[1]}"] = found.p_value[kept]
         measurements += _of_pair(case, settings, pair, found, classes, kept)
-        for name, by, values in _without_the_tail(settings, pair, scores, valid):
+        for name, by, values in _without_the_tail(case, settings, pair, scores, valid):
             per_example[f"{name}:{pair[0]}|{pair[1]}"] = values[kept]
             against = "none: this is the floor" if "random" in pair else f"{name} of {pair[0]} and random"
             measurements += measured(case, name, values, kept, against, by, settings.draws)
-    for key, compared, difference in _differences(taus):
+    heat = case.heatmap.explainer
+    for key, compared, difference in _differences(taus, heat):
         per_example[key] = difference[kept]
-        baseline = "0: attention agrees with another method as well as the other methods agree with each other"
+        baseline = f"0: {heat} agrees with another method as well as the other methods agree with each other"
         measurements += measured(case, "tau_difference", difference, kept, baseline, compared, settings.draws)
     without_floor = _without_floor(case, settings, scores)
     for rival, floor in _mechanical_floors(case, settings, scores, valid, without_floor):
@@ -126,7 +127,11 @@ def _of_pair(
 
 
 def _without_the_tail(
-    settings: AgreementSettings, pair: Pair, scores: dict[str, Scores], valid: Bool[np.ndarray, "example word"]
+    case: Case,
+    settings: AgreementSettings,
+    pair: Pair,
+    scores: dict[str, Scores],
+    valid: Bool[np.ndarray, "example word"],
 ) -> Iterator[tuple[str, dict[str, Any], Float[np.ndarray, " example"]]]:
     """Measures that do not drown in the many words of hardly any weight: the top k, and τ among attended words."""
     x, y = (scores[name].sizes() for name in pair)
@@ -134,19 +139,19 @@ def _without_the_tail(
     top = {**by, "k": settings.top_k}
     yield "top_k_overlap", top, stats.top_k_overlap(x, y, settings.top_k, valid)
     yield "top_k_distance", top, stats.kendall_top_k_distance(x, y, settings.top_k, valid)
-    if pair[0] == "attention":
-        weights = np.where(valid, scores["attention"].values, 0.0)
+    if pair[0] == case.heatmap.explainer:
+        weights = np.where(valid, scores[pair[0]].sizes(), 0.0)
         uniform = weights.sum(1, keepdims=True) / np.maximum(valid.sum(1, keepdims=True), 1)
         attended = valid & (weights >= uniform - 1e-12)
         yield "tau_above_uniform", by, stats.kendall_tau(x, y, attended).correlation
 
 
 def _differences(
-    taus: dict[Pair, Float[np.ndarray, " example"]],
+    taus: dict[Pair, Float[np.ndarray, " example"]], heat: str
 ) -> Iterator[tuple[str, dict[str, list[str]], Float[np.ndarray, " example"]]]:
-    """Jain & Wallace's Figures 3 and 4: how much more the other methods agree with each other than with attention."""
+    """Jain & Wallace's Figures 3 and 4: how much more the other methods agree with each other than with the heatmap."""
     of = ("gradient", "leave_one_out")
-    for minus in (("attention", "leave_one_out"), ("attention", "gradient")):
+    for minus in ((heat, "leave_one_out"), (heat, "gradient")):
         if of in taus and minus in taus:
             name = f"difference:{of[0]}|{of[1]}-{minus[0]}|{minus[1]}"
             yield name, {"of": list(of), "minus": list(minus)}, taus[of] - taus[minus]

@@ -12,6 +12,7 @@ from scipy.special import log_softmax
 
 from heatcheck import stats
 from heatcheck.checks.answers import Answers
+from heatcheck.checks.heatmap import LAST_LAYER, Heatmap
 from heatcheck.checks.shared_work import (
     Rows,
     Share,
@@ -64,6 +65,8 @@ class Case:
         trained_on: Corpus | None = None,
         fits: Fits | None = None,
         witnesses: Mapping[str, Subject] = MappingProxyType({}),
+        heatmap: Heatmap = LAST_LAYER,
+        beside: "Case | None" = None,
     ) -> None:
         """
         Args:
@@ -71,6 +74,8 @@ class Case:
             trained_on: the corpus that the model was trained on, if known.
             fits: retrained models, if they were asked for.
             witnesses: models by name that may give the same answers with other weights.
+            heatmap: the picture of the model that is audited.
+            beside: another heatmap's case of the same model and examples, with which it shares what is no heatmap's.
         """
         if not examples:
             raise BadInput("there is no example to audit: give at least one.")
@@ -78,16 +83,38 @@ class Case:
         self.trained_on = trained_on
         self.fits = fits
         self.witnesses = witnesses
-        self.subject = subject
+        self.heatmap = heatmap.of(subject)
+        self.subject = self.heatmap.on(subject, examples)
         self.examples = tuple(examples)
         self.labels = tuple(labels)
         self.seed = seed
         self.spared: set[str] = set()  # checks that do without retrained models, which could not change an answer
         self.share: Share = self._alone  # an audit with several processes sets another
         # To changed texts: each is read once, whichever check asks.
-        self.answers = Answers(subject, lambda texts: self.share(answers_to, texts)["logs"])
+        self.answers: Answers = Answers(
+            subject,
+            lambda texts: self.share(answers_to, texts)["logs"],
+            known=None if beside is None else beside.answers,
+        )
         self._scores: dict[tuple[str, str], Scores] = {}
+        # Those of explainers that do not depend on the heatmap.
+        self._common: dict[tuple[str, str], Scores] = {} if beside is None else beside._common
         self._other_weights: dict[tuple[float, float], StandIns] = {}  # by ε and scale
+
+    def about(self, heatmap: Heatmap) -> "Case":
+        """The same model and examples, and another heatmap; what does not depend on it is computed once for both."""
+        return Case(
+            self.subject,
+            self.examples,
+            labels=self.labels,
+            seed=self.seed,
+            tested=self.tested,
+            trained_on=self.trained_on,
+            fits=self.fits,
+            witnesses=self.witnesses,
+            heatmap=heatmap,
+            beside=self,
+        )
 
     def retrains(self, check: str) -> bool:
         """Whether a check that can do without retrained models is to use them."""
@@ -116,7 +143,7 @@ class Case:
     @cached_property
     def own(self) -> Recorded:
         """The model's weights and log-probabilities on `tested`."""
-        if self.fits is not None:
+        if self.fits is not None and self.heatmap.is_last_layer:
             return self.fits.of_base(self.tested, "tested")
         return self.recorded()
 
@@ -189,10 +216,16 @@ class Case:
         Explainers of a probability read standardised logits, unless the published definition is asked for. Scores that
         differ only by rounding become equal.
         """
-        if (explainer, logits) not in self._scores:
-            found = self._explain(explainer, self.scale_of(logits))
-            self._scores[explainer, logits] = replace(found, values=stats.level_ties(found.values, found.valid))
-        return self._scores[explainer, logits]
+        asked = explainer, logits
+        if asked not in self._scores:
+            found = self._common.get(asked)
+            if found is None:
+                made = self._explain(explainer, self.scale_of(logits))
+                found = replace(made, values=stats.level_ties(made.values, made.valid))
+            self._scores[asked] = found
+            if not find_explainer(explainer).of_heatmap:
+                self._common[asked] = found
+        return self._scores[asked]
 
     def other_weights(self, asked: Sequence[tuple[float, float]]) -> list[StandIns]:
         """For each ε and scale of the logits: weights as different as can be found that give about the same output."""
@@ -215,7 +248,9 @@ class Case:
         if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)
-        if self.share == self._alone:  # others know nothing of the answers that are known here
+        if (
+            self.share == self._alone or find_explainer(explainer).together
+        ):  # others know nothing of the answers that are known here
             return explain_one(self.subject, self.examples, explainer, seed=self.seed, scale=scale, read=self.answers)
         found = self.share(scores_by, self.examples, **self.wanted_scores(explainer, scale))
         return as_scores(explainer, self.examples, found)

@@ -3,17 +3,18 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from heatcheck import stats
 from heatcheck.checks.case import PUBLISHED, STANDARDISED, Case
+from heatcheck.checks.heatmap import Heatmap
 from heatcheck.engine import Facts, stream
-from heatcheck.errors import BadInput
+from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models import Recipe, Subject
-from heatcheck.results import CheckResult, Holds, Measurement
+from heatcheck.results import HEATMAP, CheckResult, Holds, Measurement
 
 # Why a check that could use retrained models has none.
 SPARED = {"retrained models": "None could change an answer of the card. Add --all-fits to train them all the same."}
@@ -57,11 +58,25 @@ class Check(NamedTuple):
     # What else to train, asked again after each round until all of it is there; it sees the models trained so far.
     more: Callable[[Case, Any], Sequence[Recipe]] = lambda _case, _settings: ()
     searches: Callable[[Case, Any], Sequence[Search]] = lambda _case, _settings: ()  # what `more` chooses from
+    # What of a heatmap it is about: scores, which every heatmap has; weights that it replaces; or weights that it
+    # compares with those of other models, which are read at their last layers.
+    of: Literal["scores", "weights", "last layers"] = "scores"
 
     def ask(self, case: Case, settings: Any) -> CheckResult:
-        """Run the check; the result carries its question, paper and baseline."""
+        """Run the check; the result carries its question, paper and baseline, and whose scores the heatmap shows."""
+        if why := self.is_not_about(case.heatmap):
+            raise NotSupported(why)
         found = self.measure(case, settings)
-        return replace(found, question=self.question, paper=self.paper, baseline=self.baseline)
+        facts = found.facts if case.heatmap.of_weights else {**found.facts, HEATMAP: case.heatmap.explainer}
+        return replace(found, question=self.question, paper=self.paper, baseline=self.baseline, facts=facts)
+
+    def is_not_about(self, heatmap: Heatmap) -> str:
+        """Why the check says nothing about this heatmap; empty if it does."""
+        if self.of != "scores" and not heatmap.of_weights:
+            return "This heatmap is not made of attention weights that could be replaced."
+        if self.of == "last layers" and not heatmap.is_last_layer:
+            return "This compares the last layers of models, and this heatmap is another one."
+        return ""
 
 
 def at_least_one(settings: object, check: str, *names: str) -> None:

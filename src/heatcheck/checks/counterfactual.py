@@ -166,4 +166,5 @@ counterfactual = Check(
     settings=CounterfactualSettings,
     measure=measure,
     cost=lambda case, settings: len(case.examples) + searches(case, len(settings.epsilons) + 1),
+    of="weights",
 )

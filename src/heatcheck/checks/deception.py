@@ -337,4 +337,5 @@ deception = Check(
     default=False,
     plan=plan,
     refits=True,
+    of="last layers",
 )

@@ -351,4 +351,5 @@ dynamics = Check(
     default=False,
     plan=plan,
     refits=True,
+    of="last layers",
 )

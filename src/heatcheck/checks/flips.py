@@ -233,4 +233,5 @@ flips = Check(
     settings=FlipsSettings,
     measure=measure,
     cost=_cost,
+    of="weights",
 )

@@ -283,4 +283,5 @@ gauge = Check(
     settings=GaugeSettings,
     measure=measure,
     cost=lambda case, _: 0 if isinstance(case.subject, HasLayers) else len(case.tested),  # it is not for those
+    of="weights",
 )

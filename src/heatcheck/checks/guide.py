@@ -21,7 +21,7 @@ from heatcheck.data import Example, Vocabulary
 from heatcheck.data.word_odds import WordOdds, count_word_odds
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models import AttendsToParts, HasLayers, Recipe, Subject, require_words
+from heatcheck.models import AttendsToParts, HasLayers, Recipe, Subject, require_words, whole_model
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length
 
@@ -231,7 +231,7 @@ def at_half_the_counts(
 
 def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
     """The tokens of each text that may have weight: from the model's vocabulary, or the words they belong to."""
-    vocabulary = getattr(subject, "vocabulary", None)
+    vocabulary = getattr(whole_model(subject), "vocabulary", None)
     found: dict[int, list[str]] = {}
     for indices in batches_by_length(examples, 512):
         # Labels and marks are not needed, and those of other data may not fit the model.
@@ -408,4 +408,5 @@ guide = Check(
     measure=measure,
     cost=lambda case, _: 0 if isinstance(case.subject, HasLayers) else len(case.tested),  # it is not for those
     plan=plan,
+    of="weights",
 )

@@ -281,4 +281,5 @@ identifiability = Check(
     beside=_programs_take,
     default=False,
     default_on=has_layers,
+    of="weights",
 )

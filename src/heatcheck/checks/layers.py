@@ -23,7 +23,7 @@ from heatcheck.explainers.layers import mean_attention
 from heatcheck.explainers.probability import log_odds, probability_lost
 from heatcheck.explainers.rollout import roll_out, with_residual
 from heatcheck.explainers.tokens import pool
-from heatcheck.models import require_layers
+from heatcheck.models import require_layers, whole_model
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import batches_by_length
 
@@ -54,7 +54,7 @@ class LayersSettings:
 
 def measure(case: Case, settings: LayersSettings) -> CheckResult:
     """Measure Spearman's ρ over the words of each text, by layer, method and target."""
-    layers = len(require_layers(case.subject, "layers").sites)
+    layers = len(require_layers(whole_model(case.subject), "layers").sites)
     gradient = case.scores(GRADIENT, settings.logits)
     excluded = case.exclusions({GRADIENT: gradient})
     excluded |= {
@@ -113,7 +113,7 @@ def blanked_out(case: Case, scores: Scores, logits: str = STANDARDISED) -> Float
 
 def read_layers(case: Case, methods: tuple[str, ...], words: int) -> OfWords:
     """The read-out token's row at each layer, summed by word."""
-    subject = require_layers(case.subject, "layers")
+    subject = require_layers(whole_model(case.subject), "layers")
     found = {method: np.zeros((len(case.examples), len(subject.sites), words)) for method in methods}
     for indices in batches_by_length(case.examples, BATCH, subject):
         batch = subject.encode([case.examples[i] for i in indices])

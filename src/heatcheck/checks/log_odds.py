@@ -268,4 +268,5 @@ log_odds = Check(
     measure=measure,
     cost=_cost,
     default=False,
+    of="weights",
 )

@@ -21,7 +21,7 @@ from heatcheck.checks.passes import to_try
 from heatcheck.checks.retrained_answers import fits_of, imposing, said, seed_recipes, total_variation
 from heatcheck.engine import Facts, stream
 from heatcheck.errors import BadInput, NotSupported, UnknownName
-from heatcheck.models import KnowsItsTwins, Recipe
+from heatcheck.models import KnowsItsTwins, Recipe, whole_model
 from heatcheck.results import CheckResult, Measurement
 from heatcheck.training import UNIFORM_EVERYWHERE, Recorded, kind_of_model, record
 
@@ -74,7 +74,7 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
     evenness = found.per_example["evenness"] = evenness_of(case.own)
     baseline = "1: uniform weights; 0: all weight on one token"
     found.measurements += measured(case, "evenness", evenness, everyone, baseline, {}, settings.draws)
-    if isinstance(case.subject, KnowsItsTwins):
+    if isinstance(whole_model(case.subject), KnowsItsTwins):
         _closed_form(case, settings, own, common, found)
     elif case.retrains("necessity"):
         _retrained(case, settings, common, found)
@@ -92,11 +92,16 @@ def measure(case: Case, settings: NecessitySettings) -> CheckResult:
         seed=case.seed,
         not_run=found.not_run,
         facts={
-            "sites": len(case.subject.sites),
+            "sites": _sites(case),
             "logit_scale": case.logit_scale,
             "family": found.family,
         },
     )
+
+
+def _sites(case: Case) -> int:
+    """The attention sites of the model, whichever of them the heatmap shows."""
+    return len(whole_model(case.subject).sites)
 
 
 def evenness_of(own: Recorded) -> Values:
@@ -120,7 +125,7 @@ def _swapped(case: Case, settings: NecessitySettings, common: Values, found: Fin
         _add_change(case, settings, kind, np.mean(each, axis=0), found)
     found.measurements.append(_most_change("uniform", found))
     found.measurements += _needed(case, settings, right["own"], right["uniform"], common, "swap")
-    if len(case.subject.sites) > 1:
+    if _sites(case) > 1:
         free = case.recorded(UNIFORM_EVERYWHERE)
         of_free = (free.predicted == case.gold).astype(float)
         _add_accuracy(case, settings, EVERYWHERE, of_free, found)
@@ -179,8 +184,9 @@ def _needed(
 
 def _closed_form(case: Case, settings: NecessitySettings, own: Values, common: Values, found: Findings) -> None:
     """Add the accuracy of the best model of this family without attention, which is known in closed form."""
-    assert isinstance(case.subject, KnowsItsTwins)
-    free = (record(case.subject.attention_free(), case.tested).predicted == case.gold).astype(float)
+    model = whole_model(case.subject)
+    assert isinstance(model, KnowsItsTwins)
+    free = (record(model.attention_free(), case.tested).predicted == case.gold).astype(float)
     found.family = f"closed form: the best model of the family of {case.subject.id} with uniform weights"
     for kind, right in (("learned", own), ("free", free)):
         by = {"fit": "closed form", "weights": kind}
@@ -205,7 +211,7 @@ def _recipes(case: Case, settings: NecessitySettings) -> dict[str, list[Recipe]]
     one site would leave attention elsewhere, so no such model is trained.
     """
     learned = seed_recipes(case, settings.seeds)
-    several = len(case.subject.sites) > 1
+    several = _sites(case) > 1
     kinds = [kind for kind in settings.retrained if not several or kind not in FREE or kind == "uniform"]
     free = {
         kind: [
@@ -313,13 +319,13 @@ def _family(case: Case) -> str:
     else:
         encoder = f"{model['encoder']} encoder ({model['hidden']} hidden)"
         kind = f"{encoder}, {model['attention']} attention, {model['decoder']} decoder"
-    sites = len(case.subject.sites)
+    sites = _sites(case)
     free = f"; without attention: uniform weights at all {sites} sites" if sites > 1 else ""
     return f"{kind}; at most {recipe.training['epochs']} epochs over {texts:,} texts{free}"
 
 
 def _cost(case: Case, settings: NecessitySettings) -> int:
-    swaps = 2 if len(case.subject.sites) == 1 else 3  # its own weights, uniform ones, and uniform ones at every site
+    swaps = 2 if _sites(case) == 1 else 3  # its own weights, uniform ones, and uniform ones at every site
     return swaps * len(case.tested) + to_try(case, 2 * settings.shuffles, len(case.tested))
 
 
@@ -333,4 +339,5 @@ necessity = Check(
     measure=measure,
     cost=_cost,
     plan=plan,
+    of="weights",
 )

@@ -196,4 +196,5 @@ permutation = Check(
     settings=PermutationSettings,
     measure=measure,
     cost=lambda case, settings: len(case.examples) + to_try(case, settings.repeats),
+    of="weights",
 )

@@ -152,4 +152,5 @@ seed_variance = Check(
     cost=lambda case, settings: settings.seeds * len(case.tested),
     plan=plan,
     refits=True,
+    of="last layers",
 )

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.fail_if import conditions, holding, lacking
+from heatcheck.cli.audit_heatmaps import HEATMAPS, run_heatmaps, show_heatmaps, write_heatmaps
+from heatcheck.cli.fail_if import Condition, conditions, holding, lacking
 from heatcheck.cli.options import (
     AsJson,
     DataDir,
     Device,
+    Dtype,
     Engine,
     LabelColumn,
     MergeLabels,
@@ -21,9 +23,10 @@ from heatcheck.cli.options import (
     Verbose,
     Workers,
     cluster_of,
+    listed,
     pairs,
 )
-from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
+from heatcheck.cli.prompts import Against, Answer, Chat, Labels, Prompt, Score, Shots, asked
 from heatcheck.cli.report import REPORTS, Figures, Format, check_figures, chosen_formats, write_formats
 from heatcheck.errors import BadInput, MissingPackage
 
@@ -64,6 +67,17 @@ def audit(
             show_default="test; for other data without splits, all rows that the model was not trained on",
         ),
     ] = None,
+    heatmap: Annotated[
+        str,
+        typer.Option(
+            help="Heatmap to audit: last_layer, layer:7, head:7.3 (counted from 1), an explainer such as rollout, or "
+            "file:PATH (scores computed elsewhere)."
+        ),
+    ] = "last_layer",
+    heatmaps: Annotated[
+        str | None,
+        typer.Option(help="Several heatmaps of one model, comma-separated, for one table and one report."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     setting: Settings = None,
     refit: Annotated[
@@ -85,6 +99,9 @@ def audit(
     prompt: Prompt = None,
     shots: Shots = None,
     chat: Chat = False,
+    answer: Answer = None,
+    against: Against = None,
+    score: Score = "text",
     units: Units = "words",
     workers: Workers = 0,
     engine: Engine = "here",
@@ -124,6 +141,7 @@ def audit(
     merge_labels: MergeLabels = False,
     data_dir: DataDir = None,
     device: Device = "auto",
+    dtype: Dtype = None,
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> None:
@@ -140,6 +158,7 @@ def audit(
     $ heatcheck audit models/seed0 models/seed1 models/seed2
     $ heatcheck audit hf:models/sst2 --data mine.csv --labels negative,positive
     $ heatcheck audit hf:models/lm --data mine.csv --prompt "{text} Good?" --labels bad=" no",good=" yes"
+    $ heatcheck audit hf:models/sst2 --data mine.csv --heatmaps last_layer,layer:3,head:3.2,rollout
     $ heatcheck audit known:bystander_wrong@planted_contrast
 
     Ctrl-C ends an audit with the lines that are decided; a second Ctrl-C ends it at once. Run the same command again
@@ -157,7 +176,7 @@ def audit(
             raise BadInput(f"{name} works only together with --refit: add --refit.")
     unwanted, required = conditions(fail_if), conditions(require, "--require")
 
-    from heatcheck.auditing import decided_by, made_up, plan_audit
+    from heatcheck.auditing import decided_by, made_up, plan_audit, plan_heatmaps
     from heatcheck.cli import show
     from heatcheck.data import Reading
     from heatcheck.models import load, shown_names
@@ -177,24 +196,40 @@ def audit(
         "vectors": vectors,
         "units": units,
     }
+    if heatmaps is not None:
+        if heatmap != "last_layer":
+            raise BadInput("--heatmap and --heatmaps exclude each other: name all heatmaps with --heatmaps.")
+        if len(model) > 1:
+            raise BadInput("--heatmaps compares heatmaps of one model: name one model.")
     if out is not None and out.exists():
-        check_replaceable(out, overwrite=overwrite)
+        check_replaceable(out, overwrite=overwrite, several=heatmaps is not None)
     if out is not None and len(model) > 1:
         raise BadInput("--out names the folder of one audit: leave it out when you audit several models.")
     place = options["device"] = str(pick_device(device))
-    how = asked(labels, prompt, shots, chat)
-    loaded = [(load(name, device=place, **how), name) for name in model]
-    shown = shown_names(model, [subject for subject, _ in loaded])
     reading = Reading(text_column, label_column, skip_bad_rows, merge_labels)
+    how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score, reading=reading)
+    loaded = [(load(name, device=place, dtype=dtype, **how), name) for name in model]
+    shown = shown_names(model, [subject for subject, _ in loaded])
     read = [data_of(subject, name, data, reading, train=train) for subject, name in loaded]
     options["train"] = read_train(train, read, reading)
     # All audits are planned before the first one runs, so that an error about the last comes before any work.
     plans = [
-        plan_audit(subject, corpus, name=name, **options)
+        one
         for (subject, _), name, corpus in zip(loaded, shown, read, strict=True)
+        for one in (
+            [plan_audit(subject, corpus, name=name, heatmap=heatmap, **options)]
+            if heatmaps is None
+            else plan_heatmaps(subject, corpus, listed(heatmaps), name=name, **options)
+        )
     ]
     if plan:
         show.plans(plans, workers=workers, as_json_too=json)
+        return
+    if heatmaps is not None:
+        of_heatmaps = run_heatmaps(plans, workers=workers, cluster=cluster, shown=not json)
+        place_of = write_heatmaps(of_heatmaps, plans, out, formats=chosen, tables=tables, figures=figures)
+        show_heatmaps(of_heatmaps, place_of, as_json=json, verbose=verbose)
+        _fail(list(of_heatmaps.audits.values()), unwanted, required)
         return
     audits, found = [], []
     for planned in plans:
@@ -217,6 +252,11 @@ def audit(
         show.across(audits)
     if audits[-1].interrupted:
         raise typer.Exit(130)
+    _fail(audits, unwanted, required)
+
+
+def _fail(audits: Sequence["Audit"], unwanted: Sequence[Condition], required: Sequence[Condition]) -> None:
+    """Exit with code 1 if a condition of the user holds, or a requirement does not."""
     failed = {"--fail-if": holding(unwanted, audits), "--require": lacking(required, audits)}
     for option, said in failed.items():
         if said:
@@ -225,13 +265,13 @@ def audit(
         raise typer.Exit(1)
 
 
-def check_replaceable(out: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that exists, unless it holds an audit and the user asked to replace it."""
+def check_replaceable(out: Path, *, overwrite: bool, several: bool = False) -> None:
+    """Refuse a folder that exists, unless it holds an audit (or several) and the user asked to replace it."""
     from heatcheck.results import AUDIT
 
     if not overwrite:
         raise BadInput(f"output folder {out} exists: choose another name with --out, delete it, or add --overwrite.")
-    if not (out / AUDIT).is_file():
+    if not (out / (HEATMAPS if several else AUDIT)).is_file():
         raise BadInput(f"--overwrite replaces audits only, and {out} holds none: choose another name with --out.")
 
 

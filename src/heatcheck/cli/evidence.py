@@ -92,7 +92,9 @@ def _of_points(measurements: Sequence[Measurement]) -> Iterator[Said]:
     effects = [m for m in measurements if m.name == "effect"]
     if effects:
         removed = REMOVED.get(effects[0].by["operator"], "removed")
-        each = ", ".join(f"{RANKINGS.get(m.by['ranking'], m.by['ranking'])} {m.value:.2f}" for m in effects)
+        # The heatmap's comes first, whatever it shows.
+        told = [RANKINGS["attention"], *(RANKINGS.get(m.by["ranking"], m.by["ranking"]) for m in effects[1:])]
+        each = ", ".join(f"{words} {m.value:.2f}" for words, m in zip(told, effects, strict=True))
         yield effects[0], f"mean change of the probability when these words are {removed}: {each}"
 
 

@@ -42,13 +42,17 @@ def conditions(texts: Iterable[str] | None, option: str = "--fail-if") -> list[C
 
 def holding(wanted: Sequence[Condition], audits: Iterable["Audit"]) -> str:
     """The conditions that hold, with their models; empty if none does."""
-    held = [f"{line} is {state} ({audit.subject})" for audit in audits for line, state in wanted
+    held = [f"{line} is {state} ({_of(audit)})" for audit in audits for line, state in wanted
             if audit.card[line].state == state]  # fmt: skip
     return "; ".join(dict.fromkeys(held))
 
 
 def lacking(required: Sequence[Condition], audits: Iterable["Audit"]) -> str:
     """The requirements that are not met, with the state found instead; empty if all are met."""
-    lacks = [f"{line} is {audit.card[line].state}, not {state} ({audit.subject})" for audit in audits
+    lacks = [f"{line} is {audit.card[line].state}, not {state} ({_of(audit)})" for audit in audits
              for line, state in required if audit.card[line].state != state]  # fmt: skip
     return "; ".join(dict.fromkeys(lacks))
+
+
+def _of(audit: "Audit") -> str:
+    return f"{audit.subject}, {audit.heatmap}" if audit.heatmap else audit.subject

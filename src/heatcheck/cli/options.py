@@ -17,6 +17,10 @@ DataDir = Annotated[
     ),
 ]
 Units = Annotated[str, typer.Option(help="Scored units: words, or tokens (the pieces of a Hugging Face tokenizer).")]
+Dtype = Annotated[
+    str | None,
+    typer.Option(help="Precision of a Hugging Face model: float32, bfloat16 or float16.", show_default="float32"),
+]
 Device = Annotated[str, typer.Option(help="Device: cpu, cuda, or auto (a GPU if there is one).")]
 Settings = Annotated[
     list[str] | None,

@@ -1,11 +1,14 @@
 """Options of a model's labels, and of the prompt that makes a classifier of a language model."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from heatcheck.errors import BadInput
+
+if TYPE_CHECKING:
+    from heatcheck.data import Reading
 
 Labels = Annotated[
     str | None,
@@ -22,20 +25,48 @@ Prompt = Annotated[
 Shots = Annotated[
     Path | None, typer.Option(help="File with labelled texts that the prompt shows first.", show_default="none")
 ]
+Answer = Annotated[
+    str | None,
+    typer.Option(
+        help="What a language model (hf:) says next, such as ' Paris'; its rival is anything else, or --against.",
+        show_default="none",
+    ),
+]
+Against = Annotated[str | None, typer.Option(help="Second answer, to compare --answer with.", show_default="none")]
+Score = Annotated[
+    str,
+    typer.Option(help="How answers of several tokens compare: text (probability), mean (per token) or pmi."),
+]
 Chat = Annotated[bool, typer.Option("--chat", help="Put the prompt into the model's chat template.")]
 
 
 def asked(
-    labels: str | None, prompt: str | None = None, shots: Path | None = None, chat: bool = False
+    labels: str | None,
+    prompt: str | None = None,
+    shots: Path | None = None,
+    chat: bool = False,
+    *,
+    answer: str | None = None,
+    against: str | None = None,
+    score: str = "text",
+    reading: "Reading | None" = None,
 ) -> dict[str, Any]:
-    """These options as `load` takes them.
+    """These options as `load` takes them; `reading` is how the file of --shots is read.
 
     >>> asked("no,yes")
     {'labels': ['no', 'yes']}
     >>> asked("no= no,yes= yes", prompt="{text} Good?")["labels"]
     {'no': ' no', 'yes': ' yes'}
+    >>> asked(None, answer=" Paris", against=" Rome")["answer"]
+    (' Paris', ' Rome')
     """
+    if answer is None and against is not None:
+        raise BadInput("--against is a second answer: give the first with --answer.")
+    if answer is not None:
+        return _answered(answer, against, labels, prompt, shots, chat, score)
     if prompt is None:
+        if score != "text":
+            raise BadInput("--score belongs to a prompt or an answer: add --prompt or --answer.")
         if shots is not None or chat:
             raise BadInput("--shots and --chat belong to a prompt: add --prompt, with {text} in it.")
         if labels is not None and "=" in labels:
@@ -48,7 +79,26 @@ def asked(
     words = dict(named)
     if not words:
         raise BadInput("--prompt needs --labels with a word for each label, such as --labels no=' no',yes=' yes'.")
-    return {"labels": words, "prompt": unescaped(prompt), "shown": _read(shots), "chat": chat}
+    found = {"labels": words, "prompt": unescaped(prompt), "shown": _read(shots, reading), "chat": chat}
+    return found if score == "text" else found | {"score": score}
+
+
+def _answered(
+    answer: str,
+    against: str | None,
+    labels: str | None,
+    prompt: str | None,
+    shots: Path | None,
+    chat: bool,
+    score: str,
+) -> dict[str, Any]:
+    if labels is not None or shots is not None:
+        raise BadInput("--answer takes the place of --labels and --shots. Leave out one or the other.")
+    own = unescaped(answer)
+    found: dict[str, Any] = {"answer": own if against is None else (own, unescaped(against)), "chat": chat}
+    if prompt is not None:
+        found["prompt"] = unescaped(prompt)
+    return found if score == "text" else found | {"score": score}
 
 
 def unescaped(prompt: str) -> str:
@@ -69,11 +119,12 @@ def _word(part: str) -> tuple[str, str]:
     return label.strip(), unescaped(word)
 
 
-def _read(path: Path | None) -> list[tuple[str, str]]:
+def _read(path: Path | None, reading: "Reading | None") -> list[tuple[str, str]]:
     if path is None:
         return []
     from heatcheck.data import load_task
 
-    corpus = load_task(str(path), trainable=False)
+    how = {} if reading is None else reading._asdict()
+    corpus = load_task(str(path), trainable=False, **how)
     examples = [example for split in corpus.splits.values() for example in split]
     return [(example.text, corpus.labels[example.label]) for example in examples if isinstance(example.label, int)]

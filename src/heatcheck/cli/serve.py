@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from heatcheck.cli.options import AsJson, Device
-from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
+from heatcheck.cli.options import AsJson, Device, Dtype
+from heatcheck.cli.prompts import Against, Answer, Chat, Labels, Prompt, Score, Shots, asked
 
 KNOWN = ("known:reader@planted_contrast", "known:bystander_wrong@planted_contrast")
 
@@ -22,8 +22,12 @@ def serve(
     prompt: Prompt = None,
     shots: Shots = None,
     chat: Chat = False,
+    answer: Answer = None,
+    against: Against = None,
+    score: Score = "text",
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     device: Device = "cpu",
+    dtype: Dtype = None,
     json: AsJson = False,
 ) -> None:
     """Open a local page to try a model's heatmaps by hand.
@@ -42,11 +46,11 @@ def serve(
     from heatcheck.training import pick_device
 
     place = str(pick_device(device))
-    how = asked(labels, prompt, shots, chat)
+    how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score)
     names = dict.fromkeys(model or [_demo_model(shown=not json), *KNOWN])
     if not json:
         typer.echo(f"loading {len(names)} model{'s' if len(names) > 1 else ''} …")
-    loaded = [load(name, device=place, **how) for name in names]
+    loaded = [load(name, device=place, dtype=dtype, **how) for name in names]
     shown = shown_names(list(names), loaded)
     subjects, folders = dict(zip(shown, loaded, strict=True)), dict(zip(shown, names, strict=True))
 

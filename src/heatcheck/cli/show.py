@@ -127,13 +127,18 @@ def fits_facts(outcomes: Sequence["Outcome"]) -> list[dict[str, Any]]:
 def card(audit: "Audit", *, verbose: bool = False) -> None:
     """The answer, then two rows per line of the card; `verbose`: every number, what it means, and what was not run."""
     console = _console()
-    console.print(f"Can the heatmaps of {audit.subject} be read as explanations?", style="dim")
+    of = f"{audit.subject} ({audit.heatmap})" if audit.heatmap else audit.subject
+    console.print(f"Can the heatmaps of {of} be read as explanations?", style="dim")
     if audit.interrupted:
         console.print(audit.interrupted, style="bold")
     _headline(audit, most=None if verbose else SAID)
     console.print(_audited(audit), style="dim")
     if audit.training_rows:
         console.print(audit.training_rows)
+    from heatcheck.results import ON_TEXT
+
+    if ON_TEXT in audit.about:
+        console.print(f"{ON_TEXT.capitalize()} {audit.about[ON_TEXT]}.")
     if not verbose:
         _in_brief(audit)
         return
@@ -319,20 +324,21 @@ def _lines(lines: Sequence["Line"]) -> "Table":
 
 
 def _agreement(audit: "Audit") -> None:
-    """Kendall τ of attention with other methods, beside what arises mechanically; it decides nothing."""
+    """Kendall τ of the heatmap with other methods, beside what arises mechanically; it decides nothing."""
     from heatcheck.results.written import in_brief
 
     found = audit.results["agreement"]
     rows = []
     for measurement in found.measurements:
-        if measurement.name != "tau" or "class" in measurement.by or measurement.by["pair"][0] != "attention":
+        if measurement.name != "tau" or "class" in measurement.by or measurement.by["pair"][0] != audit.explainer:
             continue
         rival = measurement.by["pair"][1]
         floors = [m for m in found.measurements if m.name == "tau_mechanical_floor" and m.by["pair"][1] == rival]
         rows.append([rival, in_brief(measurement), in_brief(floors[0]) if floors else ""])
     typer.echo("")
     columns = ["", "τ, mean over examples", "with shuffled relevances (mechanical floor)"]
-    typer.echo("Agreement with other methods: Kendall τ with attention (decides nothing)")
+    named = audit.explainer.replace("_", " ")
+    typer.echo(f"Agreement with other methods: Kendall τ with {named} (decides nothing)")
     if any(floor for *_, floor in rows):
         table(columns, rows)
         typer.echo("A τ no higher than its floor says nothing about the words.")
@@ -413,11 +419,14 @@ def plans(planned: Sequence["Plan"], *, workers: int, as_json_too: bool) -> None
         checked = [cost._asdict() for cost in costs]
         n, fitted = len(one.case.examples), [_planned_facts(fit) for fit in fits]
         rows_of = {"split": one.split, "available": one.available, "left_out": dict(one.rows.left_out)}
-        facts.append({"subject": one.name, "n": n, **rows_of, "checks": checked, "fits": fitted})
+        heatmap = one.case.heatmap
+        about = {"subject": one.name} if heatmap.is_default else {"subject": one.name, "heatmap": heatmap.name}
+        facts.append({**about, "n": n, **rows_of, "checks": checked, "fits": fitted})
         if as_json_too:
             continue
         rows = [[cost.check, f"{cost.passes:,}", f"{cost.seconds:,.0f}", cost.question] for cost in costs]
         title = f"{n:,} of {one.available:,} examples of {one.corpus.name} ({one.split})"
+        title += "" if heatmap.is_default else f"; heatmap: {heatmap.shown}"
         table(["check", "forward passes", "about seconds", "question"], rows, title)
         if one.rows.said:
             typer.echo(one.rows.said)

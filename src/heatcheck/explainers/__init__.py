@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from heatcheck.explainers.alti import alti
 from heatcheck.explainers.atman import atman
 from heatcheck.explainers.attattr import attattr
 from heatcheck.explainers.attention import attention
+from heatcheck.explainers.attention_that_matters import attention_that_matters
 from heatcheck.explainers.attnlrp import attnlrp
 from heatcheck.explainers.contribution import contribution
 from heatcheck.explainers.contribution_weights import contribution_weights
@@ -45,12 +47,12 @@ from heatcheck.explainers.rollout import rollout
 from heatcheck.explainers.sampled import lime, shapley_sampling
 from heatcheck.explainers.scores import Aim, Explainer, Read, Scores, pad_scores
 from heatcheck.explainers.scores_from_file import check_ids, from_file
-from heatcheck.explainers.target import find_label
+from heatcheck.explainers.target import find_label, find_target
 from heatcheck.explainers.value_zeroing import value_zeroing
 from heatcheck.explainers.weight_factor import gradient_contains_weight
 from heatcheck.explainers.word_removal import REMOVALS
-from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject
-from heatcheck.models.contract.lengths import one_kernel
+from heatcheck.models import Seq2Seq, Subject, in_units, load, require_one_decision, require_subject, whole_model
+from heatcheck.models.contract.lengths import in_one_way, say_cut
 from heatcheck.training import pick_device, predict
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "explain_one",
     "find_explainer",
     "find_label",
+    "find_target",
     "from_file",
     "gradient_contains_weight",
     "of_readout",
@@ -95,6 +98,7 @@ EXPLAINERS: dict[str, Explainer] = {
         atman,
         attattr,
         attention,
+        attention_that_matters,
         attnlrp,
         contribution,
         contribution_weights,
@@ -167,11 +171,12 @@ def explain_one(
         read: gives the model's answers to changed texts, where some are known already; None: the model reads each.
     """
     explainer = find_explainer(name)
+    subject = subject if explainer.of_heatmap else whole_model(subject)
     aim = Aim(scale if explainer.scaled else 1.0, label, read)
-    with one_kernel(subject, examples):
-        if explainer.aimed is None or aim == Aim():
-            return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
-        return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
+    subject = in_one_way(subject, examples)
+    if explainer.aimed is None or aim == Aim():
+        return pad_scores(explainer, examples, explainer.explain(subject, examples, seed))
+    return pad_scores(explainer, examples, explainer.aimed(subject, examples, seed, aim))
 
 
 def explain(
@@ -180,7 +185,7 @@ def explain(
     *,
     by: Sequence[str] | str = ("attention", "gradient", "leave_one_out"),
     text_pair: str | None = None,
-    target: str | int | None = None,
+    target: str | int | Sequence[Any] | None = None,
     seed: int = 0,
     device: str = "auto",
     units: str = "words",
@@ -196,8 +201,9 @@ def explain(
         text: the text to explain.
         by: names of explainers, as a list or separated by commas; `heatcheck explainers` lists them.
         text_pair: the second text, for a model that reads two.
-        target: the label to explain, by name or number; None: the predicted label. Attention and other explainers that
-            do not depend on a label ignore it.
+        target: the label to explain, by name or number; or one label rather than another, `"good-bad"`. None: the
+            predicted label. For a multi-label model it names the decision. Attention and other explainers that do not
+            depend on a label ignore it.
         seed: random seed, for explainers that sample.
         device: the device for a model given by name; `auto` uses a GPU if there is one.
         units: `words`, or `tokens` for the pieces of a Hugging Face tokenizer.
@@ -228,16 +234,19 @@ def explain(
             f"{subject.id} is a sequence-to-sequence model, but explain scores words for a label. See "
             "docs/sequences.md."
         )
-    require_one_decision(subject, "a heatmap")
     by = [name.strip() for name in (by.split(",") if isinstance(by, str) else by)]
     by = [ALSO_CALLED.get(name, name) for name in by]
+    if target is None:
+        require_one_decision(subject, "a heatmap")
     (example,) = in_units(subject, [Example("text", text, text_pair)], units)
     if len(example.words) > MAX_WORDS:
         raise BadInput(
             f"the text has {len(example.words):,} words, but explain takes at most {MAX_WORDS:,}: shorten it."
         )
-    label = find_label(subject, target, example)
-    found = {name: explain_one(subject, [example], name, seed=seed, label=label) for name in by}
+    aim = find_target(subject, target, example)
+    aim.require(by)
+    asked = aim.of(example)
+    found = {name: explain_one(aim.subject, [asked], name, seed=seed, label=aim.label) for name in by}
     explanation = Explanation(
         {
             name: [
@@ -247,12 +256,17 @@ def explain(
             for name, scores in found.items()
         }
     )
+    several = getattr(subject, "several", False)
+    explanation.prediction = _prediction(aim.subject if several else subject, example)
+    if aim.label is not None and not several:
+        explanation.target = _prediction(aim.subject, asked, aim.label, aim.name)
+    explanation.remark = say_cut(subject, [example])
+    return explanation
+
+
+def _prediction(subject: Subject, example: Example, label: int | None = None, name: str | None = None) -> Prediction:
+    """A label (None: the predicted one) with its probability."""
     probabilities = np.exp(predict(subject, [example])[0, 0])
     names = getattr(subject, "labels", [str(number) for number in range(len(probabilities))])
-    predicted, *aimed = (
-        Prediction(names[place], float(probabilities[place]))
-        for place in (int(probabilities.argmax()), label)
-        if place is not None
-    )
-    explanation.prediction, explanation.target = predicted, aimed[0] if aimed else None
-    return explanation
+    place = int(probabilities.argmax()) if label is None else label
+    return Prediction(name or names[place], float(probabilities[place]))

@@ -19,7 +19,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.explainers.probability import explained_labels, label_probability
 from heatcheck.explainers.scores import OWN_ANSWER, Aim, WordScores, of_probability
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import Edits, HasLayers, Site, Subject, require_stack
+from heatcheck.models import Edits, HasLayers, Site, Subject, has_layers, require_stack
 from heatcheck.models.contract.lengths import at_once
 
 STEPS = 16
@@ -30,7 +30,7 @@ def attributions(
     subject: Subject, batch: Batch, aim: Aim = OWN_ANSWER, *, steps: int = STEPS
 ) -> Iterator[Float[Tensor, "example head query key"]]:
     """The attribution of each weight, layer by layer from the bottom."""
-    blocks = subject.blocks if isinstance(subject, HasLayers) else ()
+    blocks = subject.blocks if isinstance(subject, HasLayers) and has_layers(subject) else ()
     with torch.no_grad():
         run = subject.run(batch, want=blocks[:-1])
     label = explained_labels(run.logits[:, 0], aim.label)

@@ -10,6 +10,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import HasLayers, Subject, heat_sites, token_weights
+from heatcheck.models.contract.parts import rows_behind
 from heatcheck.models.contract.rows import Rows
 
 
@@ -21,15 +22,19 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
     @torch.no_grad()
     def weights(batch: Batch) -> Float[Tensor, "example token"]:
-        if isinstance(subject, HasLayers):
+        if isinstance(subject, HasLayers) and not getattr(subject, "pools", False):
             last = subject.sites[-1]
-            rows = Rows(subject.rows(batch)[:, None])
-            return subject.run(batch, want={last: rows}).parts[last][:, :, 0].mean(1)
+            rows = Rows(rows_behind(subject, batch))
+            return subject.run(batch, want={last: rows}).parts[last].mean((1, 2))
         return token_weights(subject, subject.run(batch, want=heat_sites(subject)))
 
     return explain_tokens(subject, examples, weights)
 
 
 attention = Explainer(
-    "attention", "the attention heatmap: the weights that the answer is read from", signed=False, explain=explain
+    "attention",
+    "the attention heatmap: the weights that the answer is read from",
+    signed=False,
+    explain=explain,
+    of_heatmap=True,
 )

@@ -46,4 +46,4 @@ contribution = of_label(
     explain,
     signed=True,
     paper="Sun & Lu 2020; unchanged in a gauge twin",
-)
+)._replace(of_heatmap=True)

@@ -1,4 +1,10 @@
-"""How far each token pushes an attention layer's output in that output's direction: signed weights that sum to 1."""
+"""How far each token pushes an attention layer's output in that output's direction: signed weights that sum to 1.
+
+Experimental. Cunningham & Muça Cirone 2026 (ICML, arXiv 2606.07604) call such projections contribution weights. Only
+their abstract and first figure could be read. These tell of a projection that takes in a token's weight, the size of
+its value, and its direction relative to the layer's output; the figure draws it head by head. The formula below is the
+projection that sums to 1, for all heads together. Theirs may differ in what it is normalised by.
+"""
 
 from collections.abc import Sequence
 
@@ -41,8 +47,8 @@ def explain(subject: Subject, examples: Sequence[Example], seed: int) -> WordSco
 
 contribution_weights = Explainer(
     "contribution_weights",
-    "how far the token pushes the last attention's output in that output's direction; sums to 1",
+    "experimental: how far the token pushes the last attention's output in that output's direction; sums to 1",
     signed=True,
     explain=explain,
-    paper="contribution weights (2026), the formula as inferred from its abstract",
+    paper="after Cunningham & Muça Cirone 2026; formula inferred from the abstract",
 )

@@ -17,8 +17,8 @@ from heatcheck.data import Example
 from heatcheck.engine import stream
 from heatcheck.explainers.readout import Readout, of_words, read_out, require_short_cut, responses
 from heatcheck.explainers.scores import Explainer, WordScores
-from heatcheck.explainers.search import BETTER, BRIEF, JAIN2019, Found, SearchSettings, search
-from heatcheck.models import HasLayers, Subject
+from heatcheck.explainers.search import BETTER, BRIEF, JAIN2019, SHORT, Found, SearchSettings, search
+from heatcheck.models import HasLayers, Subject, View
 
 Method: TypeAlias = Literal["exact", "bracket", "search", "jain2019"]
 EPSILON = 0.05  # how far the answer's probability may move, as in Jain & Wallace's code
@@ -64,6 +64,13 @@ def stand_ins(
     return best_stand_ins(subject, examples, [(epsilon, scale)], seed=seed)[0]
 
 
+def search_on(subject: Subject) -> SearchSettings:
+    """The search that this model's cost of trying weights allows."""
+    if isinstance(subject, View) and not subject.is_last:
+        return SHORT
+    return BRIEF if isinstance(subject, HasLayers) else BETTER
+
+
 def best_stand_ins(
     subject: Subject, examples: Sequence[Example], asked: Sequence[tuple[float, float]], *, seed: int = 0
 ) -> list[StandIns]:
@@ -71,7 +78,7 @@ def best_stand_ins(
     require_short_cut(subject)
     readout = read_out(subject, examples)
     if readout is None:
-        settings = BRIEF if isinstance(subject, HasLayers) else BETTER
+        settings = search_on(subject)
         epsilons, scales = zip(*asked, strict=True)
         return searched(subject, examples, epsilons, scale=scales, seed=seed, settings=settings)
     ids = [example.id for example in examples]
@@ -200,4 +207,5 @@ counterfactual = Explainer(
     signed=False,
     explain=explain,
     paper="Jain & Wallace 2019, Algorithm 3",
+    of_heatmap=True,
 )

@@ -23,6 +23,7 @@ class Explanation(dict[str, list[tuple[str, float | None]]]):
     Attributes:
         prediction: the label that the model predicts, with its probability.
         target: the label that the scores explain, if the caller named one.
+        remark: what to know about the text before reading the scores, such as that it was cut; empty if nothing.
 
     >>> Explanation(attention=[("but", 0.1), ("dull", 0.9)])["attention"][1]
     ('dull', 0.9)
@@ -30,3 +31,4 @@ class Explanation(dict[str, list[tuple[str, float | None]]]):
 
     prediction: Prediction | None = None
     target: Prediction | None = None
+    remark: str = ""

@@ -64,13 +64,13 @@ gradient = of_probability(
     _make(attention="held", signed=False),
     signed=False,
     paper=JAIN_WALLACE,
-)
+)._replace(of_heatmap=True)
 gradient_uniform = of_probability(
     "gradient_uniform",
     "|embedding · gradient| under uniform weights, so attention is not a factor in it",
     _make(attention="uniform", signed=False),
     signed=False,
-)
+)._replace(of_heatmap=True)
 gradient_through = of_probability(
     "gradient_through",
     "|embedding · gradient|, also through the attention weights",

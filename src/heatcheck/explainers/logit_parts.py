@@ -55,7 +55,8 @@ def logit_of(transformer: Any, run: Run, label: int | None) -> Float[Tensor, " e
     """The label's logit; of one output for two labels, less the other label's."""
     own = explained_labels(run.logits[:, 0], label)[:, None]
     found = run.logits[:, 0].gather(1, own)[:, 0]
-    one_output = transformer.several or transformer.network.config.num_labels == 1
+    alone = getattr(transformer, "alone", False)  # one answer of a language model, against all others
+    one_output = transformer.several or transformer.network.config.num_labels == 1 or alone
     return found - run.logits[:, 0].gather(1, 1 - own)[:, 0] if one_output else found
 
 

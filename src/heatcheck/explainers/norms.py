@@ -40,6 +40,11 @@ def require_blocks(subject: Subject, what: str) -> Any:
             f"{what} needs the inside of a transformer's blocks, which heatcheck does not know for {subject.id}."
         )
     family_of(subject)
+    if subject.adapted:
+        raise NotSupported(
+            f"{what} reads a layer's weights, and those of {subject.id} are not all in it: merge its adapters first "
+            "(merge_and_unload)."
+        )
     return subject
 
 

@@ -39,4 +39,4 @@ relevance = of_label(
     explain,
     signed=True,
     paper="Snell et al. 2021; Sun & Lu 2020",
-)
+)._replace(of_heatmap=True)

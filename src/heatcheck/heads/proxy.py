@@ -19,8 +19,8 @@ from heatcheck.heads.reading import Reading, contexts
 from heatcheck.heads.reference import Reference
 from heatcheck.heads.removal import UNDECIDED, comparable, padded_heads, require_apart
 from heatcheck.heads.ways import WAYS, Replacements, require_ways
-from heatcheck.models import HasLayers, Run, differentiate
-from heatcheck.models.contract.lengths import one_kernel
+from heatcheck.models import HasLayers, Run, differentiate, require_layers
+from heatcheck.models.contract.lengths import in_one_way
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
 
@@ -40,7 +40,7 @@ class Estimated:
 def estimate_each(
     subject: HasLayers,
     examples: Sequence[Example],
-    reference: Reference,
+    reference: Reference | None,
     ways: Sequence[str] = tuple(WAYS),
     *,
     absolute: Literal["example", "token"] = "example",
@@ -49,12 +49,14 @@ def estimate_each(
     """Estimate the effect of removing each head, from one forward and one backward pass per example.
 
     Args:
+        reference: what heads do on other texts; None if no way needs it.
         absolute: where the importance loses its sign: after the sum over an example's tokens (the paper's formula), or
             at each token (its code).
     """
     require_ways(ways)
     require_apart(examples, reference)
     examples = comparable(examples)
+    subject = require_layers(in_one_way(subject, examples), "removing heads")
 
     def work(indices: list[int]) -> tuple[Tensor, Tensor]:
         chosen = [examples[i] for i in indices]
@@ -68,7 +70,8 @@ def estimate_each(
             heads, slope = reading.heads(layer), slopes[site].double()
             own = heads.context.double()
             changes = [swaps.output(way, heads, layer).double() - own for way in ways]
-            found.append(torch.stack([torch.einsum("ehqf,ehqf->he", change, slope) for change in changes]))
+            products = [torch.einsum("ehqf,ehqf->he", change, slope) for change in changes]
+            found.append(torch.stack(products) if products else slope.new_zeros(0, own.shape[1], len(own)))
             of_tokens = torch.einsum("ehqf,ehqf->heq", own, slope)
             summed = of_tokens.sum(-1).abs() if absolute == "example" else of_tokens.abs().sum(-1)
             importance.append(summed)
@@ -76,8 +79,7 @@ def estimate_each(
         whole = torch.stack([padded_heads(part, most) for part in found])
         return whole, torch.stack([padded_heads(part, most) for part in importance])
 
-    with one_kernel(subject, examples):
-        parts = list(in_memory(batches_by_length(examples, 64, subject, times=THERE_AND_BACK), work))
+    parts = list(in_memory(batches_by_length(examples, 64, subject, times=THERE_AND_BACK), work))
     order = np.argsort([place for indices, _ in parts for place in indices])
     effects, importances = (
         np.concatenate([part[kind].detach().cpu().numpy() for _, part in parts], axis=-1)[..., order]

@@ -88,7 +88,7 @@ def number_of(share: float, heads: int) -> int:
 def prune(
     subject: HasLayers,
     examples: Sequence[Example],
-    reference: Reference,
+    reference: Reference | None,
     orders: Mapping[str, Order],
     *,
     way: str = "zero",
@@ -138,7 +138,7 @@ def plain_orders(heads: Order) -> dict[str, Order]:
 def greedy_order(
     subject: HasLayers,
     examples: Sequence[Example],
-    reference: Reference,
+    reference: Reference | None,
     heads: Order,
     *,
     way: str = "zero",

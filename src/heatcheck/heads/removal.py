@@ -18,8 +18,8 @@ from heatcheck.errors import BadInput
 from heatcheck.heads.reading import Heads, Reading
 from heatcheck.heads.reference import Reference
 from heatcheck.heads.ways import WAYS, Replacements, require_ways
-from heatcheck.models import Edits, HasLayers, Site
-from heatcheck.models.contract.lengths import at_once, one_kernel
+from heatcheck.models import Edits, HasLayers, Site, require_layers
+from heatcheck.models.contract.lengths import at_once, in_one_way
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
 
@@ -76,7 +76,7 @@ class Judge:
 def remove_each(
     subject: HasLayers,
     examples: Sequence[Example],
-    reference: Reference,
+    reference: Reference | None,
     ways: Sequence[str] = tuple(WAYS),
     *,
     seed: int = 0,
@@ -84,7 +84,7 @@ def remove_each(
     """The answers without each head.
 
     Args:
-        reference: what heads do on other texts (`read_reference`).
+        reference: what heads do on other texts (`read_reference`); `zero` and `uniform` do without (None).
         ways: what takes the place of a head, names of WAYS.
         seed: chooses among other texts of the same length.
 
@@ -93,6 +93,7 @@ def remove_each(
     require_ways(ways)
     require_apart(examples, reference)
     examples = comparable(examples)
+    subject = require_layers(in_one_way(subject, examples), "removing heads")
 
     def work(indices: list[int]) -> tuple[Tensor, Tensor, Tensor]:
         chosen = [examples[i] for i in indices]
@@ -113,8 +114,7 @@ def remove_each(
             torch.stack([padded_heads(s, most) for s in sinks]),
         )
 
-    with one_kernel(subject, examples):
-        parts = list(in_memory(batches_by_length(examples, 64, subject), work))
+    parts = list(in_memory(batches_by_length(examples, 64, subject), work))
     order = np.argsort([place for indices, _ in parts for place in indices])
     whole, found, sinks = (
         np.concatenate([part[kind].cpu().numpy() for _, part in parts], axis=-1)[..., order] for kind in range(3)
@@ -136,9 +136,9 @@ def comparable(examples: Sequence[Example]) -> list[Example]:
     return [example.but(label=None) for example in examples]
 
 
-def require_apart(examples: Sequence[Example], reference: Reference) -> None:
+def require_apart(examples: Sequence[Example], reference: Reference | None) -> None:
     """Refuse reference texts that are measured too: a head's mean would know the texts that it is compared on."""
-    known = {example.id for example in reference.examples}
+    known = {example.id for example in reference.examples} if reference else set()
     for example in examples:
         if example.id in known:
             raise BadInput(f"example {example.id} is a reference text too. Give other reference texts.")

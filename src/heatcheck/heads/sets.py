@@ -12,8 +12,8 @@ from heatcheck.heads.reading import Reading
 from heatcheck.heads.reference import Reference
 from heatcheck.heads.removal import Answers, Judge, comparable, require_apart
 from heatcheck.heads.ways import PATTERNS, Replacements, require_ways
-from heatcheck.models import Edit, Edits, HasLayers, Site
-from heatcheck.models.contract.lengths import at_once, one_kernel
+from heatcheck.models import Edit, Edits, HasLayers, Site, require_layers
+from heatcheck.models.contract.lengths import at_once, in_one_way
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
 
@@ -23,7 +23,7 @@ def remove_sets(
     subject: HasLayers,
     examples: Sequence[Example],
     sets: Bool[np.ndarray, "draw layer head"],
-    reference: Reference,
+    reference: Reference | None,
     way: str = "zero",
     *,
     seed: int = 0,
@@ -36,6 +36,7 @@ def remove_sets(
     require_ways([way])
     require_apart(examples, reference)
     examples = comparable(examples)
+    subject = require_layers(in_one_way(subject, examples), "removing heads")
     lowest = [int(np.flatnonzero(one.any(1))[0]) if one.any() else len(subject.sites) for one in sets]
 
     def work(indices: list[int]) -> Tensor:
@@ -65,8 +66,7 @@ def remove_sets(
             found |= {number: whole[:, place] for place, number in enumerate(same)}
         return torch.stack([found[number] for number in range(len(sets))], dim=1)
 
-    with one_kernel(subject, examples):
-        parts = list(in_memory(batches_by_length(examples, 64, subject), work))
+    parts = list(in_memory(batches_by_length(examples, 64, subject), work))
     order = np.argsort([place for indices, _ in parts for place in indices])
     return Answers(*np.concatenate([part.cpu().numpy() for _, part in parts], axis=-1)[..., order])
 

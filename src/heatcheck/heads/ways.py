@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heatcheck.data import Example
-from heatcheck.errors import UnknownName
+from heatcheck.errors import BadInput, UnknownName
 from heatcheck.heads.other_texts import align, choose_others, shapes, taken_from
 from heatcheck.heads.reading import Heads, Reading
 from heatcheck.heads.reference import Reference
@@ -24,6 +24,8 @@ WAYS = {
     "other_text": "its weights on another text of about the same length",
 }
 PATTERNS = ("uniform", "offset", "other_text")  # replace where a head looks
+OF_OTHERS = ("mean", "offset", "other_text")  # need reference texts
+NO_REFERENCE = Reference((), (), ())
 Weights = Float[Tensor, "example head query key"]
 
 
@@ -38,14 +40,24 @@ class Replacements:
     """What takes the place of each head's output on one batch, by layer and way."""
 
     def __init__(
-        self, reading: Reading, examples: Sequence[Example], reference: Reference, ways: Sequence[str], *, seed: int
+        self,
+        reading: Reading,
+        examples: Sequence[Example],
+        reference: Reference | None,
+        ways: Sequence[str],
+        *,
+        seed: int,
     ) -> None:
-        self.reading, self.reference = reading, reference
+        self.reading = reading
+        for way in ways:
+            if reference is None and way in OF_OTHERS:
+                raise BadInput(f"the way {way!r} needs reference texts, and there are none. Give some.")
+        self.reference = reference if reference is not None else NO_REFERENCE
         self._other: Reading | None = None
         self._place: Int[Tensor, "example token"] | None = None
         if "other_text" in ways:
             subject = reading.subject
-            others = choose_others(subject, examples, reference.examples, seed=seed)
+            others = choose_others(subject, examples, self.reference.examples, seed=seed)
             self._other = Reading(subject, subject.encode(others))
             tokens = reading.batch.valid.shape[1]
             self._place = align(shapes(reading.batch), shapes(self._other.batch), tokens)

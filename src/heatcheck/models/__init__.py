@@ -15,7 +15,7 @@ from heatcheck.models.contract.log_odds import (
     token_log_odds,
     word_log_odds,
 )
-from heatcheck.models.contract.naming import asked_of, name_of, shown_names
+from heatcheck.models.contract.naming import asked_of, name_of, rows_of, shown_names
 from heatcheck.models.contract.parts import (
     AttendsToParts,
     HasLayers,
@@ -37,6 +37,7 @@ from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, 
 from heatcheck.models.contract.trainable import Trainable
 from heatcheck.models.contract.twins import KnowsItsTwins
 from heatcheck.models.contract.units import UNITS, CutsTexts, in_units, name_units
+from heatcheck.models.contract.view import View, view_of, whole_model
 from heatcheck.models.contract.weights import masked_softmax, uniform_weights, visible
 from heatcheck.models.contract.without_each import Erases, Without
 from heatcheck.models.known_answers import KNOWN_ANSWERS, KnownAnswer
@@ -78,6 +79,7 @@ __all__ = [
     "Subject",
     "Tap",
     "Trainable",
+    "View",
     "Without",
     "asked_of",
     "differentiate",
@@ -101,6 +103,7 @@ __all__ = [
     "require_subject",
     "require_words",
     "response",
+    "rows_of",
     "save",
     "shown_names",
     "token_log_odds",
@@ -109,7 +112,9 @@ __all__ = [
     "uniform_everywhere",
     "uniform_weights",
     "unknown_words",
+    "view_of",
     "visible",
+    "whole_model",
     "with_labels",
     "word_log_odds",
     "wrap",

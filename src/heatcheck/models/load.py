@@ -19,10 +19,13 @@ def load(
     name: Path | str,
     *,
     device: str = "cpu",
+    dtype: str | None = None,
     labels: Sequence[str] | Mapping[Any, Any] | None = None,
     prompt: str | None = None,
     shown: Iterable[Any] = (),
     chat: bool = False,
+    answer: str | Sequence[str] | None = None,
+    score: str = "text",
 ) -> Subject:
     """Load a trained model from its folder, a Hugging Face model, or a known-answer model.
 
@@ -31,11 +34,16 @@ def load(
     Args:
         name: a folder, `hf:NAME`, or `known:NAME@TASK` for a model whose answer is known.
         device: the torch device to load it on.
+        dtype: the precision of a Hugging Face model: float32 (default), bfloat16 or float16.
         labels: names of a Hugging Face classifier's outputs, in order, if its config does not name them. With a prompt:
             the word that the model goes on with for each label, such as `{"no": " no", "yes": " yes"}`.
         prompt: makes a classifier of a language model: a text with `{text}` where each text goes.
         shown: texts with their labels that the prompt shows first.
         chat: put the prompt into the model's chat template.
+        answer: makes a decision of what a language model says next: an answer such as " Paris" or anything else; or of
+            two answers, such as (" Paris", " Rome"), the first or the second.
+        score: how answers of several tokens are compared: `text` (by their probability), `mean` (by the mean
+            log-probability of their tokens) or `pmi` (by how much more probable the text makes them).
 
     Returns:
         The model, ready for `audit`, `explain` and `Subject.run`.
@@ -45,34 +53,58 @@ def load(
     """
     expect("a path", name=name)
     expect("a text", device=device)
-    expect_if_given("a text", prompt=prompt)
-    if prompt is not None:
-        return _load_prompted(name, prompt, labels, shown, chat, device)
-    if shown or chat or isinstance(labels, Mapping):
-        raise BadInput("words for labels, examples and a chat template belong to a prompt. Give a prompt too.")
+    expect_if_given("a text", prompt=prompt, dtype=dtype)
+    expect("a text", score=score)
+    if prompt is not None or answer is not None:
+        asked = _answers(answer, labels) | {"shown": shown, "chat": chat, "score": score}
+        return _load_prompted(name, device, dtype, asked if prompt is None else asked | {"prompt": prompt})
+    if shown or chat or score != "text" or isinstance(labels, Mapping):
+        raise BadInput("words for labels, examples, a score and a chat template belong to a prompt. Give a prompt too.")
     if labels is not None:
         expect_names(labels=labels)
     if str(name).startswith("hf:") or of_hugging_face(Path(name)):
         from heatcheck.models.hf import load_transformer  # transformers takes a second to import
 
-        found = load_transformer(str(name).removeprefix("hf:"), device=device, labels=labels)
+        found = load_transformer(str(name).removeprefix("hf:"), device=device, dtype=dtype, labels=labels)
         found.called = folder_name(name)
         return found
+    if dtype not in (None, "float32"):
+        raise BadInput(f"{name} computes in float32: another dtype can be chosen for Hugging Face models only.")
     subject = _load(name, device)
     return subject if labels is None else with_labels(subject, labels)
 
 
-def _load_prompted(
-    name: Path | str, prompt: str, labels: object, shown: Iterable[Any], chat: bool, device: str
-) -> Subject:
+def _answers(answer: object, labels: object) -> dict[str, Any]:
+    """What the model can say, as `Prompted` takes it.
+
+    >>> _answers((" Paris", " Rome"), None)
+    {'labels': {'Rome': ' Rome', 'Paris': ' Paris'}, 'aim': 'Paris'}
+    """
+    if answer is None:
+        if not isinstance(labels, Mapping):
+            raise BadInput("a prompt needs a word for each label, such as --labels bad=' no',good=' yes'.")
+        return {"labels": labels}
+    if labels is not None:
+        raise BadInput("an answer takes the place of labels. Give one or the other.")
+    given = [answer] if isinstance(answer, str) else list(answer) if isinstance(answer, list | tuple) else []
+    if not 1 <= len(given) <= 2 or not all(isinstance(one, str) and one for one in given):
+        raise BadInput(f"answer must be a text such as ' Paris', or two texts, not {answer!r}.")
+    if len(given) == 1:
+        return {"answer": given[0]}
+    own, other = given
+    if own == other:
+        raise BadInput(f"the two answers are the same, {own!r}. Give two different ones.")
+    short = own.strip() != other.strip() and bool(own.strip() and other.strip())
+    names = [one.strip() if short else repr(one) for one in given]
+    return {"labels": {names[1]: other, names[0]: own}, "aim": names[0]}
+
+
+def _load_prompted(name: Path | str, device: str, dtype: str | None, asked: Mapping[str, Any]) -> Subject:
     if not (str(name).startswith("hf:") or of_hugging_face(Path(name)) or Path(name).suffix == ".gguf"):
         raise BadInput(f"{name} is no Hugging Face model, and only a language model can be given a prompt.")
-    if not isinstance(labels, Mapping):
-        raise BadInput("a prompt needs a word for each label, such as --labels bad=' no',good=' yes'.")
     from heatcheck.models.hf import load_prompted  # transformers takes a second to import
 
-    path = str(name).removeprefix("hf:")
-    found = load_prompted(path, prompt=prompt, labels=labels, shown=shown, chat=chat, device=device)
+    found = load_prompted(str(name).removeprefix("hf:"), device=device, dtype=dtype, **asked)
     found.called = folder_name(name)
     return found
 

@@ -16,6 +16,8 @@ def audited(audit: Audit) -> list[tuple[str, str, str]]:
     facts = [*at_the_head(audit), ("seed", str(audit.seed), "")]
     if "prompt" in audit.about:
         facts.append(("prompt", str(audit.about["prompt"]), f"words for labels: {audit.about['words for labels']}"))
+    if rows := audit.about.get("rows of the heatmap"):
+        facts.append(("heatmap", str(rows), ""))
     return facts if audit.units == "words" else [*facts, ("scores are of", audit.units, "")]
 
 
@@ -24,6 +26,7 @@ def at_the_head(audit: Audit) -> list[tuple[str, str, str]]:
     task, _, fingerprint = audit.task.partition("@")
     facts = [
         ("model", audit.subject, ""),
+        *([("heatmap", audit.heatmap, "")] if audit.heatmap else []),
         ("task", task, f"fingerprint {fingerprint}" if fingerprint else ""),
         ("examples", f"{audit.n:,} of {audit.available:,}", which_texts(audit)),
     ]
@@ -36,7 +39,7 @@ def in_short(audit: Audit) -> str:
     """The same in one row."""
     task, name = audit.task.partition("@")[0], re.sub(r" \([0-9a-f]{12}\)$", "", audit.subject)
     where = audit.split if task in name else f"{task} {audit.split}"
-    parts = [name, where, f"{audit.n:,} of {audit.available:,} examples"]
+    parts = [name, *filter(None, [audit.heatmap]), where, f"{audit.n:,} of {audit.available:,} examples"]
     if audit.accuracy is not None and math.isfinite(audit.accuracy):
         beside = f" (majority class {audit.commonest[1]:.2f})" if audit.commonest else ""
         parts.append(f"accuracy {audit.accuracy:.2f}{beside}")

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from heatcheck.errors import BadInput
 from heatcheck.report.view import in_order, view_of
 from heatcheck.report.wording import explainer_name, said
-from heatcheck.results import Audit, find_key
+from heatcheck.results import Audit, HeatmapAudits, find_key
 from heatcheck.results.comparison import ACCURACY, differences, differing_settings, unlike
 from heatcheck.stats import Interval
 
+LAST_LAYER = "last layer, mean over heads"  # the heatmap of an audit that names none
 MOST = 6  # readers cannot tell more colours and columns apart
 
 
@@ -54,6 +55,7 @@ class Comparison:
     lacking: Sequence[Lacking]
     paired: Sequence[Paired]
     not_paired: Sequence[str]  # sentences: what could not be paired, and why
+    heatmaps: HeatmapAudits | None = None  # set if these are heatmaps of one model
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,18 +85,20 @@ class Comparison:
         )
 
 
-def compare(audits: Mapping[str, Audit], *, draws: int = 2000) -> Comparison:
+def compare(audits: Mapping[str, Audit] | HeatmapAudits, *, draws: int = 2000) -> Comparison:
     """Compare audits under the given names; the first model is the one that the others are compared with.
 
     >>> compare({})
     Traceback (most recent call last):
     heatcheck.errors.BadInput: a comparison takes 2 to 6 audits, not 0.
     """
-    if not 2 <= len(audits) <= MOST:
+    heatmaps = audits if isinstance(audits, HeatmapAudits) else None
+    audits = audits.audits if isinstance(audits, HeatmapAudits) else audits
+    if len(audits) < 2 or (heatmaps is None and len(audits) > MOST):
         raise BadInput(f"a comparison takes 2 to {MOST} audits, not {len(audits)}.")
     differing = list(_differing(list(audits.values())))
     paired, not_paired = _all_paired(audits, draws)
-    return Comparison(audits, differing, list(_lacking(list(audits.values()))), paired, not_paired)
+    return Comparison(audits, differing, list(_lacking(list(audits.values()))), paired, not_paired, heatmaps)
 
 
 def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
@@ -109,6 +113,7 @@ def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
         ("number of texts", [audit.n for audit in audits], True),
         # Of one language model, two prompts are two models.
         *((what, [audit.about.get(what) for audit in audits], False) for what in ("prompt", "words for labels")),
+        ("heatmap", [audit.heatmap or LAST_LAYER for audit in audits], False),
     ]
     for what, values, matters in rows:
         if unlike(values):
@@ -117,11 +122,15 @@ def _differing(audits: Sequence[Audit]) -> Iterator[Differing]:
         common = len(frozenset.intersection(*ids))
         yield Differing("which texts", tuple(f"{len(own):,}, {common:,} of them in all" for own in ids), True)
     about = [audit.about for audit in audits]
+    same_heatmap = len({audit.explainer for audit in audits}) == 1
     yield from _settings("card", [of.get("card", {}) for of in about])
     for check in in_order(dict.fromkeys(check for audit in audits for check in audit.results)):
         have = [check in audit.results for audit in audits]
         chosen = [of.get("settings", {}).get(check, {}) if has else None for of, has in zip(about, have, strict=True)]
-        yield from _settings(check, chosen)
+        for one in _settings(check, chosen):
+            # That heatmaps of other methods name other methods is no other way to measure.
+            named = one.what in (f"{check}.explainer", f"{check}.explainers") and not same_heatmap
+            yield one._replace(matters=not named)
     for what in ("heatcheck", "torch"):
         values = [of.get(what) for of in about]
         if unlike(values):

@@ -9,7 +9,7 @@ from heatcheck.engine import nulled, write_whole
 from heatcheck.errors import UnknownName
 from heatcheck.report.audit_figures import draw_comparison
 from heatcheck.report.audited import by_the_commonest
-from heatcheck.report.comparison import Comparison, Paired, compare
+from heatcheck.report.comparison import MOST, Comparison, Paired, compare
 from heatcheck.report.data_files import Columns, as_csv, plain_json
 from heatcheck.report.html import render
 from heatcheck.report.markdown import escaped, opening
@@ -18,7 +18,7 @@ from heatcheck.report.sections import CardLine, Evidence, card_line
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.view import view_of
 from heatcheck.report.wording import spaced
-from heatcheck.results import Audit, Line, headline_of
+from heatcheck.results import Audit, HeatmapAudits, Line, headline_of
 from heatcheck.results.written import MINUS, NOTHING, number
 
 
@@ -45,8 +45,8 @@ class Row(NamedTuple):
         return len({cell.line.evidence[0].name for cell in self.cells if cell.line.evidence}) < 2
 
 
-def write_comparison(audits: Mapping[str, Audit] | Comparison, path: Path | str) -> Path:
-    """Write 2 to 6 audits side by side, under the given names; the file's suffix decides the format.
+def write_comparison(audits: Mapping[str, Audit] | HeatmapAudits | Comparison, path: Path | str) -> Path:
+    """Write 2 to 6 audits side by side, or any number of heatmaps; the file's suffix decides the format.
 
     `.html` is a page, `.md` the same without figures, `.json` and `.csv` its numbers.
     """
@@ -94,6 +94,7 @@ def paired_table(found: Comparison) -> Table:
 def comparison_facts(found: Comparison) -> dict[str, Any]:
     """The comparison as JSON has it."""
     return {
+        **({} if found.heatmaps is None else {"answer": found.heatmaps.answer}),
         "models": {
             name: {
                 "subject": audit.subject,
@@ -148,8 +149,9 @@ def _signed(value: float) -> str:
 
 
 def _page(found: Comparison) -> bytes:
-    figures = draw_comparison(found.audits)
+    figures = draw_comparison(found.audits) if len(found.audits) <= MOST else []  # no more colours can be told apart
     facts = {
+        **_headed(found),
         "names": found.names,
         "comparable": found.comparable,
         "statement": found.statement,
@@ -165,6 +167,33 @@ def _page(found: Comparison) -> bytes:
     return render("comparison.html.jinja", facts, figures)
 
 
+def _headed(found: Comparison) -> dict[str, Any]:
+    """What a page opens with: the question, and for heatmaps of one model the answer with a table."""
+    number, of_one = len(found.names), found.heatmaps
+    if of_one is None:
+        asked = f"{number} models side by side: can their attention heatmaps be read as explanations?"
+        return {"asked": asked, "answer": "", "table_of_heatmaps": None, "what": "model"}
+    subject = next(iter(of_one.audits.values())).subject
+    asked = f"{number} heatmaps of {subject}: which of them can be read?"
+    return {"asked": asked, "answer": of_one.answer, "table_of_heatmaps": heatmap_table(of_one), "what": "heatmap"}
+
+
+def heatmap_table(found: HeatmapAudits) -> Table:
+    """One row per heatmap, one column per line of the card: its answer, and the number behind it."""
+    audits = list(found.audits.values())
+    first = audits[0]
+    right = "" if first.accuracy is None else f"; accuracy {number(first.accuracy)}"
+    right += f" ({by_the_commonest(first)})" if right and by_the_commonest(first) else ""
+    lines = (*first.card.in_reading_order, *first.card.apart)
+    rows = [(name, *(_answered(audit.card[line.name]) for line in lines)) for name, audit in found.audits.items()]
+    caption = f"{first.n:,} of {first.available:,} examples{right}"
+    return Table(caption, ("heatmap", *(line.question for line in lines)), rows)
+
+
+def _answered(line: Line) -> str:
+    return f"{line.badge} {line.strip.number}" if line.strip is not None and not line.moot else line.badge
+
+
 def _facts(found: Comparison) -> list[dict[str, Any]]:
     """The facts of each audit: value and note per model."""
     audits = list(found.audits.values())
@@ -176,7 +205,11 @@ def _facts(found: Comparison) -> list[dict[str, Any]]:
 
 
 def _markdown(found: Comparison) -> bytes:
+    headed = _headed(found)
     blocks = [f"# {len(found.names)} models side by side"]
+    if found.heatmaps is not None:
+        blocks = [f"# {escaped(headed['asked'])}", f"**{escaped(headed['answer'])}**"]
+        blocks.append(markdown_table(headed["table_of_heatmaps"]))
     blocks += [block for name, audit in found.audits.items() for block in (f"## {escaped(name)}", *opening(audit.card))]
     blocks += ["## Can these numbers be compared?", escaped(found.statement)]
     for data in (differing_table(found), lacking_table(found)):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from heatcheck.report.counterfactual_places import is_beside, places
 from heatcheck.report.wording import explainer_name
-from heatcheck.results import Audit, AuditedExample
+from heatcheck.results import ATTENTION, Audit, AuditedExample
 
 SHOWN_FIRST = ("attention", "counterfactual", "leave_one_out", "gradient")
 
@@ -34,7 +34,8 @@ class Browser(NamedTuple):
 
 def browse(audit: Audit, room: int) -> Browser:
     """As many examples as fit in `room` bytes; one that is too large is passed over."""
-    explainers = explainer_order({name for looked in audit.examples for name in looked.scores})
+    heat = audit.explainer
+    explainers = explainer_order({name for looked in audit.examples for name in looked.scores}, heat)
     found = _found_of_texts(audit)
     kept, size = [], 0
     for looked in audit.examples:
@@ -43,9 +44,14 @@ def browse(audit: Audit, room: int) -> Browser:
         if size + cost <= room:
             kept.append(row)
             size += cost
-    shown = tuple(name for name in SHOWN_FIRST if name in explainers) or explainers[:3]
+    shown = tuple(name for name in (heat, *SHOWN_FIRST) if name in explainers) or explainers[:3]
     head = json_for_script(
-        {"explainers": explainers, "names": list(map(explainer_name, explainers)), "rival": audit.rival}
+        {
+            "explainers": explainers,
+            "names": list(map(explainer_name, explainers)),
+            "rival": audit.rival,
+            "heat": explainer_name(heat),
+        }
     )
     data = f'{head[:-1]},"examples":[{",".join(kept)}]}}'
     known = {key for of_text in found.values() for key in of_text}
@@ -53,13 +59,11 @@ def browse(audit: Audit, room: int) -> Browser:
     return Browser(data, explainers, shown, audit.rival, orders, len(kept), len(audit.examples))
 
 
-def explainer_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Attention first, then its usual rivals, random last."""
+def explainer_order(names: Iterable[str], heat: str = ATTENTION) -> tuple[str, ...]:
+    """The heatmap first, then its usual rivals, random last."""
+    first = tuple(dict.fromkeys((heat, *SHOWN_FIRST)))
     return tuple(
-        sorted(
-            names,
-            key=lambda name: (SHOWN_FIRST.index(name) if name in SHOWN_FIRST else 9, name == "random", name),
-        )
+        sorted(names, key=lambda name: (first.index(name) if name in first else 9, name == "random", name)),
     )
 
 

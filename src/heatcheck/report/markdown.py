@@ -74,7 +74,10 @@ def _row(cells: Sequence[str], *, raw: bool = False) -> str:
 
 def _blocks(audit: Audit) -> list[str]:
     headline, advice = headline_of(audit.card), advised(audit.card)
-    blocks = ["# Can this model’s attention heatmaps be read as explanations?"]
+    asked = "Can this model’s attention heatmaps be read as explanations?"
+    if audit.heatmap:
+        asked = f"Can this heatmap of the model be read as an explanation: {escaped(audit.heatmap)}?"
+    blocks = [f"# {asked}"]
     blocks += opening(audit.card)
     blocks += [f"**{escaped(audit.interrupted)}**"] if audit.interrupted else []
     blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))

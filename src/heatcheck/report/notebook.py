@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
+from heatcheck.report.comparison_page import heatmap_table
 from heatcheck.report.heat import Word, shaded
 from heatcheck.report.measurement_words import counted, grouping, quantity
 from heatcheck.report.sections import CardLine, card_line
 from heatcheck.report.view import view_of
 from heatcheck.report.wording import explainer_name, spaced
-from heatcheck.results import Audit, Card, CheckResult, Row, StudyResult, headline_of
+from heatcheck.results import Audit, Card, CheckResult, HeatmapAudits, Row, StudyResult, headline_of
 from heatcheck.results.written import interval, number
 
 ROWS = 60  # shown of a table; the rest is in the result
@@ -73,12 +74,18 @@ def audit_html(audit: Audit) -> str:
     return _boxed(
         _answer(audit.card),
         _p(audit.interrupted) if audit.interrupted else "",
-        _p(f"{audit.subject}: {about}", "soft"),
+        _p(f"{audit.subject}{f' ({audit.heatmap})' if audit.heatmap else ''}: {about}", "soft"),
         _p(audit.training_rows, "soft") if audit.training_rows else "",
         _lines(audit.card),
         _p(f"All numbers: {behind}." if behind else "No check was run.", "soft"),
         _p(f"Not run: {not_run}", "soft") if not_run else "",
     )
+
+
+def heatmap_audits_html(found: HeatmapAudits) -> str:
+    """Audits of several heatmaps: which can be read, and one row per heatmap."""
+    shown = heatmap_table(found)
+    return _boxed(_p(found.answer, "title"), _p(shown.caption, "soft"), _table(shown.columns, shown.rows, numbers=()))
 
 
 def card_html(card: Card) -> str:

@@ -45,13 +45,15 @@ class Opening(NamedTuple):
 def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     """The picked example with its rows; None where no example was kept."""
     example = next((one for one in audit.examples if one.id == audit.shown_first), None)
-    if example is None or OWN not in example.scores:
+    heat = audit.explainer
+    if example is None or heat not in example.scores:
         return None
-    own = example.scores[OWN]
     largest = max((score for name in (OWN, SHUFFLED) for score in _known(example, name)), default=0.0)
     permutation = audit.results.get("permutation")
     values = _values_of(permutation, example.id)
-    rows = [HeatRow("the model’s heatmap", shade(example.words, own, largest), *_answer(example, values.get("p_own")))]
+    who = f"the heatmap: {audit.heatmap}" if audit.heatmap else "the model’s heatmap"
+    words = shade(example.words, example.scores[OWN], largest) if heat == OWN else _by_size(example, heat)
+    rows = [HeatRow(who, words, *_answer(example, values.get("p_own")))]
     if SHUFFLED in example.scores and math.isfinite(values.get("p_typical", math.nan)):
         words = shade(example.words, example.scores[SHUFFLED], largest)
         rows.append(
@@ -62,7 +64,7 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     worst, told = _worst_case(audit, example, largest)
     told += _small_print(audit, rows)
     kept = heaviest([row.words for row in rows])
-    caption = _caption(example, permutation, values, prompted="prompt" in audit.about)
+    caption = _caption(example, permutation, values, prompted="prompt" in audit.about, weights=heat == OWN)
     if len(kept) < len(example.words):
         caption.append(f"Only its heaviest {len(kept)} of {len(example.words):,} words are shown.")
     rows = [row._replace(words=_cut(row.words, kept)) for row in rows]
@@ -160,7 +162,12 @@ def _answer(example: AuditedExample, probability: float | None) -> tuple[str, fl
 
 
 def _caption(
-    example: AuditedExample, permutation: CheckResult | None, values: Mapping[str, float], *, prompted: bool
+    example: AuditedExample,
+    permutation: CheckResult | None,
+    values: Mapping[str, float],
+    *,
+    prompted: bool,
+    weights: bool,
 ) -> list[str]:
     said = []
     if permutation is not None and math.isfinite(values.get("q", math.nan)):
@@ -174,7 +181,7 @@ def _caption(
             said.append(f"These probabilities are scaled; the model itself gives {decimals(own, '.2f')}.")
         said.append("Picked by rule: the short example nearest to the average.")
     on_words = sum(_known(example, OWN))
-    if on_words < 0.995:
+    if weights and on_words < 0.995:
         where = "the prompt and on special tokens" if prompted else "special tokens"
         said.append(f"{1 - on_words:.0%} of this example’s weight lies on {where}, which are not shown.")
     return said

@@ -80,7 +80,7 @@
   // ---- texts ---------------------------------------------------------------------------------------------
   const list = named("texts");
   if (!list) return;
-  const { explainers, names, rival, examples } = read("example-data");
+  const { explainers, names, rival, heat, examples } = read("example-data");
   const STEP = 30;
   const LONG = 150; // words; the rest of a text is opened on request
   const wrong = (example) => example.g !== undefined && example.p !== undefined && example.g !== example.p;
@@ -101,7 +101,7 @@
   const measures = (example) => {
     const found = [];
     if (rival && example.t !== undefined) {
-      found.push(["\u03c4 of attention with " + names[explainers.indexOf(rival)] + " " + number(example.t.toFixed(2)),
+      found.push(["\u03c4 of " + heat + " with " + names[explainers.indexOf(rival)] + " " + number(example.t.toFixed(2)),
         "1: both rank the words alike; 0: no relation; \u22121: the reverse"]);
     }
     if (example.k !== undefined) {

@@ -7,26 +7,32 @@ from heatcheck.errors import BadInput
 from heatcheck.report.advice import shown_instead
 from heatcheck.report.audit_figures import draw
 from heatcheck.report.audited import about, at_the_head, in_short
+from heatcheck.report.comparison_page import write_comparison
 from heatcheck.report.examples import browse
 from heatcheck.report.glossary import TERMS
 from heatcheck.report.html import render
 from heatcheck.report.opening import open_with
 from heatcheck.report.sections import card_line, sections
 from heatcheck.report.wording import explainer_name
-from heatcheck.results import Audit, headline_of
+from heatcheck.results import Audit, HeatmapAudits, headline_of
 
 # Mail servers and chat tools let this much through.
 BYTES = 4_900_000
 
 
-def write_report(audit: Audit, path: Path | str) -> Path:
-    """Write the audit as one HTML file that loads nothing from anywhere; examples beyond 5 MB are left out."""
-    if not isinstance(audit, Audit):
+def write_report(audit: Audit | HeatmapAudits, path: Path | str) -> Path:
+    """Write the audit as one HTML file that loads nothing from anywhere; examples beyond 5 MB are left out.
+
+    Audits of several heatmaps of one model are written side by side.
+    """
+    if not isinstance(audit, Audit | HeatmapAudits):
         raise BadInput(f"write_report takes what heatcheck.audit gave, not a {type(audit).__name__}.")
     expect("a path", path=path)
     path = Path(path)
     if path.is_dir():
         raise BadInput(f"{path} is a folder: name the file to write, such as report.html.")
+    if isinstance(audit, HeatmapAudits):
+        return write_comparison(audit, path)
     figures = draw(audit)
     instead = shown_instead(audit.card)
     facts = {

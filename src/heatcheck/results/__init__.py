@@ -1,14 +1,15 @@
 """Results as plain data: measurements, results of checks, answers, audits, studies; and their files."""
 
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
-from heatcheck.results.audit import INTERRUPTED, Audit, AuditedExample
+from heatcheck.results.audit import INTERRUPTED, ON_TEXT, Audit, AuditedExample
 from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, audit_facts, keep_audit, read_audit
 from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
-from heatcheck.results.check_result import CheckResult, Holds
+from heatcheck.results.check_result import ATTENTION, HEATMAP, CheckResult, Holds
 from heatcheck.results.headline import Headline, headline_of
+from heatcheck.results.heatmap_audits import HeatmapAudits
 from heatcheck.results.key import Key, find_key, key, key_text, parse_key, register_axes, value_text
-from heatcheck.results.line import TOO_FEW, Group, Instead, Line, State, Undecided
+from heatcheck.results.line import NO_WEIGHTS, TOO_FEW, Group, Instead, Line, State, Undecided
 from heatcheck.results.measurement import Measurement
 from heatcheck.results.quantity import OF_STUDIES, QUANTITIES, Quantity, find_quantity, register
 from heatcheck.results.strip import Mark, Strip, Zone
@@ -17,10 +18,14 @@ from heatcheck.results.study_files import STUDY, STUDY_ARRAYS, keep_study, read_
 
 __all__ = [
     "ARRAYS",
+    "ATTENTION",
     "AUDIT",
     "FORMAT",
+    "HEATMAP",
     "INTERRUPTED",
+    "NO_WEIGHTS",
     "OF_STUDIES",
+    "ON_TEXT",
     "QUANTITIES",
     "STUDY",
     "STUDY_ARRAYS",
@@ -32,6 +37,7 @@ __all__ = [
     "Comparison",
     "Group",
     "Headline",
+    "HeatmapAudits",
     "Holds",
     "Instead",
     "Key",

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from heatcheck.engine import Facts
 from heatcheck.results.card import Card
-from heatcheck.results.check_result import CheckResult
+from heatcheck.results.check_result import ATTENTION, HEATMAP, CheckResult
 
+ON_TEXT = "words of the text have"  # how much of a language model's weight
 INTERRUPTED = "interrupted"  # in what an audit says about itself
 
 
@@ -26,7 +27,7 @@ class AuditedExample(NamedTuple):
     probability: float | None  # of the predicted label
     scores: Mapping[str, tuple[float | None, ...]]  # explainer -> one a word; None where a word has none
     rationale: tuple[bool, ...] | None
-    tau: float | None = None  # Kendall τ of attention's sizes with those of the audit's `rival`
+    tau: float | None = None  # Kendall τ of the heatmap's sizes with those of the audit's `rival`
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,19 +47,29 @@ class Audit:
     examples: Sequence[AuditedExample]
     not_run: Mapping[str, str]  # check or explainer -> why; parts of a check that was run are in its result
     about: Facts  # versions, settings, date
-    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that it was trained on
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows of the split that are not audited
     not_fitted: Mapping[str, str] = field(default_factory=dict)  # name of another fit -> why it could not be made
     kind: str = "classifier"  # of thing that was audited
     units: str = "words"  # what scores are of
-    training_rows: str | None = None  # what is to be said of rows that the model was trained on
+    training_rows: str | None = None  # what is to be said of rows left out, or cut, or met in training
     commonest: tuple[str, float] | None = None  # label of the examples and its share, where all are labelled
-    rival: str | None = None  # the explainer that attention is compared with, text by text
+    rival: str | None = None  # the explainer that the heatmap is compared with, text by text
     shown_first: str | None = None  # the example that a report opens with, by id
 
     @property
     def interrupted(self) -> str:
         """What an interruption left out, in a sentence, and how to go on; empty where all checks have ended."""
         return str(self.about.get(INTERRUPTED, ""))
+
+    @property
+    def heatmap(self) -> str:
+        """The audited heatmap in words; empty for the last layer's, which is audited where none is named."""
+        return str(self.about.get(HEATMAP, {}).get("shown", ""))
+
+    @property
+    def explainer(self) -> str:
+        """The explainer whose scores the audited heatmap shows."""
+        return str(self.about.get(HEATMAP, {}).get("explainer", ATTENTION))
 
     @property
     def missing(self) -> dict[str, str]:
@@ -72,8 +83,9 @@ class Audit:
         """The card in short, and where the rest is: every number would be thousands of lines."""
         right = "" if self.accuracy is None else f", accuracy {self.accuracy:.3f}"
         interrupted = f"{self.interrupted}\n" if self.interrupted else ""
+        of = f" ({self.heatmap})" if self.heatmap else ""
         return (
-            f"Audit of {self.subject}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split})"
+            f"Audit of {self.subject}{of}: {self.n:,} of {self.available:,} examples of {self.task} ({self.split})"
             f"{right}\n{interrupted}{self.card!r}\n"
             f"results: {', '.join(self.results) or 'none'}\n"
             "More: .card[LINE].sentence, .results[CHECK].measurements, heatcheck.write_report(audit, 'report.html')"

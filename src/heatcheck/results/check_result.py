@@ -10,6 +10,9 @@ from jaxtyping import Float
 from heatcheck.engine import Facts
 from heatcheck.results.measurement import Measurement
 
+HEATMAP = "heatmap"  # in what a check found: whose scores the audited heatmap shows, if they are no attention weights
+ATTENTION = "attention"  # the explainer that gives weights
+
 Holds: TypeAlias = Literal["states", "re-encoded", "retrained"]
 
 
@@ -31,6 +34,11 @@ class CheckResult:
     question: str = ""  # what the check asks, in plain words
     paper: str = ""  # that asked it first
     baseline: str = ""  # what its numbers are read against
+
+    @property
+    def heatmap(self) -> str:
+        """The explainer whose scores the audited heatmap shows."""
+        return str(self.facts.get(HEATMAP, ATTENTION))
 
     def find(self, name: str, **by: object) -> Measurement:
         """The one measurement of this name whose `by` holds these values."""

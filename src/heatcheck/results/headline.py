@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from heatcheck.results.card import Card
-from heatcheck.results.line import TOO_FEW, Line
+from heatcheck.results.line import NO_WEIGHTS, TOO_FEW, Line
 from heatcheck.results.written import in_brief
 
 Needs = Mapping[str, tuple[str, ...]]  # line by its short name -> the answers of which it must have one
 
 # What a line can say to a headline: `line_says` gives one of these.
-SAYS = ("yes", "no", "no better than random", "mixed", "cannot be asked", "open", "not tested")
+SAYS = ("yes", "no", "no better than random", "mixed", "cannot be asked", "open", "not tested", NO_WEIGHTS)
 NO = ("no", "no better than random")
-PICTURE = "This picture shows where the model puts its weight."  # true of every heatmap
+PICTURE = "This picture shows where the model puts its weight."  # true of every heatmap of weights
+SCORES = "This picture shows how one method scores the words."  # true of every other
 NOT_WHY = "These words are why the model answered so."
 NOT_SHOWN = "The highlighted words are the words the answer depends on."  # where nothing decided it
 
@@ -67,6 +68,10 @@ ANSWERS = (
         {"points": ("yes",), "hard": ("not tested",)},
         f"As a pointer: {_MATTER}. Whether other weights would change the answer was not tested.",
     ),
+    Answer(
+        {"points": ("yes",), "hard": (NO_WEIGHTS,)},
+        f"As a pointer: {_MATTER}. The heatmap has no attention weights, so other weights cannot be tried.",
+    ),
     Answer({"points": ("no",), "hard": ("yes",)}, f"No: {_HALF}, though {_CHANGES}."),
     Answer({"points": ("no",), "hard": ("no",)}, f"No: {_HALF}, and {_SAME}."),
     Answer({"points": ("no",)}, f"No: {_HALF}."),
@@ -105,7 +110,8 @@ def headline_of(card: Card) -> Headline:
     may_not = tuple(line.do_not_say for line in ordered if line.do_not_say)
     if line_says(lines.get("points")) in ("open", "cannot be asked", "not tested"):
         may_not = (NOT_SHOWN, *may_not)
-    return Headline(answer.words, may or (PICTURE,), may_not or (NOT_WHY,), _next(lines), *_instead(lines))
+    picture = SCORES if line_says(lines.get("hard")) == NO_WEIGHTS else PICTURE
+    return Headline(answer.words, may or (picture,), may_not or (NOT_WHY,), _next(lines), *_instead(lines))
 
 
 def supports(needs: Needs, lines: Mapping[str, Line]) -> bool:
@@ -120,7 +126,7 @@ def line_says(line: Line | None) -> str:
     'not tested'
     """
     if line is None or line.state == "not run":
-        return "not tested"
+        return NO_WEIGHTS if line is not None and line.route == NO_WEIGHTS else "not tested"
     if line.state == "unclear":
         return {"cannot be asked": "cannot be asked", "in between": "mixed"}.get(line.undecided, "open")
     return line.route if line.route in SAYS else line.state

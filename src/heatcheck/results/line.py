@@ -15,6 +15,8 @@ Undecided: TypeAlias = Literal[
 
 TOO_FEW = "too few"  # the route of a line that so few examples cannot decide, whatever their values
 
+NO_WEIGHTS = "no weights"  # the route of a line about weights where the heatmap shows none
+
 # What a badge says of a line that is neither yes nor no: it answers the question beside it.
 _BADGES = {
     "cannot be asked": "cannot be asked",

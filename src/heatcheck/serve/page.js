@@ -478,6 +478,13 @@ function layModel() {
   $("text").value = state.text;
   $("pair").value = state.pair;
   $("pair-label").hidden = facts().pair === "no";
+  const prompt = Object.entries(facts().asked);
+  $("prompt").hidden = !prompt.length;
+  $("prompt").replaceChildren(...prompt.map(([name, value]) => {
+    const row = make("div", "");
+    row.append(make("dt", "", name), make("dd", "", value));
+    return row;
+  }));
   const samples = facts().samples;
   $("sample-label").hidden = !samples.length;
   $("sample").replaceChildren(new Option("choose …", ""), ...samples.map((one, at) =>

@@ -120,6 +120,7 @@ class ModelFacts(BaseModel):
     name: str
     id: str
     labels: list[str]
+    asked: dict[str, str]  # a language model's prompt and answers; empty for other models
     pair: Literal["needed", "possible", "no"]
     layers: int  # 0: not a transformer
     heads: int

@@ -57,6 +57,7 @@ def offer(name: str, subject: Subject, training: str = "", folder: Path | str | 
         name=name,
         id=subject.id,
         labels=labels_of(subject, run.logits.shape[-1]),
+        asked=asked_of(subject),
         pair=pair,
         layers=len(subject.sites) if deep else 0,
         heads=run.parts[subject.sites[-1]].shape[1] if deep else 0,

@@ -19,6 +19,7 @@ from heatcheck.models import (
     HasLayers,
     Site,
     Subject,
+    asked_of,
     heat_sites,
     in_units,
     readable_keys,
@@ -46,7 +47,18 @@ from heatcheck.serve.schema import (
 )
 
 # Explainers that run the model once per word, or dozens of times.
-SLOW = frozenset({"influence_left_out", "integrated_gradients", "leave_one_out", "lime", "shapley_sampling"})
+SLOW = frozenset(
+    {
+        "atman",
+        "attattr",
+        "influence_left_out",
+        "integrated_gradients",
+        "leave_one_out",
+        "lime",
+        "shapley_sampling",
+        "value_zeroing",
+    }
+)
 TINY = 1e-12
 OFFSETS = (-2, -1, 0, 1, 2)  # distances at which a head's mean weight is shown
 
@@ -105,6 +117,14 @@ class OneText:
             found[place] = value if np.isfinite(value) else None
         return found
 
+    def beside(self, own: Float[np.ndarray, "... token"], new: Float[np.ndarray, "... token"]) -> np.ndarray:
+        """New weights of the text beside a language model's own of its prompt; of any other model, the new ones."""
+        if not asked_of(self.subject):
+            return new
+        kept, inside = np.where(self.readable, 0.0, own), np.where(self.readable, new, 0.0)
+        mass = np.maximum(1 - kept.sum(-1, keepdims=True), 0.0)
+        return np.asarray(kept + mass * inside / np.maximum(inside.sum(-1, keepdims=True), TINY))
+
     def rest(self, values: Float[np.ndarray, " token"]) -> float:
         """The sum over tokens that belong to no word, such as [CLS]; a single text has no padding."""
         return float(values[self.word < 0].sum())
@@ -162,16 +182,18 @@ def impose(subject: Subject, asked: AskedWeights) -> Imposed:
     text = OneText.of(subject, asked)
     site = _site(subject, asked.layer)
     plain = subject.run(text.batch, want=[site])
-    row = slice(None) if plain.pooled is not None else int(plain.row[0, 0])
+    rows = plain.row[0, :1] if plain.pooled is None else plain.pooled[0].nonzero()[:, 0]
     heads = plain.parts[site].shape[1]
     chosen = list(range(heads)) if asked.head is None else [_within(asked.head, heads, "head", "heads")]
     own = _array(plain.behind(plain.parts[site])[0, chosen])
-    new = _new_weights(text, own, asked)
+    asked_for = _new_weights(text, own, asked)
+    new = text.beside(own, asked_for)
 
     def edit(weights: Tensor) -> Tensor:
         weights = weights.clone()
-        imposed = torch.from_numpy(new).to(weights)
-        weights[0, chosen, row] = imposed if plain.pooled is None else imposed[:, None]
+        for row in rows.tolist():
+            imposed = text.beside(_array(weights[0, chosen, row]), asked_for)
+            weights[0, chosen, row] = torch.from_numpy(imposed).to(weights)
         return weights
 
     logits = subject.run(text.batch, edits={site: edit}).logits
@@ -195,7 +217,7 @@ def adversary(subject: Subject, asked: AskedAdversary) -> Adversary:
         site = subject.sites[-1]
         run = subject.run(text.batch, want=[site])
     own = _array(run.behind(run.parts[site])[0])
-    weights, upper = found.weights[0, 0], float(found.upper[0, 0])
+    weights, upper = text.beside(own.mean(0), found.weights[0, 0]), float(found.upper[0, 0])
     assert found.method != "jain2019"
     return Adversary(
         method=found.method,
@@ -214,8 +236,7 @@ def layers(subject: Subject, asked: Asked) -> Layers:
     deep = require_layers(subject, "the view of all heads")
     text = OneText.of(subject, asked)
     run = subject.run(text.batch, want=deep.sites)
-    row = int(run.row[0, 0])
-    each = [_array(run.parts[site][0, :, row]) for site in deep.sites]  # [head token]
+    each = [_array(run.behind(run.parts[site])[0]) for site in deep.sites]  # [head token]
     return Layers(
         rows=[[text.of_words(head) for head in layer] for layer in each],
         rest=[[text.rest(head) for head in layer] for layer in each],

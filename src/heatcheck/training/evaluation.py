@@ -13,7 +13,7 @@ from heatcheck import stats
 from heatcheck.data import Example
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput
-from heatcheck.models import Seq2Seq, Subject, require_subject
+from heatcheck.models import Seq2Seq, Subject, require_subject, whole_model
 from heatcheck.models.contract.direct_answers import AnswersDirectly
 from heatcheck.models.contract.lengths import CountsTokens, with_tokens
 from heatcheck.models.contract.memory import in_memory
@@ -68,6 +68,7 @@ def predict(
     batch_size: int = 128,
 ) -> Float[np.ndarray, "example decision label"]:
     """Log-probabilities that the model gives, in the order of the examples."""
+    subject = subject if impose is not None else whole_model(subject)  # which may have a short cut
     return _answers(subject, examples, impose, parent, batch_size)[0]
 
 

@@ -25,6 +25,7 @@ from heatcheck.models import (
     readable_keys,
     uniform_everywhere,
     uniform_weights,
+    whole_model,
 )
 
 
@@ -137,7 +138,7 @@ def imposed(subject: Subject, batch: Batch, facts: Facts | None, parent: Parent 
         return NO_EDITS
     if "sites" in facts:
         find_imposed(facts)
-        return uniform_everywhere(subject, batch)
+        return uniform_everywhere(whole_model(subject), batch)
     return {subject.sites[-1]: find_imposed(facts)(subject, batch, parent)}
 
 

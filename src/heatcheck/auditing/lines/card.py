@@ -11,9 +11,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from heatcheck.auditing.lines import across, hard, necessary, out_of_context, plausible, points
-from heatcheck.auditing.lines.rule import CardSettings, LineRule
+from heatcheck.auditing.lines.rule import NOT_TESTED, CardSettings, LineRule
+from heatcheck.checks import CHECKS
+from heatcheck.checks.heatmap import LAST_LAYER, Heatmap
 from heatcheck.engine import Plugged
-from heatcheck.results import TOO_FEW, Card, CheckResult, Line
+from heatcheck.results import NO_WEIGHTS, TOO_FEW, Card, CheckResult, Line
 
 # In the order of the card; those that stand apart come last.
 LINES: dict[str, LineRule] = {
@@ -47,6 +49,7 @@ def make_card(
     available: int | None = None,
     missing: Collection[str] = (),
     refit: bool = False,
+    heatmap: Heatmap = LAST_LAYER,
 ) -> Card:
     """All lines, whatever was run.
 
@@ -56,9 +59,17 @@ def make_card(
         available: examples that the data has.
         missing: checks that an interruption kept from running. A line that they could change is not run.
         refit: whether they were to compare with retrained models.
+        heatmap: what the card is about; a line that its checks cannot ask of it says so.
     """
     judged = judge_lines(
-        results, settings, refused, cannot_refit=cannot_refit, available=available, missing=missing, refit=refit
+        results,
+        settings,
+        refused,
+        cannot_refit=cannot_refit,
+        available=available,
+        missing=missing,
+        refit=refit,
+        heatmap=heatmap,
     )
     return Card(tuple(line for line, _ in judged), logit_scale)
 
@@ -72,12 +83,19 @@ def judge_lines(
     available: int | None = None,
     missing: Collection[str] = (),
     refit: bool = False,
+    heatmap: Heatmap = LAST_LAYER,
 ) -> Iterator[Judged]:
     """Yield each line of the card, and whether it is final: no check in `missing` can change it any more."""
     rules = sorted(LINES.values(), key=lambda rule: rule.group == "apart")  # one that a package adds may not be
     for rule in rules:
         read = _Read(results)
         line = rule.judge(read, settings)
+        if line.state == "not run" and (why := _not_about(rule, heatmap)):
+            route = "" if heatmap.of_weights else NO_WEIGHTS
+            yield Judged(
+                line._replace(reason=why, sentence=NOT_TESTED, undecided="cannot be run", route=route), final=True
+            )
+            continue
         waits = [check for check in (missing if read.all else {*rule.checks, *read.names}) if check in missing]
         if waits:
             needed = ",".join(dict.fromkeys((*rule.checks, *sorted(waits))))
@@ -106,6 +124,12 @@ class _Read(Mapping[str, CheckResult]):
     def __len__(self) -> int:
         self.all = True
         return len(self._results)
+
+
+def _not_about(rule: LineRule, heatmap: Heatmap) -> str:
+    """Why none of its checks says anything about this heatmap; empty if one does."""
+    reasons = [CHECKS[check].is_not_about(heatmap) for check in rule.checks if check in CHECKS]
+    return reasons[0] if reasons and all(reasons) else ""
 
 
 def _how_many(line: Line, available: int | None) -> Line:

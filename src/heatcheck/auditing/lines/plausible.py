@@ -15,18 +15,18 @@ from heatcheck.auditing.lines.rule import (
     present,
     too_few_texts,
 )
-from heatcheck.results import CheckResult, Line, Mark, Measurement, Strip, Zone
+from heatcheck.results import ATTENTION, CheckResult, Line, Mark, Measurement, Strip, Zone
 from heatcheck.results.written import in_brief
 
 NAME = "plausible to people"
 HOLDS = "the weights, the words and people's marks; the model's answer plays no part"
-EXPLAINER = "attention"
 NOT_WHY = "This says nothing about why the model decided."
 
 
 def judge_plausible(plausibility: CheckResult | None, settings: CardSettings) -> Line:
     """P, the share of the way from chance to full agreement: above a twentieth is yes, below is no."""
-    share, room = (lookup(plausibility, name, explainer=EXPLAINER) for name in ("P", "room"))
+    heat = ATTENTION if plausibility is None else plausibility.heatmap
+    share, room = (lookup(plausibility, name, explainer=heat) for name in ("P", "room"))
     if plausibility is None or share is None or room is None:
         return RULE.not_run(HOLDS, "heatcheck audit MODEL --checks plausibility")
     found = _decide(share, room, settings)
@@ -36,13 +36,13 @@ def judge_plausible(plausibility: CheckResult | None, settings: CardSettings) ->
         lookup(plausibility, name, **who, **how)
         for name, how in (("auprc", {}), ("token_f1", hard), ("iou_f1", hard))
         for who in (
-            {"explainer": EXPLAINER},
+            {"explainer": heat},
             {"explainer": "random"},
-            {"explainer": "random spans", "matched": EXPLAINER},
+            {"explainer": "random spans", "matched": heat},
         )
     ]
     gains = [
-        lookup(plausibility, "auprc_gain", explainer=EXPLAINER, against=chance) for chance in ("random", "random spans")
+        lookup(plausibility, "auprc_gain", explainer=heat, against=chance) for chance in ("random", "random spans")
     ]
     evidence = present(*first, *of_each[:3], *gains, *of_each[3:], lookup(plausibility, "marked"), room)
     return RULE.line(found._replace(sentence=f"{found.sentence} {NOT_WHY}"), evidence, HOLDS)

@@ -10,6 +10,7 @@ from heatcheck.results import TOO_FEW, CheckResult, Group, Instead, Line, Measur
 
 MANY_TIMES = 100  # the examples there are: more is not worth a number
 REFIT = "heatcheck audit MODEL --refit"
+NOT_TESTED = "Not tested."
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _of(words: Mapping[str | tuple[str, str], str], found: Found) -> str:
     return words.get((found.state, found.route), words.get(found.state, ""))
 
 
-def nothing_known(what_would: str, sentence: str = "Not tested.", *, needs_refit: bool = False) -> Found:
+def nothing_known(what_would: str, sentence: str = NOT_TESTED, *, needs_refit: bool = False) -> Found:
     """That a check was not run, and the command that runs it."""
     return Found("not run", what_would, sentence, undecided="not run", needs_refit=needs_refit)
 

@@ -49,6 +49,11 @@ def _described(recipe: Recipe) -> str:
     return f"{kind} on {recipe.task.partition('@')[0]}, seed {recipe.seed} ({recipe.id})"
 
 
+def rows_of(subject: Subject) -> str:
+    """What the heatmap is made of, in sentences, where it is not the row of one token; "" where it is."""
+    return str(getattr(subject, "shown_rows", ""))
+
+
 def asked_of(subject: Subject) -> dict[str, str]:
     """The prompt that a language model is asked with, and its words for labels; nothing of any other model."""
     return dict(getattr(subject, "asked", {}))

@@ -48,6 +48,18 @@ class HasLayers(Subject, Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsRows(HasLayers, Protocol):
+    """A transformer whose answer is read from several queries, such as an answer of several tokens."""
+
+    def answer_rows(self, batch: Batch) -> Int[Tensor, "example asked"]: ...
+
+
+def rows_behind(subject: HasLayers, batch: Batch) -> Int[Tensor, "example asked"]:
+    """The queries of the last layer that the answer is read from; the heatmap is the mean of their weights."""
+    return subject.answer_rows(batch) if isinstance(subject, ReadsRows) else subject.rows(batch)[:, None]
+
+
 def readable_keys(subject: Subject, batch: Batch) -> Bool[Tensor, "example key"]:
     """The keys of the read-out site that may carry weight: the scored tokens, or the parts of each text."""
     if isinstance(subject, ReadsMore):
@@ -86,13 +98,15 @@ def require_one_decision(subject: Subject, what: str) -> None:
 
 
 def has_layers(subject: Subject) -> bool:
-    return isinstance(subject, HasLayers)
+    return isinstance(subject, HasLayers) and not getattr(subject, "not_layered", "")
 
 
 def require_layers(subject: Subject, what: str) -> HasLayers:
     """The model as a transformer; raises NotSupported if it is not one."""
     if not isinstance(subject, HasLayers):
         raise NotSupported(f"{what} needs every layer of a transformer, and {subject.id} is not one.")
+    if reason := getattr(subject, "not_layered", ""):
+        raise NotSupported(f"{what} needs layers with one row that the answer is read from, but {reason}.")
     return subject
 
 
@@ -108,12 +122,12 @@ class StacksAttention(Subject, Protocol):
 
 def require_stack(subject: Subject, what: str) -> Subject:
     """Raise NotSupported unless the sites are the self-attention of every layer, each with a residual around it."""
-    if isinstance(subject, HasLayers):
+    if isinstance(subject, HasLayers) and not getattr(subject, "not_stacked", ""):
         return subject
     if not isinstance(subject, StacksAttention):
         raise NotSupported(f"{what} needs every layer of a transformer, and {subject.id} is not one.")
     if subject.not_stacked:
-        raise NotSupported(f"{what} needs every layer of a transformer: {subject.not_stacked}")
+        raise NotSupported(f"{what} needs one stack of layers: {subject.not_stacked.rstrip('.')}.")
     return subject
 
 
@@ -140,6 +154,9 @@ def uniform_edits(subject: Subject, batch: Batch) -> Edits:
     def impose(weights: Float[Tensor, "example 1 query key"]) -> Edit:
         return lambda own: weights.to(own.dtype).expand_as(own)
 
+    if getattr(subject, "sinks", False):  # what goes to something that is no token stays there
+        even = uniform_weights(readable_keys(subject, batch))
+        return {subject.sites[-1]: lambda own: even.to(own.dtype) * own.sum(-1, keepdim=True)}
     if not isinstance(subject, AttendsToParts):
         return {subject.sites[-1]: impose(uniform_weights(readable_keys(subject, batch)))}
     found = {}
@@ -161,4 +178,10 @@ def uniform_everywhere(subject: Subject, batch: Batch) -> Edits:
     """
     if isinstance(subject, AttendsToParts) or len(subject.sites) == 1:
         return uniform_edits(subject, batch)
+    if getattr(subject, "sinks", False):  # what goes to something that is no token stays there
+        return dict.fromkeys(subject.sites, _uniform_beside_sinks)
     return dict.fromkeys(subject.sites, uniform)
+
+
+def _uniform_beside_sinks(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+    return uniform(own) * own.sum(-1, keepdim=True)

@@ -60,8 +60,12 @@ def response(subject: Subject, batch: Batch) -> Response:
     `no_grad`, not `inference_mode`: a Response may enter an optimiser later.
     """
     with torch.no_grad():
-        if isinstance(subject, Responds):
-            return subject.response(batch)
+        return subject.response(batch) if isinstance(subject, Responds) else by_whole_passes(subject, batch)
+
+
+def by_whole_passes(subject: Subject, batch: Batch) -> Response:
+    """Whole forward passes with other weights imposed at the read-out; on every row, if the answer is read from all."""
+    with torch.no_grad():
         site = subject.sites[-1]
         run = subject.run(batch, want=[site])
         used = run.parts[site]  # [example head query key]
@@ -70,6 +74,10 @@ def response(subject: Subject, batch: Batch) -> Response:
         def impose(
             weights: Float[Tensor, "example decision head token"],
         ) -> Float[Tensor, "example decision label"]:
+            weights = weights.to(used.dtype)
+            if run.pooled is not None:
+                everywhere = weights[:, 0, :, None].expand_as(used)
+                return subject.run(batch, edits={site: everywhere}).logits
             site_weights = used.transpose(1, 2).clone()  # [example query head key]
             place = run.row[:, :, None, None].expand_as(weights)
             if not shared:
@@ -84,5 +92,49 @@ def response(subject: Subject, batch: Batch) -> Response:
         def logits(weights: Weights) -> Logits:
             return torch.stack([impose(one) for one in weights.unbind(1)], dim=1)
 
+        if run.pooled is not None:
+            return Response(run.behind(used)[:, None], readable_keys(subject, batch), logits)
         place = run.row[:, :, None, None].expand(-1, -1, used.shape[1], used.shape[3])
         return Response(used.transpose(1, 2).gather(1, place), readable_keys(subject, batch), logits)
+
+
+CLOSE = 1e-4  # logits that far apart may be rounding
+TINY = 1e-30  # a mass of a head on the text
+
+
+def as_sums(found: Response) -> Response | None:
+    """The same response as sums of relevances; None if the logits are not linear in the weights of its one head.
+
+    All weight on one token gives its relevance, no weight gives the bias. heatcheck accepts them if they predict the
+    logits of the model's own weights, of uniform weights and of two unusual ones.
+    """
+    examples, tokens = found.allowed.shape
+    allowed = found.allowed[:, None].to(found.attention.dtype)
+    even = allowed / allowed.sum(-1, keepdim=True)
+    place = torch.arange(tokens, device=allowed.device)
+    uneven = torch.stack([torch.sin(place + 1.0) * 3, torch.cos(place * 2.0) * 2]).to(allowed)
+    tried = torch.cat([found.attention[:, 0], even, uneven * allowed], dim=1)  # [example draw token]
+    each = torch.eye(tokens, dtype=allowed.dtype, device=allowed.device).expand(examples, -1, -1) * allowed
+    asked = torch.cat([torch.zeros_like(even), each, tried], dim=1)
+    with torch.no_grad():
+        logits = found.logits(asked[:, :, None, None])[:, :, 0]
+    bias = logits[:, 0]
+    relevance = logits[:, 1 : tokens + 1] - bias[:, None]
+    said = torch.einsum("edt,etl->edl", tried, relevance) + bias[:, None]
+    if not torch.allclose(said, logits[:, tokens + 1 :], atol=CLOSE, rtol=CLOSE):
+        return None
+    return Response.linear(found.attention, found.allowed, relevance[:, None], bias[:, None])
+
+
+def within(whole: Response) -> Response:
+    """Other weights within the tokens that are allowed; the rest keeps its own, and these each head's mass on them."""
+    text = whole.allowed
+    mass = (whole.attention * text[:, None, None]).sum(-1, keepdim=True)
+    rest = whole.attention.masked_fill(text[:, None, None], 0.0)
+    even = (text / text.sum(-1, keepdim=True)).to(mass.dtype)[:, None, None]
+    own = torch.where(mass > 0, whole.attention * text[:, None, None] / mass.clamp(min=TINY), even)
+
+    def logits(weights: Weights) -> Logits:
+        return whole.logits(weights.to(mass.dtype) * mass[:, None] + rest[:, None])
+
+    return Response(own, text, logits)

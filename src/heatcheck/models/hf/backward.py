@@ -22,12 +22,13 @@ from transformers.pytorch_utils import Conv1D
 from heatcheck.models.contract.arguments import first_tensor
 from heatcheck.models.hf.blocks import bends, read_norm
 from heatcheck.models.hf.families import Bend
+from heatcheck.models.hf.long_texts import with_all_weights
 from heatcheck.models.hf.transformer import Transformer
 
 Function: TypeAlias = Callable[..., Any]
 SOFTMAX: frozenset[Function] = frozenset({torch.softmax, Tensor.softmax, nn.functional.softmax})
 TANH: frozenset[Function] = frozenset({torch.tanh, Tensor.tanh})
-SUM: frozenset[Function] = frozenset({torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__})
+SUM: frozenset[Function] = frozenset({torch.add, Tensor.add, Tensor.add_})  # + and, as Falcon writes it, +=
 
 
 class Own(NamedTuple):
@@ -54,7 +55,8 @@ def following(subject: Transformer, rules: Rules) -> Iterator[None]:
     _install(subject, rules)
     token = _RULES.set(rules)
     try:
-        yield
+        with with_all_weights():  # a rule may be about the softmax, which a kernel hides
+            yield
     finally:
         _RULES.reset(token)
 
@@ -114,7 +116,7 @@ class Sloped(torch.autograd.Function):
     def forward(ctx: Any, inputs: Tensor, value: Tensor, slope: Tensor) -> Tensor:
         assert inputs.shape == value.shape
         ctx.save_for_backward(slope)
-        return value.view_as(value)
+        return value.clone()  # some families add to it in place
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
@@ -214,7 +216,7 @@ class _Tempered(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, weights: Tensor, temperature: float) -> Tensor:
         ctx.save_for_backward((scores / temperature).softmax(-1))
-        return weights.view_as(weights)
+        return weights.clone()
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
@@ -254,7 +256,7 @@ class _Positive(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, value: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(inputs, value, weight)
-        return value.view_as(value)
+        return value.clone()  # some families add to it in place
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
@@ -283,7 +285,7 @@ class _Added(torch.autograd.Function):
     def forward(ctx: Any, one: Tensor, other: Tensor, total: Tensor, examples: int) -> Tensor:
         ctx.save_for_backward(one, other)
         ctx.examples = examples
-        return total.view_as(total)
+        return total.clone()
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None, None]:
@@ -308,7 +310,7 @@ def sums_by_size(own: Own, *given: Any, **named: Any) -> Any:
         if not both or more or options or one.shape not in shapes or not (one.requires_grad and other.requires_grad):
             return add(one, other, *more, **options)
         with torch.no_grad():
-            total = add(one, other)
+            total = one + other
         return _Added.apply(one, other, total, examples)  # type: ignore[no-untyped-call]
 
     with Instead(SUM, added):

@@ -112,6 +112,15 @@ FAMILIES: dict[str, Family] = {
     "arcee": _LIKE_LLAMA._replace(gated=None),
     "bert": _like_bert(bert__pooler__activation="activation"),
     "biogpt": _LIKE_OPT._replace(after={"biogpt.layer_norm": "norm"}),
+    "bloom": Family(
+        "self_attention",
+        "self_attention.dense",
+        ("input_layernorm", "post_attention_layernorm"),
+        normed_first=True,
+        activation="mlp.gelu_impl",
+        after={"transformer.ln_f": "norm"},
+        only={"apply_residual_connection_post_layernorm": False},
+    ),
     "camembert": _like_bert(classifier="tanh"),
     "cohere": _IN_PARALLEL._replace(only={"use_qk_norm": False}),
     "cohere2": _IN_PARALLEL,
@@ -136,6 +145,15 @@ FAMILIES: dict[str, Family] = {
     "ernie4_5": _LIKE_LLAMA,
     "eurobert": _LIKE_LLAMA._replace(after={"model.norm": "norm", "activation": "activation"}),
     "exaone4": _NORMED_BRANCHES,
+    "falcon": Family(
+        "self_attention",
+        "self_attention.dense",
+        ("input_layernorm", "post_attention_layernorm"),
+        normed_first=True,
+        activation="mlp.act",
+        after={"transformer.ln_f": "norm"},
+        only={"new_decoder_architecture": False},
+    ),
     "gemma": _LIKE_LLAMA,
     "gemma2": _BOTH_SIDES,
     "gemma3_text": _BOTH_SIDES._replace(of_scores=_OF_SCORES),
@@ -147,6 +165,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "gpt2": _LIKE_GPT2,
     "gpt_bigcode": _LIKE_GPT2,
+    "gpt_neo": _LIKE_GPT2._replace(attention="attn.attention", projection="attn.attention.out_proj"),
     "gpt_neox": Family(
         "attention",
         "attention.dense",
@@ -155,6 +174,7 @@ FAMILIES: dict[str, Family] = {
         activation="mlp.act",
         after={"gpt_neox.final_layer_norm": "norm"},
     ),
+    "gptj": _LIKE_GPT2._replace(projection="attn.out_proj", norms=("ln_1",)),
     "granite": _LIKE_LLAMA._replace(times="residual_multiplier"),
     "gte": _LIKE_NOMIC._replace(after={"gte.pooler.activation": "activation"}),
     "helium": _LIKE_LLAMA,
@@ -165,16 +185,31 @@ FAMILIES: dict[str, Family] = {
     "layoutlm": _like_bert(layoutlm__pooler__activation="activation"),
     "llama": _LIKE_LLAMA,
     "markuplm": _like_bert(markuplm__pooler__activation="activation"),
+    "megatron-bert": _like_bert(bert__encoder__ln="norm", bert__pooler__activation="activation")._replace(
+        norms=("attention.ln", "ln"), normed_first=True
+    ),
     "ministral": _LIKE_LLAMA,
     "ministral3": _LIKE_LLAMA,
     "mistral": _LIKE_LLAMA,
     "modernbert": _LIKE_MODERNBERT,
     "modernbert-decoder": _LIKE_MODERNBERT,
+    "mpnet": _like_bert(classifier="tanh")._replace(
+        attention="attention.attn",
+        projection="attention.attn.o",
+        norms=("attention.LayerNorm", "output.LayerNorm"),
+    ),
+    "mpt": _LIKE_GPT2._replace(
+        projection="attn.out_proj",
+        norms=("norm_1", "norm_2"),
+        activation="ffn.act",
+        after={"transformer.norm_f": "norm"},
+    ),
     "nemotron": _LIKE_LLAMA._replace(gated=None),
     "nomic_bert": _LIKE_NOMIC._replace(after={"nomic_bert.pooler.activation": "activation"}),
     "olmo": _LIKE_LLAMA._replace(only={"clip_qkv": None}),
     "olmo2": _NORMED_BRANCHES,
     "olmo3": _NORMED_BRANCHES,
+    "openai-gpt": _LIKE_GPT2._replace(normed_first=False, after=NOTHING),
     "opt": _LIKE_OPT._replace(
         after={"model.decoder.final_layer_norm": "norm"},
         only={"do_layer_norm_before": True, "_remove_final_layer_norm": False},
@@ -196,6 +231,7 @@ FAMILIES: dict[str, Family] = {
     "phi3": _LIKE_LLAMA._replace(activation="mlp.activation_fn"),
     "qwen2": _LIKE_LLAMA,
     "qwen3": _LIKE_LLAMA._replace(of_scores=_OF_SCORES),
+    "rembert": _like_bert(rembert__pooler__activation="activation"),
     "roberta": _like_bert(classifier="tanh"),
     "roberta-prelayernorm": _like_bert(classifier="tanh", roberta_prelayernorm__LayerNorm="norm")._replace(
         norms=("attention.LayerNorm", "intermediate.LayerNorm"), normed_first=True
@@ -204,6 +240,7 @@ FAMILIES: dict[str, Family] = {
     "smollm3": _LIKE_LLAMA,
     "stablelm": _LIKE_LLAMA._replace(only={"qk_layernorm": False}),
     "starcoder2": _LIKE_LLAMA._replace(activation="mlp.act", gated=None),
+    "tapas": _like_bert(tapas__pooler__activation="activation"),
     "xlm-roberta": _like_bert(classifier="tanh"),
     "xlm-roberta-xl": _like_bert(classifier="tanh", roberta__encoder__LayerNorm="norm")._replace(
         norms=("attention.self_attn_layer_norm", "LayerNorm"), normed_first=True

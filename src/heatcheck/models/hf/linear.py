@@ -24,8 +24,9 @@ def quicken(network: nn.Module) -> None:
     if not _is_quicker():
         return
     for module in network.modules():
-        # One that somebody has given another forward pass keeps it.
-        if isinstance(module, nn.Linear | Conv1D) and module.weight.numel() >= LARGE and "forward" not in vars(module):
+        # One that somebody has given another forward pass keeps it, also one whose class has another (BitNet, LoRA).
+        plain = type(module).forward in (nn.Linear.forward, Conv1D.forward) and "forward" not in vars(module)
+        if plain and isinstance(module, nn.Linear | Conv1D) and module.weight.numel() >= LARGE:
             module.forward = partial(_forward, module)  # type: ignore[method-assign]  # on purpose
 
 

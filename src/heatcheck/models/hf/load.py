@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ from torch import Tensor
 from heatcheck.engine import content_id
 from heatcheck.errors import BadInput, MissingPackage
 from heatcheck.models.contract.recipe import Recipe
+from heatcheck.models.hf.precision import precision
 from heatcheck.models.hf.prompted import Prompted
 from heatcheck.models.hf.transformer import Transformer
 
@@ -32,6 +33,7 @@ def load_transformer(
     name: str,
     *,
     device: str = "cpu",
+    dtype: str | None = None,
     labels: Sequence[str] | None = None,
     recipe: Recipe | None = None,
     called: str | None = None,
@@ -39,16 +41,17 @@ def load_transformer(
     """Load the classifier in a folder or with a hub name, ready to run.
 
     Args:
+        dtype: float32, bfloat16 or float16; None: float32.
         labels: names of its outputs, in order, if its config does not name them.
         called: its name in messages and results; default `hf:NAME`.
     """
-    read = _read(name)
+    read = _read(name, dtype=dtype)
     if read.new:
         raise BadInput(
             f"hf:{name} is not trained to classify ({read.new[0]} is missing): fine-tune it first with "
             f"`heatcheck train TASK --model hf:{name}`. A language model can be asked with --prompt."
         )
-    _check_choice(called or f"hf:{name}", read.network.config, labels)
+    check_choice(called or f"hf:{name}", read.network.config, labels)
     try:
         with quiet():  # a family that is refused is refused in one sentence
             subject = Transformer(read.network.to(device), read.tokenizer, name=called or f"hf:{name}", recipe=recipe)
@@ -62,39 +65,30 @@ def load_transformer(
 def load_prompted(
     name: str,
     *,
-    prompt: str,
-    labels: Mapping[Any, Any],
-    shown: Iterable[Any] = (),
-    chat: bool = False,
     device: str = "cpu",
+    dtype: str | None = None,
+    **asked: Any,
 ) -> Prompted:
     """Load the language model in a folder, in a GGUF file or with a hub name, as a classifier that is asked in words.
 
-    The arguments are those of `Prompted`.
+    Args:
+        asked: the prompt and the answers, as `Prompted` takes them.
     """
     from transformers import AutoModelForCausalLM
 
-    read = _read(name, AutoModelForCausalLM, "a language model")
+    read = _read(name, AutoModelForCausalLM, "a language model", dtype=dtype)
     if read.new:
-        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt.")
+        raise BadInput(f"hf:{name} is no language model ({read.new[0]} is missing). Leave out the prompt or answer.")
     try:
         with quiet():
-            found = Prompted(
-                read.network.to(device),
-                read.tokenizer,
-                name=f"hf:{name}",
-                prompt=prompt,
-                labels=labels,
-                shown=shown,
-                chat=chat,
-            )
+            found = Prompted(read.network.to(device), read.tokenizer, name=f"hf:{name}", **asked)
     except (TypeError, ValueError, LookupError, AttributeError) as error:  # a config may say anything
         raise BadInput(_cannot_read(name, name, error, "a language model")) from error
     found.eval()
     return found
 
 
-def _check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
+def check_choice(name: str, config: Any, labels: Sequence[str] | None) -> None:
     """Refuse regressions (for transformers, a lone output is one) and outputs without distinct names."""
     kind = getattr(config, "problem_type", None)
     if kind == "regression":
@@ -205,7 +199,8 @@ class _Read(NamedTuple):
     new: list[str]  # parameters that the files do not hold
 
 
-def _read(name: str, kind: Any = None, called: str = CLASSIFIER) -> _Read:
+def _read(name: str, kind: Any = None, called: str = CLASSIFIER, *, dtype: str | None = None) -> _Read:
+    numbers = precision(dtype)
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
@@ -223,7 +218,7 @@ def _read(name: str, kind: Any = None, called: str = CLASSIFIER) -> _Read:
                 here["gguf_file"] = weights.name
             with redirect_stderr(io.StringIO()) if weights else nullcontext():  # a bar that asks nobody
                 tokenizer = AutoTokenizer.from_pretrained(where, **here)
-                network, found = kind.from_pretrained(where, dtype=torch.float32, output_loading_info=True, **here)
+                network, found = kind.from_pretrained(where, dtype=numbers, output_loading_info=True, **here)
             if weights is not None:
                 _forget_quantisation(network)
     # What a damaged file raises is of the library that reads it; the sentence names its kind.

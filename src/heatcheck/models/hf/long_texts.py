@@ -1,7 +1,7 @@
 """Which passes are computed by rows: those of long texts, and those that are compared with them.
 
-Two kernels differ in the last digits. So everything that is computed within `one_kernel` for the same examples goes
-through the same one, also a text that is short because most of its words were removed.
+Two kernels differ in the last digits. So a model that is asked about a long text reads in one way all that it is asked
+about, also a text that is short because most of its words were removed (`Transformer.in_one_way`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,11 +14,10 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.models.contract.subject import NO_EDITS, Site, Tap
-from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.taps import Pass, passing
 from heatcheck.models.hf.trial import MADE_UP
 
-BY_ROWS: ContextVar[bool] = ContextVar("heatcheck_by_rows", default=False)
+ALL_WEIGHTS: ContextVar[bool] = ContextVar("heatcheck_all_weights", default=False)
 
 
 @runtime_checkable
@@ -26,21 +25,19 @@ class Reads(Protocol):
     """What a trial needs of a transformer."""
 
     sites: tuple[Site, ...]
-    network: Any
 
     def encode(self, examples: Sequence[Example]) -> Batch: ...
-    def lengths(self, examples: Sequence[Example]) -> list[int]: ...
     def _ask(self, inputs: Mapping[str, Any]) -> Tensor: ...
 
 
 @contextmanager
-def by_rows_if_long(subject: Reads, examples: Sequence[Example]) -> Iterator[None]:
-    """All passes within are computed by rows if one of these texts is long."""
-    token = BY_ROWS.set(BY_ROWS.get() or max(subject.lengths(examples), default=0) > LONG)
+def with_all_weights() -> Iterator[None]:
+    """All passes within compute all weights, whatever the length: for whoever changes how the softmax works."""
+    token = ALL_WEIGHTS.set(True)
     try:
         yield
     finally:
-        BY_ROWS.reset(token)
+        ALL_WEIGHTS.reset(token)
 
 
 def rows_suffice(subject: Reads, start: Callable[..., Pass]) -> bool:
@@ -63,8 +60,8 @@ def _agree(subject: Reads, start: Callable[..., Pass], batch: Batch) -> bool:
         now = start(Tap(NO_EDITS, ()), rows_only=rows_only)
         now.tried = [] if rows_only else None
         with torch.no_grad(), passing(now):
-            found.append(subject._ask(batch.inputs).float())
+            found.append(subject._ask(batch.inputs))
         if now.tried is not None and (len(now.tried) != len(subject.sites) or not all(now.tried)):
             return False
-    precise = subject.network.dtype == torch.float32
+    precise = found[0].dtype in (torch.float32, torch.float64)
     return torch.allclose(found[0], found[1], rtol=1e-3, atol=1e-4 if precise else 5e-2)

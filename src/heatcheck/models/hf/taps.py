@@ -61,6 +61,8 @@ class Pass:
         self.used: Counter[tuple[str, Use]] = Counter()
         self.tried: list[bool] | None = None  # whether each attention is what kernel.py computes, if that is asked
         self.every_row: Tensor | None = None  # what a decoder's head says of each token
+        self.valid: Tensor | None = None  # the mask of the tokens, where a head has to be told
+        self.looked_up: tuple[Tensor, Tensor, Tensor] | None = None  # ids, their vectors, and those that are used
 
     def use(self, module: nn.Module, what: Use) -> str | None:
         """The module's name in this use of it, `path@1` the second time; None for a module of another model.
@@ -122,7 +124,7 @@ def attend(
             scaling = options.get("scaling")
             return _attend_by_rows(now, where, (query, spread(key, heads), values), seen, asked, scaling), None
         attention_mask = additive(seen, query, key)
-    with _scores(now, where):
+    with _scores(now, where, key.shape[2]):
         out, own = plain(module, query, key, value, attention_mask, **options)
     if own is None:
         raise NotSupported(f"{type(module).__name__} returns no attention weights, so there is no heatmap.")
@@ -228,25 +230,27 @@ def _by_group(now: Pass, part: Part, where: str, own: Tensor) -> Tensor | None:
 
 
 class _MeetsSoftmax(TorchFunctionMode):
-    """Sends what goes into the first softmax through the tap: the masked scores."""
+    """Sends what goes into the first softmax through the tap: the masked scores of the keys, without a sink's."""
 
-    def __init__(self, now: Pass, where: str) -> None:
+    def __init__(self, now: Pass, where: str, keys: int) -> None:
         super().__init__()
-        self.now, self.where, self.met = now, where, False
+        self.now, self.where, self.keys, self.met = now, where, keys, False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (torch.softmax, Tensor.softmax, nn.functional.softmax) and not self.met:
             self.met = True
-            args = (self.now.send("score", self.where, args[0]), *args[1:])
+            own, sinks = args[0][..., : self.keys], args[0][..., self.keys :]
+            scores = self.now.send("score", self.where, own)
+            args = (torch.cat([scores, sinks], -1) if sinks.shape[-1] else scores, *args[1:])
         return func(*args, **(kwargs or {}))
 
 
 @contextmanager
-def _scores(now: Pass, where: str) -> Iterator[None]:
+def _scores(now: Pass, where: str, keys: int) -> Iterator[None]:
     if Site("score", where) not in now.wanted:
         yield
         return
-    with _MeetsSoftmax(now, where):
+    with _MeetsSoftmax(now, where, keys):
         yield
 
 

@@ -1,10 +1,8 @@
 """A Hugging Face sequence classifier as a model of heatcheck."""
 
-import re
 import threading
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -20,25 +18,40 @@ from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
 from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Response, Weights
-from heatcheck.models.contract.rows import Rows
-from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, Want
-from heatcheck.models.contract.weights import visible
-from heatcheck.models.hf.hooks import embedded, entered, first_time, left, scored, sent, through_block
+from heatcheck.models.contract.response import Response
+from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap, Want
+from heatcheck.models.hf import views
+from heatcheck.models.hf.given_ids import encode_given
+from heatcheck.models.hf.hooks import (
+    TURNED,
+    embedded,
+    entered,
+    first_time,
+    last_of_text,
+    left,
+    noted,
+    scored,
+    sent,
+    through_block,
+)
 from heatcheck.models.hf.kernel import LONG
 from heatcheck.models.hf.linear import quicken
-from heatcheck.models.hf.long_texts import BY_ROWS, by_rows_if_long, rows_suffice
+from heatcheck.models.hf.long_texts import ALL_WEIGHTS, rows_suffice
+from heatcheck.models.hf.met_softmax import find_attentions, meet_attentions
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
+from heatcheck.models.hf.placing import block_of, place
+from heatcheck.models.hf.precision import HALF, require_numbers
 from heatcheck.models.hf.prefixes import common_beginning, in_families
-from heatcheck.models.hf.taps import NAME, Pass, passing
-from heatcheck.models.hf.trial import MADE_UP, require_attention_in_every_layer, try_out
+from heatcheck.models.hf.read_out import answer_by_row, beside_sinks, respond, seen_keys
+from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
+from heatcheck.models.hf.trial import LAST, MADE_UP, MEAN, require_tokens, try_out
+from heatcheck.models.hf.window import too_long
 
 # Families that are tried in the tests; any other that dispatches through transformers' registry is tried at load.
 SUPPORTED = ("ALBERT", "BERT", "DistilBERT", "ELECTRA", "GPT-2", "Llama", "ModernBERT", "Qwen2", "Qwen3", "RoBERTa")
-_POSITIONS_AFTER_PADDING = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 CACHED, MANY = 2**10, 2**16  # tokens in a batch, on a CPU and on a GPU
+FAR = 2**20  # tokens of a text that no family reads
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-AT_ONCE = 4096  # other weights that are tried together, each on one token
 
 
 class Transformer(nn.Module):
@@ -48,6 +61,10 @@ class Transformer(nn.Module):
     each [example head …]; `embedding`; `state` and `input` at the path of any module. If a block's `state` is given as
     a tensor, that block and all earlier ones are not computed.
     """
+
+    _decide: Callable[[Tensor], Tensor] | None = None  # one number of all outputs, which the answer then is
+    _by_rows = False  # whatever the length (long_texts.py)
+    cuts = True  # a text that is too long, where another kind of model refuses it
 
     def __init__(self, network: Any, tokenizer: Any, *, name: str, recipe: Recipe | None = None) -> None:
         super().__init__()
@@ -67,11 +84,6 @@ class Transformer(nn.Module):
         self._known_ids: int | None = _embedded_ids(network)
         self._name_labels(config)
         self._called = f"{name} ({config.model_type})"
-        if getattr(config, "is_encoder_decoder", False):
-            raise NotSupported(
-                f"{self._called} has an encoder and a decoder, so its layers have several attentions. Use "
-                "heatcheck.wrap and name one with attention=."
-            )
         self._pad()
         self._install()
         self._watched: set[str] = set()  # modules whose inputs and outputs the tap sees
@@ -115,14 +127,15 @@ class Transformer(nn.Module):
             config.pad_token_id = tokenizer.pad_token_id
         tokenizer.padding_side = "right"
         room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
-        if config.model_type in _POSITIONS_AFTER_PADDING:
-            room -= config.pad_token_id + 1
+        room -= first_position(self.network)
+        if getattr(config, "attention_type", None) == "block_sparse":
+            room = min(room, (5 + 2 * config.num_random_blocks) * config.block_size)  # longer ones are not read whole
         said = tokenizer.model_max_length
         if not isinstance(said, int | float) or not said >= 1:
             raise BadInput(
                 f"{self._called}: model_max_length of its tokenizer must be a number of tokens, not {said!r}."
             )
-        self.longest = int(min(room, said) if room > 0 else said)  # XLNet: -1
+        self.longest = int(min(room if room > 0 else FAR, said))  # XLNet: -1
         self._cutter = self._make_cutter()
 
     def _install(self) -> None:
@@ -131,59 +144,170 @@ class Transformer(nn.Module):
         except (ValueError, AttributeError, ImportError) as error:
             reason = str(error).splitlines()[0]
             raise NotSupported(f"{self._called}: {reason} {_WHAT_WORKS}") from None
+        for module in list(self.network.modules()):  # BigBird reads short texts whole, and switches when it meets one
+            if getattr(module, "attention_type", None) == "block_sparse" and hasattr(module, "set_attention_type"):
+                module.set_attention_type("original_full")
         self._paths = {}
         quicken(self.network)
+        summary: Any = getattr(self.network, "sequence_summary", None)
+        if getattr(summary, "summary_type", None) == "last" and first_time(summary, "last_of_text"):
+            self.network.register_forward_pre_hook(noted, with_kwargs=True)
+            summary.register_forward_pre_hook(last_of_text)
 
     def _discover(self) -> None:
         """Two dry passes: which attentions fire, in which blocks, and which token the answer is read from."""
         try:
             batch = self.encode(MADE_UP)
-            tap = Tap({}, ())
-            with torch.no_grad(), passing(self._pass(tap)):
-                self._ask(batch.inputs)
-            self._place(tuple(tap.passed))
-            self.reads_last, self._width = try_out(
-                self.network, self._pass, batch, self.sites, self.blocks, self._called, self._ask
+            self._place(self._attentions(batch), batch)
+            self._see_embeddings(batch)
+            head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
+            ask = self._ask
+            if self.placed.not_stacked and isinstance(head, nn.Module) and hasattr(self.network, "score"):
+                self._see_scores(head)
+                ask = self._ask_last
+            self.reads, self.sinks, self._width = try_out(
+                self.network, self._pass, batch, self.sites, self.placed, self._called, ask
             )
-        except HeatcheckError:
+        except HeatcheckError as error:
+            if isinstance(error, NotSupported) and self._called not in str(error):
+                raise NotSupported(f"{self._called} cannot be read: {error}") from None
             raise
         except Exception as error:  # whatever a family raises
             reason = " ".join(str(error).split())[:200].rstrip(".")
             raise NotSupported(
                 f"{self._called} failed on two short test texts ({type(error).__name__}: {reason}). {_WHAT_WORKS}"
             ) from None
-        embeddings = self.network.get_input_embeddings()
-        if first_time(embeddings, "embedded"):
-            embeddings.register_forward_hook(embedded)
-        head = getattr(self.network, "score", None) or getattr(self.network, "classifier", None)
-        if self.reads_last and isinstance(head, nn.Module) and first_time(head, "scored"):
+        if self.reads_last and isinstance(head, nn.Module):
+            self._see_scores(head)
+
+    def _see_scores(self, head: nn.Module) -> None:
+        """From now on a pass of heatcheck's knows what the head says of each token."""
+        if first_time(head, "scored"):
             head.register_forward_hook(scored)
+
+    def _ask_last(self, inputs: Mapping[str, Any]) -> Tensor:
+        """T5Gemma reads another token where a text is padded: of each text its last one, as if it were alone."""
+        found, now, mask = self._ask(inputs), ACTIVE.get(), inputs["attention_mask"]
+        if now is None or now.every_row is None or now.every_row.shape[:2] != mask.shape:
+            return found
+        return now.every_row[torch.arange(len(mask), device=mask.device), mask.sum(1) - 1]
+
+    def _attentions(self, batch: Batch) -> tuple[Site, ...]:
+        """The attentions that fire in a pass: those that transformers' registry knows, or else those that are met."""
+
+        tap = Tap({}, ())
+
+        def ask(*want: Site) -> tuple[Site, ...]:
+            nonlocal tap
+            tap = Tap({}, want)
+            with torch.no_grad(), passing(self._pass(tap)):
+                require_numbers(self._ask(batch.inputs), self._called)
+            return tuple(dict.fromkeys(tap.passed))
+
+        known = {site.where.partition("@")[0] for site in ask()}
+        by_itself = find_attentions(self.network, ask)
+        meet_attentions(self.network, {path: kernel for path, kernel in by_itself.items() if path not in known})
+        found = ask()
+        if not found:
+            raise NotSupported(
+                f"{self._called} makes no attention weights that heatcheck can read, so there is no heatmap. "
+                "Choose a model with softmax attention."
+            )
+        ask(found[-1])
+        require_tokens(tap.parts[found[-1]], batch, self._called)
+        return found
 
     def _pass(self, tap: Tap, taken_over: int = -1, *, rows_only: bool = False) -> Pass:
         return Pass(tap, self._names, taken_over, owner=self, rows_only=rows_only)
 
-    def _place(self, sites: tuple[Site, ...]) -> None:
+    def _place(self, sites: tuple[Site, ...], batch: Batch) -> None:
         """Each attention with the block it stands in."""
-        if not sites:
-            raise NotSupported(
-                f"{self._called} does not compute its attention through transformers' registry, so heatcheck "
-                f"cannot read it. {_WHAT_WORKS}"
-            )
-        used: Counter[str] = Counter()
-        places: list[Site] = []
-        for site in sites:
-            path = _block_of(site.where)
-            places.append(Site("state", f"{path}@{used[path]}" if used[path] else path))
-            used[path] += 1
         self.sites = sites
-        self.blocks = tuple(places)  # the output of the block around each attention
-        self._number = {place.where: number for number, place in enumerate(places)}
-        require_attention_in_every_layer(self.network, places, self._called)
-        for path in used:
+        self.placed = place(self.network, sites, self._called, blocks=self._states_by_token(sites, batch))
+        self.blocks = self.placed.blocks
+        self._number = {place.where: number for number, place in enumerate(self.blocks)} if self.placed.skips else {}
+        for path in self.placed.paths:
             block = self.network.get_submodule(path)
             if first_time(block, "block"):
                 block.forward = partial(through_block, path, block.forward)
-        self._watched = set(used)
+        self._watched = set(self.placed.paths)
+        self._watch([self.blocks[-1].where.partition("@")[0]])
+
+    def _states_by_token(self, sites: tuple[Site, ...], batch: Batch) -> bool:
+        """Whether the block around the last attention hands on one vector per token and no other (LiLT: a layout's)."""
+        found: list[Any] = []
+        block = self.network.get_submodule(block_of(self.network, sites[-1].where))
+        hook = block.register_forward_hook(lambda _, __, given: found.append(given))
+        with torch.no_grad():
+            self._ask(batch.inputs)
+        hook.remove()
+        given = found[0] if found and isinstance(found[0], tuple | list) else found[:1]
+        states = [one for one in given if isinstance(one, Tensor) and one.ndim == 3]
+        return len(states) == 1 and states[0] is given[0] and states[0].shape[:2] == batch.valid.shape
+
+    def _see_embeddings(self, batch: Batch) -> None:
+        """From now on a pass of heatcheck's sees the embedded text; some decoders look words up once more."""
+        sides = [self.network]
+        if self.placed.not_stacked:
+            sides = [self.network.get_encoder(), self.network.get_decoder()]
+        for side in sides:
+            try:
+                table = side.get_input_embeddings()
+            except NotImplementedError:  # CANINE hashes characters: transformers' own answer then
+                continue
+            if first_time(table, "embedded"):
+                self._mark_turned(table, batch)
+                table.register_forward_hook(embedded)
+
+    def _mark_turned(self, table: nn.Module, batch: Batch) -> None:
+        """XLNet looks words up by token and then by example."""
+        seen: list[Any] = []
+        hook = table.register_forward_pre_hook(lambda _, given: seen.append(given[0] if given else None))
+        with torch.no_grad():
+            self._ask(batch.inputs)
+        hook.remove()
+        turned = batch.inputs["input_ids"].T
+        if seen and isinstance(seen[0], Tensor) and seen[0].shape == turned.shape and torch.equal(seen[0], turned):
+            table.__dict__[TURNED] = True
+
+    @property
+    def reads_last(self) -> bool:
+        """Whether the answer is read from a text's last token, as in most decoders."""
+        return self.reads == LAST
+
+    @property
+    def pools(self) -> bool:
+        """Whether the answer is read from all tokens, so that the heatmap is the mean of their rows."""
+        return self.reads == MEAN
+
+    @property
+    def adapted(self) -> bool:
+        """Whether it has adapters that are not merged, so that a layer's weights are not all that it computes with."""
+        return any(hasattr(part, "base_layer") for part in self.network.modules())
+
+    @property
+    def shown_rows(self) -> str:
+        """What the heatmap is made of, if it is not the row of one token of the text."""
+        said = []
+        if self.pools:
+            said.append("The answer is read from all tokens, so the heatmap is the mean of their rows.")
+        if self.placed.not_stacked:
+            said.append("The heatmap is what the decoder's last layer reads of the encoder.")
+        if self.sinks:
+            said.append("Part of the weight goes to something that is no token (a sink), so the heatmap sums to less.")
+        return " ".join(said)
+
+    @property
+    def not_stacked(self) -> str:
+        """Why its sites are not the self-attention of every layer of one stack; "" if they are."""
+        return self.placed.not_stacked
+
+    @property
+    def not_layered(self) -> str:
+        """Why its layers cannot be taken one by one, each with one row that is read; "" if they can."""
+        if self.pools:
+            return f"{self.name} reads its answer from all tokens"
+        return self.placed.not_stacked or self.placed.not_layered
 
     @property
     def id(self) -> str:
@@ -205,6 +329,30 @@ class Transformer(nn.Module):
             device=self.device,
         )
 
+    def encode_ids(self, ids: Sequence[Sequence[Any]], *, bos: bool) -> Batch:
+        """A batch of token ids as they are given, each a word of its own; with `bos` the tokenizer's BOS goes first."""
+        return self._placed(
+            encode_given(self.tokenizer, ids, bos=bos, longest=self.longest, known=self._known_ids, device=self.device)
+        )
+
+    def _placed(self, batch: Batch) -> Batch:
+        """The batch with what else this kind of model is told."""
+        return batch
+
+    def place(self, what: str, layer: int | None = None) -> Site:
+        """The site of `attention_out`, `mlp_out` (of a layer), `final_norm` or `unembedding`, whatever the family."""
+        from heatcheck.models.hf.places import find_place  # which knows families, and they know this class
+
+        return find_place(self, what, layer)
+
+    @cached_property
+    def heads(self) -> tuple[int, ...]:
+        """How many heads each layer has."""
+        counted = dict.fromkeys(self.sites, _count_heads)
+        with torch.no_grad():
+            parts = self.run(self.encode(MADE_UP), want=counted).parts
+        return tuple(int(parts[site]) for site in self.sites)
+
     @property
     def cutter(self) -> Cutter:
         """Cuts texts into the pieces of this tokenizer, each text once."""
@@ -224,6 +372,10 @@ class Transformer(nn.Module):
         """How many tokens the network reads of each text."""
         return count_pieces(self.cutter, examples)
 
+    def too_long(self, examples: Sequence[Example]) -> dict[int, int]:
+        """The places of texts that are longer than the network reads, and how many tokens each has."""
+        return too_long(self.cutter, examples)
+
     def cut(self, examples: Sequence[Example], units: str) -> list[Example]:
         """Examples whose words are those of both texts, or pieces of the tokenizer."""
         return cut_texts(self.tokenizer, examples, units)
@@ -235,23 +387,35 @@ class Transformer(nn.Module):
         """`known`: of tokens before those of the batch, as the network takes it."""
         tap = Tap(edits, want)
         self._watch({site.where.partition("@")[0] for site in {*edits, *want} if site.part in ("state", "input")})
-        given = [self._number[s.where] for s, e in edits.items() if s in self.blocks and isinstance(e, Tensor)]
+        given = [self._number[s.where] for s, e in edits.items() if self._gives_block(s, e)]
         inputs = {**batch.inputs, **known}
         now = self._pass(tap, max(given, default=-1), rows_only=self._rows_only(inputs["attention_mask"].shape[1]))
         with passing(now):
             outputs = self._ask(inputs)
+        if not edits:
+            require_numbers(outputs, self._called)
         rows = self.rows(batch)
         if now.every_row is not None and now.every_row.shape[:2] == batch.valid.shape:
             outputs = now.every_row[torch.arange(len(batch), device=rows.device), rows]
         logits = self._decisions(outputs.float(), batch.options)
-        return tap.run(logits, rows[:, None].expand(logits.shape[:2]))
+        found = tap.run(logits, rows[:, None].expand(logits.shape[:2]))
+        return replace(found, pooled=batch.valid) if self.pools else found
 
-    def one_kernel(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
-        """Answers to these texts, and to changed ones, can be compared: all go through one kernel (long_texts.py)."""
-        return by_rows_if_long(self, examples)
+    def _gives_block(self, site: Site, edit: Edit) -> bool:
+        """Whether this puts a tensor in place of a block's output, so that the block need not be computed."""
+        return site.part == "state" and site.where in self._number and isinstance(edit, Tensor)
+
+    def in_one_way(self, examples: Sequence[Example]) -> "Transformer":
+        """A model whose answers to these texts, and to changed ones, can be compared to the last digit.
+
+        If one of them is long, it computes all of them by rows; else it is this model.
+        """
+        return views.in_one_way(self, examples)
 
     def _rows_only(self, tokens: int) -> bool:
-        return not self.training and (tokens > LONG or BY_ROWS.get()) and self._rows_suffice
+        if self.training or ALL_WEIGHTS.get():
+            return False
+        return (self._by_rows or tokens > LONG) and self._rows_suffice
 
     @cached_property
     def _rows_suffice(self) -> bool:
@@ -302,27 +466,13 @@ class Transformer(nn.Module):
         """Logits alone: after the last attention, only the token that they are read from goes on."""
         if not self._one_row_suffices:
             return self._run(batch, NO_EDITS, (), known).logits
-        rows = self.rows(batch)
-        one = torch.arange(len(batch), device=rows.device)
-        start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
-        context = Site("context", self.sites[-1].where)
-        held: dict[Site, Tensor] = {}
-
-        def keep(states: Tensor) -> Tensor:
-            held[start] = states[one, rows][:, None]
-            return states
-
-        def stop(contexts: Tensor) -> Tensor:
-            held[context] = contexts[one, :, rows][:, :, None]
-            raise _EnoughError
-
-        with suppress(_EnoughError):
-            self._run(batch, {start: keep, context: stop}, (), known)
-        return self.run(batch.at(rows), edits=held).logits
+        return answer_by_row(self, batch, known)
 
     @cached_property
     def _one_row_suffices(self) -> bool:
         """Whether nothing after the last attention reads another token: tried on two short texts."""
+        if self.not_layered:
+            return False
         batch = self.encode(MADE_UP)
         self.__dict__["_one_row_suffices"] = True
         try:
@@ -334,13 +484,14 @@ class Transformer(nn.Module):
             del self.__dict__["_one_row_suffices"]
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
-        """The query of the last layer that the answer is read from: the first token, or in a decoder the last.
+        """The query of the last layer that the answer is read from: the first token, in a decoder the last, or another.
 
+        The first, if the answer is read from all.
         Classification heads of transformers skip trailing tokens with the padding id. A masked word may have that id
         too, but is not skipped: hiding a word moves no row.
         """
         if not self.reads_last:
-            return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
+            return self.reads.rows(batch)
         read = batch.valid
         if self._told_padding is not None:
             text = batch.inputs["input_ids"] != self._told_padding
@@ -352,14 +503,7 @@ class Transformer(nn.Module):
 
         The mask alone decides this, so the last block is run on empty states, and no earlier block is computed.
         """
-        score = Site("score", self.sites[-1].where)
-        size = (*batch.valid.shape, self._width)
-        empty = {place: torch.zeros(size, dtype=self.network.dtype, device=self.device) for place in self.blocks[-2:-1]}
-        gpu = [] if self.device.type == "cpu" else [self.device]
-        # In a training dropout draws random numbers here too: no other run may differ for that.
-        with torch.no_grad(), torch.random.fork_rng(gpu, enabled=self.training):
-            run = self.run(batch, edits=empty, want={score: Rows(self.rows(batch)[:, None])})
-        return visible(run.parts[score]).any((1, 2)) & batch.valid
+        return seen_keys(self, batch)
 
     def response(self, batch: Batch) -> Response:
         """Logits under other weights in the read-out's row, in all heads of the last layer.
@@ -367,39 +511,8 @@ class Transformer(nn.Module):
         After the attention only that row matters, and nothing later reads another token. So each set of weights costs
         one token's pass through the last block and the head, whatever the length of the text.
         """
-        site = self.sites[-1]
-        values, score = (Site(part, site.where) for part in ("value", "score"))
-        start = self.blocks[-2] if len(self.blocks) > 1 else Site("input", self.blocks[-1].where)
-        rows = self.rows(batch)
-        one_row = Rows(rows[:, None])
-        run = self.run(batch, want={site: one_row, score: one_row, values: _whole, start: _whole})
-        one = torch.arange(len(batch), device=rows.device)
-        state, decisions = run.parts[start][one, rows][:, None], run.logits.shape[1]
-        alone = batch.at(rows)
-
-        def impose(weights: Tensor) -> Tensor:
-            """[example draw head token] to [example draw decision label]."""
-            draws = weights.shape[1]
-            place = one.repeat_interleave(draws)
-            context = torch.einsum("enht,ehtf->enhf", weights.to(state.dtype), run.parts[values])
-            edits = {start: state[place], Site("context", site.where): context.flatten(0, 1)[:, :, None]}
-            again = self.run(alone.take(place), edits=edits)
-            return again.logits.reshape(len(batch), draws, *again.logits.shape[1:])
-
-        def logits(weights: Weights) -> Logits:
-            step = max(1, AT_ONCE // len(batch))
-            return torch.cat(
-                [
-                    torch.stack([impose(part[:, :, d])[:, :, d] for d in range(decisions)], dim=2)
-                    for part in torch.split(weights, step, dim=1)
-                ],
-                dim=1,
-            )
-
-        attention = run.parts[site][:, None, :, 0].expand(-1, decisions, -1, -1)
-        if not torch.allclose(logits(attention[:, None])[:, 0], run.logits, rtol=1e-3, atol=1e-3):
-            raise NotSupported(f"{self.id}: something other than the attention of its last block reads other tokens.")
-        return Response(attention, visible(run.parts[score]).any((1, 2)) & batch.valid, logits)
+        whole = respond(self, batch)
+        return beside_sinks(whole) if self.sinks or self.network.dtype in HALF else whole
 
     def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""
@@ -417,7 +530,7 @@ class Transformer(nn.Module):
             return self._like(path, now.send("state", where, edit))
         given, named = with_first_tensor(given, named, now.send("input", where, state))
         found = forward(*given, **named)
-        self._several.setdefault(path, len(found) if isinstance(found, tuple) else 0)
+        self._several.setdefault(path, len(found) if isinstance(found, tuple | list) else 0)
         return sent(now, where, found)
 
     def _like(self, path: str, state: Tensor) -> Any:
@@ -438,8 +551,18 @@ class Transformer(nn.Module):
                     module.register_forward_hook(left)
                 self._watched.add(path)
 
+    def contrast(self, label: int, against: int) -> "Transformer":
+        """The same model with one question: this label or that one; its second label is the first that is named."""
+        return views.contrast(self, label, against)
+
+    def only(self, label: int) -> "Transformer":
+        """The same model with one of its decisions, of a model that says yes or no to each label."""
+        return views.only(self, label)
+
     def _decisions(self, outputs: Tensor, options: Tensor | None) -> Tensor:
         """Outputs [example output] to logits [example decision label]; a lone output z is the logits (0, z)."""
+        if self._decide is not None:
+            outputs, options = self._decide(outputs)[:, None], None
         if self.several:
             return nn.functional.pad(outputs[..., None], (1, 0))
         logits = nn.functional.pad(outputs, (1, 0)) if outputs.shape[-1] == 1 else outputs
@@ -449,7 +572,7 @@ class Transformer(nn.Module):
 
     def _gold(self, examples: Sequence[Example]) -> Int[Tensor, "example decision"] | None:
         labels = [example.label for example in examples]
-        if any(label is None for label in labels):
+        if self._decide is not None or any(label is None for label in labels):
             return None
         if self.several:
             sets = [label if isinstance(label, tuple) else (label,) for label in labels]
@@ -458,25 +581,18 @@ class Transformer(nn.Module):
         return torch.tensor(labels, device=self.device)[:, None]
 
 
-class _EnoughError(Exception):
-    """The rest of a forward pass is not needed."""
-
-
-def _whole(value: Tensor) -> Tensor:
-    return value
-
-
-def _block_of(path: str) -> str:
-    """The block that an attention stands in: what comes first of its path that is one of a list.
-
-    >>> _block_of("bert.encoder.layer.3.attention.self")
-    'bert.encoder.layer.3'
-    """
-    found = re.match(r"(.*?\.\d+)(?:\.|@|$)", path)
-    return found.group(1) if found else path.partition("@")[0]
+def _count_heads(weights: Float[Tensor, "example head query key"]) -> Tensor:
+    return torch.tensor(weights.shape[1])
 
 
 _WHAT_WORKS = f"Tried and known to work: {', '.join(SUPPORTED)}. For other torch modules use heatcheck.wrap."
+
+
+def first_position(network: Any) -> int:
+    """The number of a text's first position: RoBERTa and its kin begin after that of padding."""
+    tables = (part for path, part in network.named_modules() if path.endswith("position_embeddings"))
+    marked = [padding for table in tables if (padding := getattr(table, "padding_idx", None)) is not None]
+    return marked[0] + 1 if marked else 0
 
 
 def _embedded_ids(network: Any) -> int | None:

@@ -15,7 +15,7 @@ from heatcheck.models.classifiers.classifier import NOT_AN_OPTION
 from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.memory import is_out_of_memory
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Response, Weights
+from heatcheck.models.contract.response import CLOSE, Logits, Response, Weights, as_sums
 from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap, Want
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.own_module.found_attention import Place
@@ -23,7 +23,6 @@ from heatcheck.models.own_module.taps import OUTPUT, Interception, Memory, Pass
 from heatcheck.models.own_module.tokens import OwnTokenizer, encode_own
 
 AT_ONCE = 256  # texts with other weights that are run together
-CLOSE = 1e-4  # logits that far apart may be rounding
 EMBEDDING = Site("embedding")
 Group = tuple[Tensor, int]  # which examples, and how many tokens of each are read
 Memories = dict[tuple[int, ...], Memory | None]  # by how many texts of how many tokens; None: it cannot be used
@@ -210,7 +209,7 @@ class OwnModule:
             return found
         with torch.no_grad():  # one heatmap in every row may give another answer than the rows themselves
             same = not pooled or torch.allclose(logits(own[:, None])[:, 0], run.logits, atol=CLOSE, rtol=CLOSE)
-        return _linear(found) or found if same else found
+        return as_sums(found) or found if same else found
 
     def _run(self, batch: Batch, edits: Edits, want: Want, memories: Memories | None) -> Run:
         """`memories` keep what is computed before the read-out's weights from run to run; None keeps nothing."""
@@ -368,30 +367,6 @@ def device_of(module: nn.Module) -> torch.device:
     for held in (*module.parameters(), *module.buffers()):
         return held.device
     return torch.device("cpu")
-
-
-def _linear(found: Response) -> Response | None:
-    """The same response as sums of relevances; None if the logits are not linear in the weights.
-
-    All weight on one token gives its relevance, no weight gives the bias. heatcheck accepts them if they predict the
-    logits of the model's own weights, of uniform weights and of two unusual ones.
-    """
-    examples, tokens = found.allowed.shape
-    allowed = found.allowed[:, None].to(found.attention.dtype)
-    even = allowed / allowed.sum(-1, keepdim=True)
-    place = torch.arange(tokens, device=allowed.device)
-    uneven = torch.stack([torch.sin(place + 1.0) * 3, torch.cos(place * 2.0) * 2]).to(allowed)
-    tried = torch.cat([found.attention[:, 0], even, uneven * allowed], dim=1)  # [example draw token]
-    each = torch.eye(tokens, dtype=allowed.dtype, device=allowed.device).expand(examples, -1, -1) * allowed
-    asked = torch.cat([torch.zeros_like(even), each, tried], dim=1)
-    with torch.no_grad():
-        logits = found.logits(asked[:, :, None, None])[:, :, 0]
-    bias = logits[:, 0]
-    relevance = logits[:, 1 : tokens + 1] - bias[:, None]
-    said = torch.einsum("edt,etl->edl", tried, relevance) + bias[:, None]
-    if not torch.allclose(said, logits[:, tokens + 1 :], atol=CLOSE, rtol=CLOSE):
-        return None
-    return Response.linear(found.attention, found.allowed, relevance[:, None], bias[:, None])
 
 
 def _cut(value: Tensor, rows: Tensor, length: int, longest: int) -> Edit:

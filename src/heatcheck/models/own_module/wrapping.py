@@ -1,10 +1,11 @@
 """`heatcheck.wrap`: find out how to read a user's own torch module, and test it before trusting it."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,11 +16,15 @@ from heatcheck.data.vocabulary import PAD
 from heatcheck.engine import expect_if_given, expect_names
 from heatcheck.errors import BadInput, HeatcheckError, NotSupported
 from heatcheck.models.contract.arguments import first_tensor
+from heatcheck.models.contract.response import CLOSE
 from heatcheck.models.contract.subject import Tap
 from heatcheck.models.own_module.found_attention import Said, find_attention
-from heatcheck.models.own_module.module import CLOSE, OwnModule, OwnSettings, device_of
+from heatcheck.models.own_module.module import OwnModule, OwnSettings, device_of
 from heatcheck.models.own_module.taps import OUTPUT
 from heatcheck.models.own_module.tokens import OwnTokenizer, encode_own
+
+if TYPE_CHECKING:
+    from heatcheck.models.hf.transformer import Transformer
 
 DRY = ((2, 5), (3, 7))  # examples and tokens of two passes: an axis is known by how its size changes
 
@@ -47,16 +52,21 @@ def wrap(
     attention: Said = None,
     embedding: str | None = None,
     output: Callable[[Any], Tensor] | None = None,
-    labels: Sequence[str] | None = None,
+    labels: Sequence[str] | Mapping[Any, Any] | None = None,
     mask: str | None = None,
     row: Literal["first", "last", "mean"] | int | None = None,
     padding: int | None = None,
     sample: Sequence[str] = (),
     name: str | None = None,
-) -> OwnModule:
+    prompt: str | None = None,
+    shown: Iterable[Any] = (),
+    chat: bool = False,
+) -> "OwnModule | Transformer":
     """Wrap your own torch module as a model that every explainer and check accepts.
 
-    heatcheck calls the module with token ids [example token] and switches it to evaluation mode.
+    heatcheck calls the module with token ids [example token] and switches it to evaluation mode. A classifier or
+    language model of Hugging Face needs its tokenizer and nothing else: it becomes what `heatcheck.load` would make of
+    its folder, with all its layers. Adapters (LoRA) may be merged or not.
 
     Args:
         module: a torch module with attention that classifies texts.
@@ -67,7 +77,8 @@ def wrap(
         embedding: the path of the module whose output the gradients are taken at. None: the one that gets the ids.
         output: a function from the module's return value to logits [example label], or [example] for the second of two
             labels. None: the tensor itself, the first of a tuple, or `.logits`.
-        labels: names of the labels, in the order of the logits. None: their numbers.
+        labels: names of the labels, in the order of the logits. None: their numbers. With a prompt: the word that the
+            model goes on with for each label, such as `{"no": " no", "yes": " yes"}`.
         mask: the keyword of the padding mask; heatcheck finds out which kind of mask it is. None: only texts of equal
             length are run together.
         row: the query that the decision is read from, or "mean" if the module pools over all queries. None: the only
@@ -75,6 +86,9 @@ def wrap(
         padding: the id that fills up short texts. None: the tokenizer's or the embedding's padding id, or 0.
         sample: texts of at least two lengths for the dry pass, if made-up ids do not work.
         name: the name of the model in results. None: its class.
+        prompt: makes a classifier of a Hugging Face language model: a text with `{text}` where each text goes.
+        shown: texts with their labels that the prompt shows first.
+        chat: put the prompt into the model's chat template.
 
     Returns:
         The wrapped model; `print` shows what heatcheck found.
@@ -90,8 +104,16 @@ def wrap(
     >>> wrap(Tiny(), lambda text: [len(word) for word in text.split(" ")], labels=["bad", "good"])
     Tiny(attention: '' (softmax: example key 1); embedding: 'embed'; row: 0; no padding; labels: bad, good)
     """
+    expect_if_given("a text", embedding=embedding, mask=mask, name=name, prompt=prompt)
+    plain = attention is None and embedding is None and output is None and mask is None and row is None
+    if plain and padding is None and not sample and _of_hugging_face(module, tokenizer):
+        from heatcheck.models.hf.in_memory import of_memory  # transformers takes a second to import
+
+        _check_given(module, tokenizer, None if isinstance(labels, Mapping) else labels)
+        return of_memory(module, tokenizer, name=name, labels=labels, prompt=prompt, shown=shown, chat=chat)
+    if prompt is not None or shown or chat or isinstance(labels, Mapping):
+        raise BadInput("a prompt needs a Hugging Face language model and its tokenizer, with labels and nothing else.")
     _check_given(module, tokenizer, labels)
-    expect_if_given("a text", embedding=embedding, mask=mask, name=name)
     expect_if_given("a whole number", padding=padding)
     paths = list(attention) if isinstance(attention, Mapping) else attention
     expect_names(sample=sample, attention=() if paths is None else paths)
@@ -119,6 +141,15 @@ def wrap(
     )
     _try_out(OwnModule(module, tokenizer, found), passes[1])
     return OwnModule(module, tokenizer, replace(found, row=_row(OwnModule(module, tokenizer, found), passes, row)))
+
+
+def _of_hugging_face(module: Any, tokenizer: Any) -> bool:
+    """Whether both are of transformers, which somebody has imported then."""
+    if "transformers" not in sys.modules or not isinstance(module, nn.Module) or not hasattr(tokenizer, "is_fast"):
+        return False
+    from heatcheck.models.hf.in_memory import is_of_hugging_face
+
+    return is_of_hugging_face(module)
 
 
 def _check_given(module: Any, tokenizer: Any, labels: Any) -> None:

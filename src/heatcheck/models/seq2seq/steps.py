@@ -51,7 +51,7 @@ class SteppedTap(Tap):
             whole = (*produced.shape[:-2], self.steps, produced.shape[-1])
             if tuple(edit.shape) != whole:
                 raise BadInput(f"the edit at {site} has shape {tuple(edit.shape)}, but the site has shape {whole}.")
-            return edit[..., step : step + 1, :]
+            return edit[..., step : step + 1, :].to(produced)
         value = edit.at_step(produced, step) if isinstance(edit, KnowsItsStep) else edit(produced)
         if value.shape != produced.shape:
             raise BadInput(

@@ -22,10 +22,10 @@ from heatcheck.results.written import interval, number
 
 
 def agreement_tables(result: CheckResult) -> list[Table]:
-    """Attention and each other method, overall and by class; then the other methods among themselves."""
-    of_pair = defaultdict(list)
+    """The heatmap and each other method, overall and by class; then the other methods among themselves."""
+    heat, of_pair = result.heatmap, defaultdict(list)
     for m in result.measurements:
-        if "attention" in pair_of(m) and "class" not in m.by:
+        if heat in pair_of(m) and "class" not in m.by:
             of_pair[pair_of(m)].append(m)
     ks = {m.by["k"] for m in result.measurements if "k" in m.by}
     top = f"top {said(ks.pop())} words" if len(ks) == 1 else "top words"
@@ -46,19 +46,27 @@ def agreement_tables(result: CheckResult) -> list[Table]:
         }
     )
     overall = Table(
-        f"Attention and each other method{_about_floors(result)}",
+        f"{spaced(heat).capitalize()} and each other method{_about_floors(result)}",
         ("other method", "mean τ", "95% interval", *extra, "n"),
         [
-            (_other(pair), number(tau.value), interval(tau), *(cells[pair] for cells in extra.values()), f"{tau.n:,}")
+            (
+                _other(pair, heat),
+                number(tau.value),
+                interval(tau),
+                *(cells[pair] for cells in extra.values()),
+                f"{tau.n:,}",
+            )
             for pair, found in of_pair.items()
             for tau in found
             if tau.name == "tau"
         ],
     )
-    taus = [m for m in result.measurements if m.name == "tau" and "class" in m.by and "attention" in pair_of(m)]
-    by_class = pivot("Mean τ by class", "class", [(str(m.by["class"]), _other(pair_of(m)), with_n(m)) for m in taus])
+    taus = [m for m in result.measurements if m.name == "tau" and "class" in m.by and heat in pair_of(m)]
+    by_class = pivot(
+        "Mean τ by class", "class", [(str(m.by["class"]), _other(pair_of(m), heat), with_n(m)) for m in taus]
+    )
     differences = Table(
-        "How much more the other methods agree with each other than with attention",
+        f"How much more the other methods agree with each other than with {spaced(heat)}",
         ("difference", "mean", "95% interval", "n"),
         [
             (grouping(m, result.check), number(m.value), interval(m), f"{m.n:,}")
@@ -81,8 +89,8 @@ def _about_floors(result: CheckResult) -> str:
     return read + (none if without else "")
 
 
-def _other(pair: Sequence[str]) -> str:
-    return " and ".join(spaced(name) for name in pair if name != "attention")
+def _other(pair: Sequence[str], heat: str) -> str:
+    return " and ".join(spaced(name) for name in pair if name != heat)
 
 
 def _joined(measurements: Iterable[Measurement]) -> str:
@@ -98,14 +106,15 @@ _BINS = 40
 
 def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
     """Agreement per text, beside chance and the mechanical floor."""
-    pair = ("attention", "gradient")
+    heat = result.heatmap
+    pair = (heat, "gradient")
     values = next(
         (v for p in (pair, pair[::-1]) if (v := result.per_example.get(f"tau:{p[0]}|{p[1]}")) is not None), None
     )
     if values is None or not np.isfinite(values).any():
         return None
     floors = {
-        "random floor": [m for m in overall(result, "tau") if set(pair_of(m)) == {"attention", "random"}],
+        "random floor": [m for m in overall(result, "tau") if set(pair_of(m)) == {heat, "random"}],
         **{
             f"mechanical floor: {spaced(str(m.by.get('kind', 'shuffled relevances')))}": [m]
             for m in overall(result, "tau_mechanical_floor")
@@ -126,7 +135,7 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
             span=(-1.0, 1.0),
             bins=_BINS,
             title=heading(label, int(here.sum())),
-            axis="Kendall τ between attention and gradient, per text" if label == parts[-1][0] else None,
+            axis=f"Kendall τ between {spaced(heat)} and gradient, per text" if label == parts[-1][0] else None,
             height=130 if label else 190,
         )
         for label, here in parts
@@ -134,7 +143,8 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
     known = values[np.isfinite(values)]
     reads = "; ".join(f"{name} {number(at)}" for name, at in lines.items())
     caption = (
-        "Agreement of attention and gradient on the ranking of words, per text: 1 is the same order, 0 no relation. "
+        f"Agreement of {spaced(heat)} and gradient on the ranking of words, per text: 1 is the same order, 0 no "
+        "relation. "
         f"Mean {number(float(known.mean()))} over {len(known):,} texts{'; ' + reads if reads else ''}."
     )
     if "gradient" in result.facts.get("without_floor", {}):
@@ -172,9 +182,9 @@ def tau_differences(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         for name, values in found
     ]
     caption = (
-        "How much more gradient and leave-one-out agree with each other than with attention: to the right of zero they "
-        "agree more. In a model without context, part of this is mechanical, because both contain the weights as a "
-        "factor."
+        f"How much more gradient and leave-one-out agree with each other than with {spaced(result.heatmap)}: to the "
+        "right of zero they agree more. In a model without context, part of this is mechanical, because both contain "
+        "the weights as a factor."
     )
     return declare("agreement-differences", result.check, caption, altair().vconcat(*panels, spacing=14))
 
@@ -223,7 +233,7 @@ def tau_matrix(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     drawn = alt.layer(squares, text).properties(width=max(90 * size, 200), height=max(38 * size, 90))
     caption = (
         "Mean Kendall τ of every pair; darker means more agreement. Compare the first row with the others: if the "
-        "other methods do not agree among themselves, attention cannot agree with all of them."
+        f"other methods do not agree among themselves, {spaced(result.heatmap)} cannot agree with all of them."
     )
     return declare("agreement-matrix", result.check, caption, drawn)
 

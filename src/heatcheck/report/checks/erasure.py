@@ -32,7 +32,9 @@ def erasure_tables(result: CheckResult) -> list[Table]:
                 )
             )
     columns = ("words removed by", "K", "95% interval", "best other method minus random words", "n")
-    caption = "K: the effect of attention's words, from random words (0) to the best other method's words (1)"
+    caption = (
+        f"K: the effect of {spaced(result.heatmap)}'s words, from random words (0) to the best other method's words (1)"
+    )
     return [Table(caption, columns, rows)]
 
 

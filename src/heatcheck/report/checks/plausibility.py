@@ -159,7 +159,7 @@ def _rows(result: CheckResult, panel: str) -> list[dict[str, Any]]:
     rows = []
     for explainer in map(str, result.facts.get("explainers", ())):
         marks = {
-            "attention" if explainer == "attention" else "other method": one(explainer=explainer),
+            "attention" if explainer == result.heatmap else "other method": one(explainer=explainer),
             "random scores": one(explainer="random"),
             "random spans": one(explainer="random spans", matched=explainer),
         }
