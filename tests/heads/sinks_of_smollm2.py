@@ -30,7 +30,9 @@ def main(path: str) -> None:
             with torch.inference_mode():
                 parts = subject.run(batch, want=want).parts
             mass = torch.cat([parts[site] for site in subject.sites])
-            sys.stdout.write(f"seed {seed}, {'with' if bos else 'without'} BOS: {int((mass > 0.3).sum())} of {len(mass)}\n")
+            sys.stdout.write(
+                f"seed {seed}, {'with' if bos else 'without'} BOS: {int((mass > 0.3).sum())} of {len(mass)}\n"
+            )
 
 
 if __name__ == "__main__":
