@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatcheck.cli.options import AsJson, DataDir, Device, SkipBadRows, TextColumn
-from heatcheck.cli.prompts import Chat, Labels, Prompt, Shots, asked
+from heatcheck.cli.options import AsJson, DataDir, Device, Dtype, SkipBadRows, TextColumn
+from heatcheck.cli.prompts import Against, Answer, Chat, Labels, Prompt, Score, Shots, asked
 
 if TYPE_CHECKING:
     from heatcheck.data import Example, Reading
@@ -59,11 +59,15 @@ def heads(
     prompt: Prompt = None,
     shots: Shots = None,
     chat: Chat = False,
+    answer: Answer = None,
+    against: Against = None,
+    score: Score = "text",
     text_column: TextColumn = None,
     skip_bad_rows: SkipBadRows = False,
     data_dir: DataDir = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Device = "auto",
+    dtype: Dtype = None,
     json: AsJson = False,
 ) -> None:
     """Show which heads matter and what they look at.
@@ -88,11 +92,11 @@ def heads(
 
     place = str(pick_device(device))
     reading = Reading(text_column=text_column, skip_bad_rows=skip_bad_rows)
-    how = asked(labels, prompt, shots, chat)
-    if prompt is None and labels is None and is_language_model(model):
-        subject: Subject = load_next_token(model, device=place)
+    how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score, reading=reading)
+    if prompt is None and labels is None and answer is None and is_language_model(model):
+        subject: Subject = load_next_token(model, device=place, dtype=dtype)
     else:
-        subject = load(model, device=place, **how)
+        subject = load(model, device=place, dtype=dtype, **how)
     require_layers(subject, "heatcheck heads")
     examples = read_examples(model, subject, data, reading, data_dir)
     chosen, reference = choose_texts(examples, texts, seed=seed)

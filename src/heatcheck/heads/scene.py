@@ -124,11 +124,24 @@ def tokenizer_of(subject: HasLayers) -> Any:
 
 @torch.inference_mode()
 def is_causal(subject: HasLayers, examples: Sequence[Example]) -> bool:
-    """Whether no query sees a later key: tried on the longest of a few examples."""
+    """Whether no query sees a later key: tried on the longest of a few examples.
+
+    Raises NotSupported if queries and keys are not the same tokens, as where a decoder looks at an encoder.
+    """
     longest = max(examples[:16], key=lambda example: len(example.text))
-    site = subject.sites[0]
-    ahead = subject.run(subject.encode([longest]), want={site: lambda weights: weights.triu(1).amax((-1, -2))})
-    return not bool((ahead.parts[site] > 0).any())
+    site, batch = subject.sites[0], subject.encode([longest])
+    tokens = batch.valid.shape[1]
+
+    def ahead(weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head"]:
+        if weights.shape[-2:] != (tokens, tokens):
+            raise NotSupported(
+                f"the heads of {subject.id} do not look from the tokens of a text at the same tokens, so their roles "
+                "cannot be measured. Choose an encoder or a decoder alone."
+            )
+        return weights.triu(1).amax((-1, -2))
+
+    found = subject.run(batch, want={site: ahead})
+    return not bool((found.parts[site] > 0).any())
 
 
 def is_punctuation(text: str) -> bool:

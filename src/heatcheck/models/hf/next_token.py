@@ -80,12 +80,12 @@ class NextToken(Transformer):
         return self.run(batch).logits
 
 
-def load_next_token(name: str, *, device: str = "cpu") -> NextToken:
+def load_next_token(name: str, *, device: str = "cpu", dtype: str | None = None) -> NextToken:
     """Load the language model in a folder, in a GGUF file or with a hub name, to read plain texts."""
     from transformers import AutoModelForCausalLM
 
     path = name.removeprefix("hf:")
-    read = _read(path, AutoModelForCausalLM, "a language model")
+    read = _read(path, AutoModelForCausalLM, "a language model", dtype=dtype)
     if read.new:
         raise BadInput(f"hf:{path} is no language model ({read.new[0]} is missing).")
     try:
