@@ -156,6 +156,19 @@ def test_the_tap_and_the_whole_maps_agree():
     assert found.mean("special")[4 + 2] == pytest.approx(sum(ends) / sum(length), rel=1e-5)
 
 
+def test_a_decoder_s_first_query_does_not_count_and_no_query_sees_what_follows():
+    subject = tiny("gpt2")
+    found = look(subject, EXAMPLES)
+    batch = subject.encode(EXAMPLES)
+    maps = subject.run(batch, want=subject.sites).parts[subject.sites[0]].detach().double().numpy()
+    length = batch.valid.sum(1).tolist()
+    sinks = [maps[row, 1, 1:tokens, 0].sum() for row, tokens in enumerate(length)]
+    assert found.mean("sink")[1] == pytest.approx(sum(sinks) / (sum(length) - 3), rel=1e-5)
+    entropies = [math.log(seen) for tokens in length for seen in range(2, tokens + 1)]
+    assert found.of("entropy").uniform == pytest.approx(np.mean(entropies), abs=1e-4)
+    assert not found.defined("mass at +1")
+
+
 def test_variability_is_0_for_equal_texts_and_not_for_different_ones():
     words = "the film was not very good but so dull fine"
     same = look(tiny("bert"), [Example("a", words), Example("b", words)])
