@@ -68,17 +68,17 @@ def test_a_greedy_order_begins_with_the_head_that_costs_least_and_names_each_onc
 
 
 def test_the_numbers_of_a_curve():
-    """4 heads on 200 examples: the first two removed cost nothing, the third every second answer, the last the rest."""
-    right = np.array([[1.0] * 200, [1.0] * 200, [1.0] * 200, [1.0, 0.0] * 100, [0.0] * 200])
+    """4 heads on 200 examples: the first costs nothing, the second one answer, the third half of them, the last all."""
+    right = np.array([[1.0] * 200, [1.0] * 200, [0.0] + [1.0] * 199, [1.0, 0.0] * 100, [0.0] * 200])
     loss = np.array([0.0, 0.1, 0.2, 0.6, 3.0])[:, None].repeat(200, 1)
     own = Answers(loss, right, right)
     random = Answers(*(values[None].repeat(2, 0) for values in (loss, 0 * right, right)))
     curves = Curves((0.0, 0.25, 0.5, 0.75, 1.0), {"own": own}, random)
     generator = np.random.default_rng(0)
-    assert curves.free_share("own", generator=generator) == 0.5
+    assert curves.free_share("own", generator=generator) == 0.25, "one of 200 may be two points"
     area = curves.area("own", generator=generator)
-    assert area.value == pytest.approx(0.7)
-    assert area.low < 0.7 < area.high
+    assert area.value == pytest.approx(0.699)
+    assert area.low < 0.699 < area.high
     order = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     single = np.full((2, 2, 200), 0.1)
     found = curves.interaction("own", order, single, 0.75, generator=generator)
