@@ -64,18 +64,6 @@ def respond(subject: "Transformer", batch: Batch) -> Response:
     return Response(attention, visible(run.parts[score]).any((1, 2)) & batch.valid, logits)
 
 
-def beside_sinks(whole: Response) -> Response:
-    """Weights that sum to 1, where part of a head's weight goes to something that is no token, or is rounded away."""
-    used = whole.attention.float() if whole.attention.dtype in HALF else whole.attention
-    mass = used.sum(-1, keepdim=True)
-    own = used / mass.clamp(min=torch.finfo(mass.dtype).tiny)
-
-    def logits(weights: Weights) -> Logits:
-        return whole.logits(weights.to(mass.dtype) * mass[:, None])
-
-    return Response(own, whole.allowed, logits)
-
-
 def seen_keys(subject: "Transformer", batch: Batch) -> Bool[Tensor, "example key"]:
     """See Transformer.readable."""
     score = Site("score", subject.sites[-1].where)
