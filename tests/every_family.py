@@ -135,7 +135,7 @@ def _check_eager(subject: Transformer, batch: Any, run: Any, network: Any) -> No
         given = network(**inputs, output_attentions=True)
     if isinstance(subject, Prompted):
         rows = torch.arange(len(batch)), subject.rows(batch)
-        logits = given.logits[rows][:, subject._ids]
+        logits = given.logits[rows][:, [one[0] for one in subject.answers.ids]]
     else:
         logits = given.logits
     if subject.network.config.model_type not in READ_PADDING:

@@ -76,6 +76,8 @@ def test_errors_of_a_perfect_an_opposite_and_a_useless_estimate():
     assert same.chance["recall"] == pytest.approx(0.1, abs=0.03)
     opposite = compare(-true, true, generator=generator, draws=200)
     assert [opposite.found[name].value for name in ("spearman", "signs", "relative_error")] == [-1, 0, 2]
+    mixed = np.where(true.mean(-1, keepdims=True) > 0.8, true, generator.permutation(np.minimum(true, 0.7)))
+    assert compare(mixed, true, generator=generator, draws=20).found["recall"].value == 1, "the top heads alone"
     other = compare(generator.normal(size=true.shape), true, generator=generator, draws=200)
     assert other.found["spearman"].low < 0 < other.found["spearman"].high
 
@@ -97,13 +99,13 @@ def made_up(effects):
 
 
 def test_where_a_head_looks_matters_or_not():
-    """Head 0 for where it looks, head 1 for what it writes; head 2 does nothing; head 3 is not there."""
+    """Head 0 for where it looks, head 1 for what it reads; head 2 does nothing; 3 is not there; 4 does harm."""
     generator = np.random.default_rng(0)
-    noise = 0.1 * generator.normal(size=(1, 4, 200))
-    mean = noise + np.array([1.0, 1.0, 0.0, np.nan])[None, :, None]
-    pattern = noise[..., ::-1] + np.array([0.9, 0.05, 0.0, np.nan])[None, :, None]
+    noise = 0.1 * generator.normal(size=(1, 5, 200))
+    mean = noise + np.array([1.0, 1.0, 0.0, np.nan, -1.0])[None, :, None]
+    pattern = noise[..., ::-1] + np.array([0.9, 0.05, 0.0, np.nan, -1.0])[None, :, None]
     removed = made_up({"mean": mean, "other_text": pattern})
-    assert heads_that_matter(mean).tolist() == [[True, True, False, False]]
+    assert heads_that_matter(mean).tolist() == [[True, True, False, False, False]]
     found = gaze_shares(removed, generator=generator, draws=200)
     assert [(one.head, one.says) for one in found] == [(0, "where"), (1, "what")]
     assert found[0].share.value == pytest.approx(0.9, abs=0.05)

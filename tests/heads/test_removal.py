@@ -19,10 +19,14 @@ from tiny_transformers import EXAMPLES, OTHERS, tiny
 FAMILIES = ["bert", "albert", "gpt2", "llama", "modernbert"]
 
 
-def prompted():
-    return Prompted(
-        language.network(), language.tokenizer(), name="tiny-llama", prompt=language.PROMPT, labels=language.LABELS
-    )
+LONG = {"negative": " dull bad", "positive": " so good"}  # answers of two tokens, and of four
+
+
+def prompted(labels):
+    return Prompted(language.network(), language.tokenizer(), name="tiny", prompt=language.PROMPT, labels=labels)
+
+
+ASKED = {"one token": lambda: prompted(language.LABELS), "several tokens": lambda: prompted(LONG)}
 
 
 def one_by_one(subject, example, layer, head, part, edit):
@@ -34,10 +38,10 @@ def one_by_one(subject, example, layer, head, part, edit):
     return float(torch.nn.functional.cross_entropy(logits[:, 0].double(), batch.gold[:, 0]))
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "prompted"])
+@pytest.mark.parametrize("family", [*FAMILIES, *ASKED])
 def test_each_effect_is_that_of_a_whole_pass_over_the_text_alone(family):
     """Restarts, stacks of heads and padding change nothing. ALBERT uses one module for all layers."""
-    subject = prompted() if family == "prompted" else tiny(family)
+    subject = ASKED[family]() if family in ASKED else tiny(family)
     reference = read_reference(subject, OTHERS)
     found = remove_each(subject, EXAMPLES, reference)
     assert found.without["zero"].loss.shape == (3, 4, 3)

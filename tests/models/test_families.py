@@ -14,6 +14,7 @@ from every_family import BEGIN, END, PAGE, PASSES, REFUSED, check, main, subject
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import explain_one
 from heatcheck.models import Site, differentiate, response
+from heatcheck.models.contract.view import view_of
 from heatcheck.models.hf import Transformer
 from heatcheck.models.hf.trial import MEAN, Reads
 from tiny_transformers import EXAMPLES, tokenizer
@@ -25,7 +26,7 @@ MET = """big_bird bloom deberta deberta-v2 falcon gpt_neo gptj mpnet mpt openai-
 xlnet"""
 SAMPLE = (*REGISTRY.split(), *MET.split())
 TWO_SIDES = ("bart", "mvp", "t5")
-CAUSAL = ("bloom", "gpt_neo", "granite")
+CAUSAL = ("bloom", "gpt_neo", "granite", "roberta")
 MIXES = "layers has no attention"
 
 
@@ -262,6 +263,30 @@ def test_what_is_carried_from_token_to_token_beside_attention_is_noticed(layer: 
 def test_a_network_that_cannot_read_is_refused_in_a_sentence() -> None:
     with pytest.raises(BadInput, match="the tokenizer gives the id 9, but the network knows 4 ids"):
         subject_of("eurobert", vocab_size=4)
+
+
+@pytest.mark.parametrize("family", ["xlm", "squeezebert", "eurobert", "gpt_oss", "deberta-v2"])
+def test_a_layer_can_be_shown_where_blocks_are_odd(family: str) -> None:
+    """Other weights in the second of three layers, by a view of it and by a whole pass."""
+    subject = subject_of(family, **{"n_layers" if family == "xlm" else "num_hidden_layers": 3})
+    batch, first = subject.encode(EXAMPLES), subject.sites[1]
+    found = response(view_of(subject, 2, None, EXAMPLES), batch)
+    with torch.no_grad():
+        run = subject.run(batch, want=[first])
+        own = run.parts[first]
+        turned = found.attention[:, None].roll(1, -1) * found.allowed[:, None, None, None]
+        weights = own.clone()
+        rows = run.readers(own.shape[2]).bool()[:, None, :, None]
+        mass = own.sum(-1, keepdim=True) if run.pooled is None else torch.ones_like(own[..., :1])
+        weights = torch.where(rows, turned[:, 0, 0, :, None] * mass, weights)
+        expected = subject.run(batch, edits={first: weights}).logits
+    assert torch.allclose(found.logits(turned)[:, 0], expected, atol=1e-5)
+    assert not torch.allclose(expected, run.logits, atol=1e-4)
+
+
+def test_layers_of_an_encoder_and_a_decoder_have_no_numbers() -> None:
+    with pytest.raises(BadInput, match=r"no heatmap of one layer here: .* has an encoder and a decoder\."):
+        view_of(subject_of("bart"), 1, None, EXAMPLES)
 
 
 def test_the_command_prints_a_line_per_family(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,24 @@ import torch
 from torch import nn
 from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
+from every_family import subject_of
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput
 from heatcheck.explainers import explain_one
 from heatcheck.explainers.counterfactual import searched
 from heatcheck.explainers.search import BRIEF, SHORT
-from heatcheck.models import HasLayers, Site, load, readable_keys, uniform_everywhere, view_of, whole_model, wrap
+from heatcheck.models import (
+    HasLayers,
+    Site,
+    has_layers,
+    load,
+    readable_keys,
+    rows_of,
+    uniform_everywhere,
+    view_of,
+    whole_model,
+    wrap,
+)
 from heatcheck.models.hf import Transformer
 from heatcheck.models.hf.prompted import Prompted
 from heatcheck.training import predict, record
@@ -195,6 +207,39 @@ def test_a_language_model_moves_weights_within_the_text_only():
         )
         wanted = by_hand(subject, batch, layer - 1, None if head is None else head - 1, full, rows)
         torch.testing.assert_close(found.logits(weights)[:, 0], wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_a_transformer_that_pools_puts_other_weights_into_every_row():
+    subject = subject_of("modernbert", classifier_pooling="mean")
+    view, batch = view_of(subject, 1, None, TEXTS), subject.encode(TEXTS)
+    found, weights = drawn(view, batch)
+    first = subject.sites[0]
+    own = subject.run(batch, want=[first]).parts[first]
+    valid = batch.valid.float()
+    mean = torch.einsum("eq,ehqk->ehk", valid / valid.sum(1, keepdim=True), own)
+    torch.testing.assert_close(found.attention[:, 0], mean)
+    put = torch.where(batch.valid[:, None, :, None], weights[:, 0, 0][:, :, None], own)
+    wanted = subject.run(batch, edits={first: put}).logits
+    torch.testing.assert_close(found.logits(weights)[:, 0], wanted, atol=1e-5, rtol=1e-4)
+    assert "mean of their rows" in rows_of(view)
+    assert not has_layers(view)
+
+
+def test_weights_beside_a_sink_sum_to_one_and_keep_their_mass():
+    subject = subject_of("gpt_oss")
+    view, batch = view_of(subject, 1, 2, TEXTS), subject.encode(TEXTS)
+    found = view.response(batch)
+    plain = subject.run(batch, want=[subject.sites[0]])
+    torch.testing.assert_close(found.attention.sum(-1), torch.ones(len(batch), 1, 1))
+    assert (plain.behind(plain.parts[subject.sites[0]])[:, 1].sum(-1) < 0.99).any()
+    torch.testing.assert_close(found.logits(found.attention[:, None])[:, 0], plain.logits, atol=1e-5, rtol=1e-4)
+
+
+def test_layers_of_an_encoder_and_a_decoder_are_not_one_stack():
+    with pytest.raises(
+        BadInput, match=r"no heatmap of one head here: .* has an encoder and a decoder\. Use last_layer\."
+    ):
+        view_of(subject_of("bart"), 1, 1, TEXTS)
 
 
 class Stack(nn.Module):

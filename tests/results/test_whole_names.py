@@ -25,11 +25,12 @@ ALLOWED = {
             "task",
         },  # option texts, file:NAME, known:MODEL@TASK, hf:NAME
         "calibration/audit.py": {"key"},  # a setting, CHECK.SETTING
+        "heatmaps.py": {"checks", "heatmaps"},  # option texts
         "chosen_settings.py": {"key"},  # a setting on the command line, CHECK.SETTING
         "retraining.py": {"subject.id"},  # hf:NAME
         "saving.py": {"plan.case.subject.id"},  # hf:NAME
     },
-    "checks": {"passes.py": {"name"}},  # an explainer, file:NAME
+    "checks": {"heatmap.py": {"name"}, "passes.py": {"name"}},  # as --heatmap takes it; an explainer, file:NAME
     "cli": {
         "audit.py": {"subject.id", "task"},
         "fail_if.py": {"text"},

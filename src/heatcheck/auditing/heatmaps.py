@@ -81,7 +81,7 @@ def _planned(first: Plan, name: str, choices: Mapping[str, Any]) -> Plan:
     checks = [one.strip() for one in checks.split(",")] if isinstance(checks, str) else checks
     refit = bool(choices.get("refit")) or isinstance(model, KnowsItsTwins)
     chosen = choose_settings(checks, choices.get("settings") or {}, refit=refit, subject=model, heatmap=heatmap)
-    if name.startswith("file:"):
-        check_ids(name.removeprefix("file:"), [e.id for split in first.corpus.splits.values() for e in split])
+    if heatmap.file is not None:
+        check_ids(heatmap.file, [e.id for split in first.corpus.splits.values() for e in split])
     card = chosen.pop("card")
     return replace(first, case=first.case.about(heatmap), checks=chosen, card=card)

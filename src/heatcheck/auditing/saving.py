@@ -78,9 +78,8 @@ def decided_by(plan: Plan) -> dict[str, Any]:
         found["units"] = plan.units
     if not plan.case.heatmap.is_default:
         found["heatmap"] = plan.case.heatmap.name
-        if plan.case.heatmap.name.startswith("file:"):
-            path = Path(plan.case.heatmap.name.removeprefix("file:"))
-            found["scores"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        if plan.case.heatmap.file is not None:
+            found["scores"] = hashlib.sha256(plan.case.heatmap.file.read_bytes()).hexdigest()
     if plan.all_fits:
         found["all fits"] = True
     return found

@@ -199,7 +199,7 @@ PROXIES = {
 def _of_proxies(
     case: Case, removed: Removed, estimated: Mapping[str, Each], importance: Each, settings: HeadsSettings
 ) -> Iterator[Measurement]:
-    """The error of the estimates of each way; and of Michel's importance, which has no sign and no size."""
+    """The error of the estimates of each way; and of Michel's importance, which only ranks."""
     for way in settings.ways:
         generator = stream(case.seed, "heads", "proxy", way)
         found = compare(estimated[way], removed.effect(way), generator=generator, draws=settings.draws)

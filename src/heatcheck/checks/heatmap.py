@@ -28,6 +28,7 @@ class Heatmap:
     explainer: str = ATTENTION  # whose scores the heatmap shows
     layer: int | None = None  # None: the last
     head: int | None = None  # None: all
+    file: Path | None = None  # of scores that were computed elsewhere
 
     @property
     def of_weights(self) -> bool:
@@ -59,7 +60,7 @@ class Heatmap:
         subject = whole_model(subject)
         if self.layer is not None:
             return view_of(subject, self.layer, self.head, examples)
-        if not (self.of_weights or self.name.startswith("file:")):
+        if not self.of_weights and self.file is None:
             explain_one(subject, examples[:1], self.explainer)  # before anything else runs
         return subject
 
@@ -86,7 +87,7 @@ def find_heatmap(name: str) -> Heatmap:
         return Heatmap(name, shown, layer=layer, head=head)
     if kind == "file" and colon:
         find_explainer(name)
-        return Heatmap(name, f"scores in {Path(rest).name}", name)
+        return Heatmap(name, f"scores in {Path(rest).name}", name, file=Path(rest))
     explainer = ALSO_CALLED.get(name, name)
     if explainer not in EXPLAINERS:
         raise UnknownName("heatmap", name, [*KINDS, *(one for one in EXPLAINERS if one != ATTENTION)])

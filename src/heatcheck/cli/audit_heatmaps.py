@@ -99,8 +99,10 @@ def show_heatmaps(found: "HeatmapAudits", folder: Path, *, as_json: bool, verbos
     first = next(iter(found.audits.values()))
     typer.echo(f"Which of these heatmaps of {first.subject} can be read?")
     typer.echo(found.answer)
-    lines = [line.short for line in (*first.card.in_reading_order, *first.card.apart)]
+    every = [line.short for line in (*first.card.in_reading_order, *first.card.apart)]
+    lines = [short for short in every if any(audit.card[short].state != "not run" for audit in found.audits.values())]
     rows = [[name, *(_said(audit.card[short]) for short in lines)] for name, audit in found.audits.items()]
     show.table(["heatmap", *lines], rows, heatmap_table(found).caption)
-    typer.echo("The columns are the questions of the card; the report has them in full.")
+    left = f" Not run: {', '.join(one for one in every if one not in lines)}." if len(lines) < len(every) else ""
+    typer.echo(f"The columns are the questions of the card; the report has them in full.{left}")
     typer.echo(f"report: {pages[0]}" if pages else f"tables: {folder}")

@@ -17,7 +17,7 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import NotSupported
 from heatcheck.explainers.scores import Explain, Explainer, WordScores
 from heatcheck.explainers.tokens import explain_tokens
-from heatcheck.models import Subject, require_layers
+from heatcheck.models import HasPlaces, Subject, require_layers
 from heatcheck.models.hf.layer import Layer
 
 # How much of a block is followed: its attention (Attn-N of Kobayashi et al. 2021); with the residual (AttnRes-N); with
@@ -30,17 +30,17 @@ KOBAYASHI_2021 = "Kobayashi et al. 2021"
 
 
 def require_blocks(subject: Subject, what: str) -> Any:
-    """The model as a Transformer; raises NotSupported if heatcheck does not know the inside of its blocks."""
+    """The model as one with places; raises NotSupported if heatcheck does not know the inside of its blocks."""
     require_layers(subject, what)
-    from heatcheck.models.hf import Transformer  # transformers takes a second to import
-    from heatcheck.models.hf.blocks import family_of
-
-    if not isinstance(subject, Transformer):
+    if not isinstance(subject, HasPlaces):
         raise NotSupported(
             f"{what} needs the inside of a transformer's blocks, which heatcheck does not know for {subject.id}."
         )
-    family_of(subject)
-    if subject.adapted:
+    from heatcheck.models.hf.blocks import family_of  # transformers takes a second to import
+
+    transformer: Any = subject
+    family_of(transformer)
+    if transformer.adapted:
         raise NotSupported(
             f"{what} reads a layer's weights, and those of {subject.id} are not all in it: merge its adapters first "
             "(merge_and_unload)."

@@ -21,6 +21,7 @@ from heatcheck.models import HasLayers
 
 SHARES = tuple(round(0.05 * step, 2) for step in range(21))  # of all heads, removed
 RANDOM_ORDERS = 20
+RULE_OF_THREE = 3.0
 FREE = 0.01  # of accuracy: a loss that is surely smaller is none
 Order = Int[np.ndarray, "item 2"]  # layers and heads from 0, the first to go first
 
@@ -49,7 +50,9 @@ class Curves:
         free = 0.0
         for share, right in zip(self.shares, self.of[order].right, strict=True):
             lost = stats.bootstrap_interval(whole - right, generator=generator, draws=draws)
-            if lost.high < FREE:
+            # If no answer changes there is nothing to resample: a share that was never seen in n is below 3 / n.
+            high = lost.value + RULE_OF_THREE / lost.n if lost.low == lost.high else lost.high
+            if high < FREE:
                 free = share
         return free
 

@@ -19,6 +19,7 @@ from heatcheck.heads.reading import Heads, Reading
 from heatcheck.heads.reference import Reference
 from heatcheck.heads.ways import WAYS, Replacements, require_ways
 from heatcheck.models import Edits, HasLayers, Site, require_layers
+from heatcheck.models.contract.direct_answers import answer_edited
 from heatcheck.models.contract.lengths import at_once, in_one_way
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
@@ -177,7 +178,7 @@ def _passes(
     context = Site("context", subject.sites[layer].where)
     ids = ("",) * len(row)
     edits: Edits = {**reading.start(layer, row), context: replace_head}
-    return subject.run(reading.batch.take(row, ids), edits=edits).logits
+    return answer_edited(subject, reading.batch.take(row, ids), edits)
 
 
 def sink_mass(subject: HasLayers, batch: Batch, heads: Heads) -> Float[Tensor, "head example"]:

@@ -13,6 +13,7 @@ from heatcheck.heads.reference import Reference
 from heatcheck.heads.removal import Answers, Judge, comparable, require_apart
 from heatcheck.heads.ways import PATTERNS, Replacements, require_ways
 from heatcheck.models import Edit, Edits, HasLayers, Site, require_layers
+from heatcheck.models.contract.direct_answers import answer_edited
 from heatcheck.models.contract.lengths import at_once, in_one_way
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
@@ -61,7 +62,7 @@ def remove_sets(
                 row, number = together % len(indices), numbers[together // len(indices)]
                 edits = new.of(gone[number], row)
                 batch = reading.batch.take(row, ("",) * len(row))
-                parts.append(judge(subject.run(batch, edits=edits).logits, row))
+                parts.append(judge(answer_edited(subject, batch, edits), row))
             whole = torch.cat(parts, dim=1).reshape(3, len(same), len(indices))
             found |= {number: whole[:, place] for place, number in enumerate(same)}
         return torch.stack([found[number] for number in range(len(sets))], dim=1)

@@ -1,8 +1,8 @@
 """Which heads matter, and whether a head that matters does so for where it looks.
 
-A head's `share` is the effect of giving it the pattern of another text, over the effect of its mean output. Both keep
-what the head does on average. If the share is near 1, the head matters for where it looks in this text. If it is near
-0, another text's heatmap would do. The share is measured for heads whose denominator is surely above 0.
+A head's `share` is the effect of giving it the pattern of another text, over the effect of its mean output. Near 1, the
+head matters for where it looks in this text. Near 0, another text's heatmap would do: the head matters for what it
+reads, wherever it looks. The share is measured where its denominator is surely above 0.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Gaze(NamedTuple):
 
     @property
     def says(self) -> str:
-        """`where` it looks matters; `what` it writes on average does; or `open`, which more examples could decide."""
+        """`where` it looks matters; `what` it reads does, wherever it looks; or `open`: more examples could decide."""
         if self.share.low > HALF:
             return "where"
         return "what" if self.share.high < HALF else "open"

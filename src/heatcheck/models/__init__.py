@@ -19,6 +19,7 @@ from heatcheck.models.contract.naming import asked_of, name_of, rows_of, shown_n
 from heatcheck.models.contract.parts import (
     AttendsToParts,
     HasLayers,
+    HasPlaces,
     has_layers,
     heat_sites,
     name_of_keys,
@@ -64,6 +65,7 @@ __all__ = [
     "Erases",
     "FlatClassifier",
     "HasLayers",
+    "HasPlaces",
     "HierarchicalClassifier",
     "KnownAnswer",
     "KnowsItsStep",

@@ -49,6 +49,13 @@ class HasLayers(Subject, Protocol):
 
 
 @runtime_checkable
+class HasPlaces(HasLayers, Protocol):
+    """A transformer that says where its blocks' parts are, for families whose blocks heatcheck knows."""
+
+    def place(self, what: str, layer: int | None = None) -> Site: ...
+
+
+@runtime_checkable
 class ReadsRows(HasLayers, Protocol):
     """A transformer whose answer is read from several queries, such as an answer of several tokens."""
 

@@ -138,3 +138,18 @@ def within(whole: Response) -> Response:
         return whole.logits(weights.to(mass.dtype) * mass[:, None] + rest[:, None])
 
     return Response(own, text, logits)
+
+
+def of_whole_mass(subject: Subject, whole: Response) -> Response:
+    """Weights that sum to 1, where part of a head's weight goes to something that is no token, or is rounded away."""
+    half = whole.attention.dtype in (torch.float16, torch.bfloat16)
+    if not half and not getattr(subject, "sinks", False):
+        return whole
+    used = whole.attention.float() if half else whole.attention
+    mass = used.sum(-1, keepdim=True)
+    own = used / mass.clamp(min=torch.finfo(mass.dtype).tiny)
+
+    def logits(weights: Weights) -> Logits:
+        return whole.logits(weights.to(mass.dtype) * mass[:, None])
+
+    return Response(own, whole.allowed, logits)

@@ -17,16 +17,16 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.models.contract.lengths import CountsTokens, in_one_way
-from heatcheck.models.contract.naming import asked_of
-from heatcheck.models.contract.parts import AttendsToParts, HasLayers, ReadsMore, readable_keys
+from heatcheck.models.contract.naming import asked_of, rows_of
+from heatcheck.models.contract.parts import AttendsToParts, HasLayers, ReadsMore, has_layers, readable_keys
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Logits, Responds, Response, Weights, as_sums, within
+from heatcheck.models.contract.response import TINY, Logits, Responds, Response, Weights, as_sums, within
 from heatcheck.models.contract.rows import OnRows, Rows
 from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Reduce, Run, Site, Subject, Want
 from heatcheck.models.contract.weights import visible
 
 AT_ONCE = 2**12  # tokens of texts with other weights that are run together, where the model does not say
-CLOSE = 1e-3  # logits that far apart may be rounding
+CLOSE, HALF_CLOSE = 1e-3, 0.05  # logits that far apart may be rounding, in single and in half precision
 
 
 class _Rows(NamedTuple):
@@ -34,6 +34,7 @@ class _Rows(NamedTuple):
 
     one: Int[Tensor, " example"] | None
     several: Bool[Tensor, "example query"] | None
+    causal: bool = False  # a row of a language model does not see those after it
 
     @property
     def pick(self) -> Reduce:
@@ -46,12 +47,23 @@ class _Rows(NamedTuple):
             return OnRows(self.one[:, None], edit)
         assert self.several is not None
         mask = self.several[:, None, :, None]
-        return lambda own: torch.where(mask, edit.to(own) if isinstance(edit, Tensor) else edit(own), own)
+
+        def edited(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
+            new = (edit.to(own) if isinstance(edit, Tensor) else edit(own)).expand_as(own)
+            if not self.causal:
+                return torch.where(mask, new, own)
+            kept = new * (own > 0).any(1, keepdim=True)
+            factor = new.sum(-1, keepdim=True) / kept.sum(-1, keepdim=True).clamp(min=TINY)
+            return torch.where(mask, kept * factor, own)
+
+        return edited
 
     def often(self, place: Int[Tensor, " item"]) -> "_Rows":
         """Those of these texts."""
         return _Rows(
-            None if self.one is None else self.one[place], None if self.several is None else self.several[place]
+            None if self.one is None else self.one[place],
+            None if self.several is None else self.several[place],
+            self.causal,
         )
 
     def _mean(self, weights: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head 1 key"]:
@@ -102,6 +114,11 @@ class View:
     def asked(self) -> dict[str, str]:
         """What a language model is asked."""
         return asked_of(self.of)
+
+    @property
+    def shown_rows(self) -> str:
+        """What the heatmap is made of, where it is not the row of one token."""
+        return rows_of(self.of)
 
     def encode(self, examples: Sequence[Example]) -> Batch:
         return self.of.encode(examples)
@@ -191,6 +208,8 @@ class View:
         run = self.of.run(batch, want={**asked, **dict.fromkeys(self._scores, self._sees(rows))})
         one = torch.arange(len(batch), device=run.logits.device)
         own = run.parts[self._full][:, self._heads, 0][:, None]  # [example decision head token]
+        half = own.dtype in (torch.float16, torch.bfloat16)
+        own = own.float() if half else own
 
         def impose(weights: Float[Tensor, "example draw head token"]) -> Float[Tensor, "example draw decision label"]:
             draws = weights.shape[1]
@@ -206,13 +225,16 @@ class View:
 
         if rows.one is not None:
             same = logits(own[:, None])[:, 0]
-            if not torch.allclose(same, run.logits, rtol=CLOSE, atol=CLOSE):
+            near = HALF_CLOSE if half else CLOSE
+            if not torch.allclose(same, run.logits, rtol=near, atol=near):
                 raise NotSupported(
                     f"{self.id} answers differently with its own weights imposed in layer {self.layer + 1}."
                 )
         found = Response(own, self._seen(run, batch), logits)
         if self.asked:
             return within(replace(found, allowed=found.allowed & batch.scored))
+        if half or getattr(self.of, "sinks", False):  # weights that do not sum to 1 over the tokens
+            return within(found)
         if own.shape[2] > 1 or isinstance(self.of, HasLayers):
             return found
         return as_sums(found) or found
@@ -239,7 +261,9 @@ class View:
     @property
     def _before(self) -> list[Site]:
         """The output of the block before, where passes can start from it."""
-        return [self.of.blocks[self.layer - 1]] if isinstance(self.of, HasLayers) and self.layer else []
+        if not isinstance(self.of, HasLayers) or not has_layers(self.of) or not self.layer:
+            return []
+        return [self.of.blocks[self.layer - 1]]
 
     def _rows(self, batch: Batch) -> _Rows:
         """Where the model reads from several queries, or this layer has others than the last, their mean."""
@@ -250,7 +274,7 @@ class View:
             return _Rows(rows, None)
         if pooled and own:
             with torch.no_grad():
-                return _Rows(None, self.of.run(batch).pooled)
+                return _Rows(None, self.of.run(batch).pooled, causal=bool(self.asked))
         if self._queries == 1:
             return _Rows(torch.zeros_like(batch.valid[:, 0], dtype=torch.long), None)
         return _Rows(None, batch.valid)
@@ -288,6 +312,11 @@ class TransformerView(View):
     def blocks(self) -> tuple[Site, ...]:
         return self.of.blocks
 
+    @property
+    def not_layered(self) -> str:
+        """Why the model's layers cannot be taken one by one."""
+        return str(getattr(self.of, "not_layered", ""))
+
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
         """The site's only query."""
         return torch.zeros(len(batch), dtype=torch.long, device=batch.valid.device)
@@ -320,6 +349,8 @@ def view_of(subject: Subject, layer: int, head: int | None, examples: Sequence[E
             f"{subject.id} has no layers to choose from, so it has no heatmap of one {called}. Use last_layer, or the "
             "name of an explainer."
         )
+    if isinstance(subject, HasLayers) and (reason := str(getattr(subject, "not_stacked", ""))):
+        raise BadInput(f"there is no heatmap of one {called} here: {reason.rstrip('.')}. Use last_layer.")
     if not 1 <= layer <= len(subject.sites):
         raise BadInput(f"{subject.id} has no layer {layer}: its layers are 1 to {len(subject.sites)}.")
     kind = TransformerView if isinstance(subject, HasLayers) else View

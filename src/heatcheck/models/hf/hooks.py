@@ -104,6 +104,8 @@ def sent(now: Pass, where: str, found: Any) -> Any:
     if not isinstance(own, Tensor):
         return found
     used = now.send("state", where, own)
+    if Site("state", where) in now.tap.want:
+        used = used.clone()  # some families (Falcon) add to it in place, and what was taken out must stay as it was
     if used is own:
         return found
     if name is not None:

@@ -60,6 +60,8 @@ def _last_linear(subject: Transformer, layer: int) -> str:
     start = within(subject, layer, "")
     block = subject.network.get_submodule(start.removesuffix("."))
     attention = subject.sites[layer].where.partition("@")[0].removeprefix(start).partition(".")[0]
+    if subject.adapted:
+        raise NotSupported(f"{subject.id} has adapters in its blocks: merge them first (merge_and_unload).")
     linear: list[str] = [
         path
         for path, module in block.named_modules()

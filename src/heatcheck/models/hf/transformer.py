@@ -18,7 +18,7 @@ from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
 from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.recipe import Recipe
-from heatcheck.models.contract.response import Response
+from heatcheck.models.contract.response import Response, of_whole_mass
 from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Run, Site, Tap, Want
 from heatcheck.models.hf import views
 from heatcheck.models.hf.given_ids import encode_given
@@ -40,9 +40,9 @@ from heatcheck.models.hf.long_texts import ALL_WEIGHTS, rows_suffice
 from heatcheck.models.hf.met_softmax import find_attentions, meet_attentions
 from heatcheck.models.hf.pieces import Cutter, count_pieces, cut_texts, encode_pieces, read_ids
 from heatcheck.models.hf.placing import block_of, place
-from heatcheck.models.hf.precision import HALF, require_numbers
+from heatcheck.models.hf.precision import require_numbers
 from heatcheck.models.hf.prefixes import common_beginning, in_families
-from heatcheck.models.hf.read_out import answer_by_row, beside_sinks, respond, seen_keys
+from heatcheck.models.hf.read_out import answer_by_row, respond, seen_keys
 from heatcheck.models.hf.taps import ACTIVE, NAME, Pass, passing
 from heatcheck.models.hf.trial import LAST, MADE_UP, MEAN, require_tokens, try_out
 from heatcheck.models.hf.window import too_long
@@ -468,6 +468,13 @@ class Transformer(nn.Module):
             return self._run(batch, NO_EDITS, (), known).logits
         return answer_by_row(self, batch, known)
 
+    def answer_edited(self, batch: Batch, edits: Edits) -> Float[Tensor, "example decision label"]:
+        """Logits alone, of a pass with edits at attentions and blocks."""
+        late = {site for site in edits if site.part in ("input", "state") and site not in self.blocks[:-1]}
+        if late or not self._one_row_suffices:
+            return self.run(batch, edits=edits).logits
+        return answer_by_row(self, batch, NOTHING, edits)
+
     @cached_property
     def _one_row_suffices(self) -> bool:
         """Whether nothing after the last attention reads another token: tried on two short texts."""
@@ -511,8 +518,7 @@ class Transformer(nn.Module):
         After the attention only that row matters, and nothing later reads another token. So each set of weights costs
         one token's pass through the last block and the head, whatever the length of the text.
         """
-        whole = respond(self, batch)
-        return beside_sinks(whole) if self.sinks or self.network.dtype in HALF else whole
+        return of_whole_mass(self, respond(self, batch))
 
     def _block(self, now: Pass, path: str, forward: Any, *given: Any, **named: Any) -> Any:
         """A block's forward pass; one whose output is taken over is not computed."""

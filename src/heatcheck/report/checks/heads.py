@@ -18,7 +18,7 @@ _WAYS = {
     "offset": "mean weights by distance (offset)",
     "other_text": "weights from another text (other_text)",
 }
-_FOR = {"where": "where it looks", "what": "what it writes on average", "open": "not decided"}
+_FOR = {"where": "where it looks", "what": "what it reads, not where it looks", "open": "not decided"}
 
 
 def main_way(result: CheckResult) -> str:
@@ -240,9 +240,9 @@ VIEW = CheckView(
     reading="heatcheck removes one head at a time and reads the examples again. A head matters if its removal surely "
     "raises the loss; among such heads, 5% at most are expected to be false finds. The share due to where it looks "
     "compares another text's pattern with the head's mean output. Near 1, the head matters for where it looks in this "
-    "text. Near 0, it matters for what it writes on average. A head that rests on marks such as [CLS] may do nothing "
-    "there; equal weights then add content that it never had. Heads can stand in for each other, so several heads that "
-    "do not matter one by one may matter together.",
+    "text. Near 0, another text's pattern does as well: the head matters for what it reads, not for where it looks. A "
+    "head that rests on marks such as [CLS] may do nothing there; equal weights then add content that it never had. "
+    "Heads can stand in for each other, so several heads that do not matter one by one may matter together.",
     tables=heads_tables,
     figures=(heads_map,),
     quantities=_QUANTITIES,

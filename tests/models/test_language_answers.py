@@ -13,6 +13,7 @@ from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import explain, explain_one
 from heatcheck.explainers.word_removal import mask
 from heatcheck.models.contract.rows import Rows
+from heatcheck.models.contract.view import view_of
 from heatcheck.models.hf import Prompted
 from heatcheck.models.hf.answer_scores import log_odds_of_all, token_log_odds
 from heatcheck.training import predict
@@ -211,6 +212,20 @@ def test_other_weights_in_every_row_that_is_read():
         single = one.encode(EXAMPLES)
         own = one.response(single)
         torch.testing.assert_close(own.logits(own.attention[:, None])[:, 0], one.run(single).logits, atol=1e-4, rtol=0)
+
+
+def test_no_row_of_another_layer_sees_what_follows_it():
+    """The heatmap of a layer is a mean of rows; imposed on each of them, it must not show one its own answer."""
+    subject = prompted()
+    view = view_of(subject, 1, None, EXAMPLES)
+    batch = subject.encode(EXAMPLES)
+    with torch.no_grad():
+        own = view.run(batch, want=view.sites).parts[view.sites[0]]
+        full = view.run(batch, edits={view.sites[0]: own}, want=subject.sites[:1]).parts[subject.sites[0]]
+    for row, last in enumerate(subject.rows(batch).tolist()):
+        assert own[row, :, 0, last + 1].min() > 0, "a row behind the prompt sees the first of these"
+        assert full[row, :, last, last + 1 :].max() == 0
+        torch.testing.assert_close(full[row, :, last].sum(-1), torch.ones(own.shape[1]))
 
 
 def test_the_answer_is_explained_not_its_absence():
