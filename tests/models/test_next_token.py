@@ -8,6 +8,8 @@ import torch
 from heatcheck.data import Example
 from heatcheck.errors import BadInput
 from heatcheck.heads.looking import look
+from heatcheck.models.contract.direct_answers import answer_edited
+from heatcheck.models.contract.edits import uniform
 from heatcheck.models.hf.next_token import LABELS, UNDECIDED, NextToken, is_language_model, load_next_token
 from heatcheck.training import predict
 from tiny_language_models import network, tokenizer
@@ -32,6 +34,9 @@ def test_the_loss_is_the_family_s_own(kind):
     torch.testing.assert_close(alone, run.logits[batch.gold == 1], atol=1e-4, rtol=1e-4)
     assert predict(subject, TEXTS[:1]).shape == (1, 4, 2)
     assert look(subject, TEXTS).causal
+    edits = {subject.sites[0]: uniform}
+    torch.testing.assert_close(answer_edited(subject, batch, edits), subject.run(batch, edits=edits).logits)
+    assert not torch.allclose(answer_edited(subject, batch, edits), run.logits)
 
 
 def test_a_folder_says_what_it_holds(tmp_path):

@@ -79,6 +79,10 @@ class NextToken(Transformer):
     def answer(self, batch: Batch) -> Float[Tensor, "example decision label"]:
         return self.run(batch).logits
 
+    def answer_edited(self, batch: Batch, edits: Edits) -> Float[Tensor, "example decision label"]:
+        """Every token decides, so every row goes on."""
+        return self.run(batch, edits=edits).logits
+
 
 def load_next_token(name: str, *, device: str = "cpu", dtype: str | None = None) -> NextToken:
     """Load the language model in a folder, in a GGUF file or with a hub name, to read plain texts."""
