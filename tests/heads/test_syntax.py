@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import tiny_language_models
 from heatcheck.data.treebank import Sentence, load_treebank
 from heatcheck.errors import BadInput
 from heatcheck.heads.looking import Place
@@ -23,6 +24,7 @@ from heatcheck.heads.parsed import (
 )
 from heatcheck.heads.syntax import gold_of, score_syntax
 from heatcheck.heads.untrained import untrained
+from heatcheck.models.hf.next_token import NextToken
 from made_up_treebank import TEST, TRAIN, arcs, one_left
 from tiny_transformers import make, tiny
 
@@ -97,6 +99,13 @@ def test_a_decoder_is_asked_about_what_it_sees():
     assert all(one.score.value == 1.0 for one in found.found if one.direction == "from the dependent")
 
 
+def test_a_decoder_s_guess_is_never_a_word_that_it_cannot_see():
+    maps = torch.tensor([[[[0.1, 0.8, 0.1], [0.2, 0.1, 0.7], [0.3, 0.2, 0.5]]]])
+    found = guess(maps, torch.ones(1, 3, dtype=torch.bool), causal=True)[0, 0]
+    assert found[:, 0].tolist() == [-1, 0, 0]  # the first word sees no other
+    assert found[:, 1].tolist() == [2, 2, -1]
+
+
 def test_the_offset_twin_is_the_head_s_own_mean_by_offset():
     generator = torch.Generator().manual_seed(0)
     maps = torch.rand(1, 5, 5, generator=generator)
@@ -124,6 +133,10 @@ def test_a_model_s_guesses_do_not_depend_on_the_batch():
 def test_a_sentence_whose_words_share_a_piece_is_left_out():
     joined = Sentence("joined", ("go", "od", "film"), (2, 2, -1), ("x", "x", "root"), (False, True, False))
     assert aligned(tiny("bert"), [joined, TEST[0]]) == ([TEST[0]], {"joined": SHARED})
+    subject = NextToken(tiny_language_models.network(), tiny_language_models.tokenizer(), name="tiny")
+    across = Sentence("across", ("x d", "ull"), (1, -1), ("x", "root"), (False, True))  # each ends with a piece
+    apart = Sentence("apart", ("x", "dull"), (1, -1), ("x", "root"), (True, True))
+    assert aligned(subject, [across, apart]) == ([apart], {"across": SHARED})
 
 
 def test_an_untrained_twin_is_another_model_and_leaves_this_one_alone():
