@@ -4,6 +4,7 @@ The paper's syntactic scores and its probe need a treebank: `heatcheck heads MOD
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from heatcheck.results import CheckResult, Key
 from heatcheck.studies.of_heads import heads_above, layer_means
@@ -35,5 +36,5 @@ clark2019 = study_of(
     paper="Clark et al. 2019, What Does BERT Look At? (arXiv 1906.04341)",
     about="weight on special tokens, neighbours and punctuation, and entropy, by layer",
     notes=NOTES,
-    table=None,
+    table=Path(__file__).with_suffix(".csv"),
 )

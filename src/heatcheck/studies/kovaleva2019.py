@@ -1,6 +1,7 @@
 """Kovaleva et al. 2019, "Revealing the Dark Secrets of BERT": do heads' maps fall into a few classes?"""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from heatcheck.results import CheckResult, Key
 from heatcheck.studies.of_heads import layer_means, pattern_shares
@@ -30,5 +31,5 @@ kovaleva2019 = study_of(
     paper="Kovaleva et al. 2019, Revealing the Dark Secrets of BERT (arXiv 1908.08593)",
     about="the classes of heads' maps: vertical, diagonal, both, mixed",
     notes=NOTES,
-    table=None,
+    table=Path(__file__).with_suffix(".csv"),
 )

@@ -65,7 +65,7 @@ def study_of(
     paper: str,
     about: str,
     notes: tuple[str, ...],
-    table: Path | None,
+    table: Path,
     tasks: tuple[str, ...] = TASKS,
     of_check: Mapping[str, Any] = MappingProxyType({}),
     version: int = 1,

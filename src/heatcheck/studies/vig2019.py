@@ -1,6 +1,7 @@
 """Vig & Belinkov 2019, "Analyzing the Structure of Attention": distance, variability and entropy of heads, by layer."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from heatcheck.results import CheckResult, Key
 from heatcheck.studies.of_heads import layer_means
@@ -30,5 +31,5 @@ vig2019 = study_of(
     paper="Vig & Belinkov 2019, Analyzing the Structure of Attention (arXiv 1906.04284)",
     about="distance, variability and entropy of heads, by layer",
     notes=NOTES,
-    table=None,
+    table=Path(__file__).with_suffix(".csv"),
 )

@@ -48,16 +48,16 @@ def _map(result: CheckResult, name: str, caption: str) -> Table:
 _QUANTITIES = (
     Quantity(
         "previous_token",
-        "share of queries that look most at the token before",
-        high="The head nearly always looks at the token before.",
-        low="The head seldom looks at the token before.",
+        "share of queries that attend most to the token before",
+        high="The head nearly always attends to the token before.",
+        low="The head seldom attends to the token before.",
         unit="share of queries",
     ),
     Quantity(
         "next_token",
-        "share of queries that look most at the token after",
-        high="The head nearly always looks at the token after.",
-        low="The head seldom looks at the token after.",
+        "share of queries that attend most to the token after",
+        high="The head nearly always attends to the token after.",
+        low="The head seldom attends to the token after.",
         unit="share of queries",
     ),
     Quantity(
@@ -90,9 +90,9 @@ _QUANTITIES = (
     ),
     Quantity(
         "rare_word",
-        "share of words that look most at the rarest word they see",
-        high="The head nearly always looks at the rarest word.",
-        low="The head seldom looks at the rarest word.",
+        "share of words that attend most to the rarest word they see",
+        high="The head nearly always attends to the rarest word.",
+        low="The head seldom attends to the rarest word.",
         unit="share of words",
     ),
     Quantity(
@@ -112,8 +112,8 @@ _QUANTITIES = (
     Quantity(
         "attention_distance",
         "mean distance of the attended tokens, without the first and special tokens",
-        high="The head looks far away.",
-        low="The head looks at close tokens.",
+        high="The head attends far away.",
+        low="The head attends to close tokens.",
         unit="tokens",
     ),
     Quantity(
@@ -126,22 +126,22 @@ _QUANTITIES = (
     Quantity(
         "column_mass",
         "weight on the token that gets most, mean over queries",
-        high="All queries look at the same token.",
-        low="Queries look at different tokens.",
+        high="All queries attend to the same token.",
+        low="Queries attend to different tokens.",
         unit="share of the weight",
     ),
     Quantity(
         "diagonal_mass",
         "weight within one token of the query",
-        high="The head looks at the query and its neighbours.",
-        low="The head looks beyond the query's neighbours.",
+        high="The head attends to the query and its neighbours.",
+        low="The head attends beyond the query's neighbours.",
         unit="share of the weight",
     ),
 )
 
 VIEW = CheckView(
     "What each head looks at",
-    place=185,
+    place=186,
     reading="A role is a rule about where a head looks. heatcheck names it only if the interval is above the rule's "
     "threshold and above uniform weights. A role does not say that the head matters: `heatcheck heads` removes heads "
     "to find out. A sink puts most of its weight on the first token; little can be read from the rest of its map.",
