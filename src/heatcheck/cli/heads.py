@@ -1,5 +1,6 @@
 """`heatcheck heads`: which heads of a transformer matter, and what each looks at."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -144,8 +145,11 @@ def tell(found: "Survey", model: str) -> None:
     matter = found.that_matter()
     typer.echo(_headline(len(matter), many, texts, model))
     if matter:
-        where = sum(found.gaze[place].says == "where" for place in matter if place in found.gaze)
-        typer.echo(f"{where} of these {len(matter)} surely matter mostly for where they look in the text.")
+        said = [found.gaze[place].says for place in matter if place in found.gaze]
+        typer.echo(
+            f"{said.count('where')} of these {len(matter)} surely matter mostly for where they look in the text; "
+            f"{said.count('what')} surely do not."
+        )
     sunk = sum(value > 0.3 for value in found.sinks.values())
     typer.echo(f"{sunk} of {many} heads are sinks: more than 0.3 of their weight lies on the first token.")
     typer.echo("")
@@ -215,13 +219,13 @@ def tell_syntax(parsed: "TreebankScores") -> None:
         )
         for one in by_score[:SHOWN]
     ]
-    columns = ("relation", "from", "head", "score", "offset", "twin", "untrained", "other tree")
+    columns = ("relation", "from", "head", "score", "offset", "twin", "untrained", "tree")
     show.table(columns, rows, title="Best head per relation, chosen on train and scored on test")
-    out = {reason: n for reasons in parsed.left_out.values() for reason, n in reasons.items()}
+    out = sum((Counter(reasons) for reasons in parsed.left_out.values()), Counter[str]())
     said = f" Left out: {'; '.join(f'{reason}: {n:,}' for reason, n in out.items())}." if out else ""
     typer.echo(f"Sentences: {parsed.sentences['train']:,} of train and {parsed.sentences['test']:,} of test.{said}")
     typer.echo(
-        "Score: the share of arcs that the head finds; 1 is all. The other columns are baselines (docs/heads.md)."
+        "Score: the share of arcs that the head finds; 1 is all. The columns after it are baselines (docs/heads.md)."
     )
 
 
