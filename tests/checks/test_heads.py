@@ -1,5 +1,7 @@
 """The check `heads`: a head that does nothing, one that does everything, and what a reader is told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -73,10 +75,14 @@ def test_the_reader_is_told_how_many_matter_and_for_what():
         Measurement("heads_that_matter_for", n, n, n, 12, "none: of 5 heads that matter", {"for": kind})
         for kind, n in (("where", 3.0), ("what", 1.0), ("open", 1.0))
     ]
-    told = found.__class__(**{**found.__dict__, "measurements": (*own, *counts, *kinds)})
+    told = replace(found, measurements=(*own, *counts, *kinds))
     assert in_short(told) == (
-        "5 of 12 heads matter: removing one surely raises the loss. 3 of these 5 matter for where they look, 1 do "
-        "not, and 1 is not decided."
+        "5 of 12 heads matter: removing one surely raises the loss. Of these 5, 3 matter for where they look, 1 does "
+        "not, and 1 is open."
+    )
+    none = [m._replace(value=0.0) if m.name == "heads_that_matter" else m for m in told.measurements]
+    assert in_short(replace(told, measurements=tuple(none))) == (
+        "No head surely matters alone: no single removal of 12 surely raises the loss."
     )
     most, whole, by_way, estimates = VIEW.tables(told)
     assert len(most.rows) == 10

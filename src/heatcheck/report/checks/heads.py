@@ -31,14 +31,18 @@ def in_short(result: CheckResult) -> str:
     """How many heads matter, and how many of these for where they look, in plain words."""
     way, heads = main_way(result), result.facts["heads"]
     matter = int(result.find("heads_that_matter", way=way).value)
-    said = f"{matter} of {heads} heads matter: removing one surely raises the loss."
+    if not matter:
+        return f"No head surely matters alone: no single removal of {heads} surely raises the loss."
+    said = f"{matter} of {heads} heads {'matters' if matter == 1 else 'matter'}: removing one surely raises the loss."
     counts = {str(m.by["for"]): int(m.value) for m in result.measurements if m.name == "heads_that_matter_for"}
-    if not counts or not matter:
+    if not counts:
         return said
-    return (
-        f"{said} {counts['where']} of these {matter} matter for where they look, {counts['what']} do not, and "
-        f"{counts['open']} {'is' if counts['open'] == 1 else 'are'} not decided."
+    kinds = {"where": ("matters", "matter"), "what": ("does not", "do not"), "open": ("is open", "are open")}
+    where, what, undecided = (
+        f"{counts[kind]} {one if counts[kind] == 1 else many}" for kind, (one, many) in kinds.items()
     )
+    looks = "it looks" if counts["where"] == 1 else "they look"
+    return f"{said} Of these {matter}, {where} for where {looks}, {what}, and {undecided}."
 
 
 def heads_tables(result: CheckResult) -> list[Table]:
@@ -243,6 +247,7 @@ VIEW = CheckView(
     "text. Near 0, another text's pattern does as well: the head matters for what it reads, not for where it looks. A "
     "head that rests on marks such as [CLS] may do nothing there; equal weights then add content that it never had. "
     "Heads can stand in for each other, so several heads that do not matter one by one may matter together.",
+    held="the trained model; layers above the head read what its removal leaves",
     tables=heads_tables,
     figures=(heads_map,),
     quantities=_QUANTITIES,
