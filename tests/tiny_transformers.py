@@ -48,6 +48,10 @@ EXAMPLES = (
     Example("b", "bad movie", label=0),
     Example("c", "a very great film is ok fine but so dull", label=1),
 )
+# Of many lengths, none of which is one of EXAMPLES.
+OTHERS = tuple(
+    Example(f"o{n}", " ".join(WORDS[(n * k + k) % len(WORDS)] for k in range(1, 3 + n)), label=n % 2) for n in range(9)
+)
 _SAME: dict[str, Any] = {
     "hidden_size": 32,
     "num_hidden_layers": 3,

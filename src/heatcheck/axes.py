@@ -16,6 +16,7 @@ AXES = {
     "head": "one of several parallel attentions at a site",
     "query": "who attends: 1 for a classifier, one a label, target step or token",
     "key": "what is attended to: the tokens",
+    "offset": "how many tokens before its query a key stands; negative: behind it",
     "feature": "coordinates of an embedding, a state or a context",
     "size": "coordinates of an encoder's state, where its input has another width",
     "asked": "coordinates of a question's summary",

@@ -22,6 +22,7 @@ OF_LAYERS = {
     "alti",
     "atman",
     "attattr",
+    "attention_that_matters",
     "attnlrp",
     "contribution_weights",
     "decompx",

@@ -21,6 +21,7 @@ ELSEWHERE = {  # test_attention_invariances.py, and the tests of each that is ab
     "alti",
     "atman",
     "attattr",
+    "attention_that_matters",
     "attnlrp",
     "contribution_weights",
     "decompx",

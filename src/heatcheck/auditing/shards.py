@@ -23,6 +23,7 @@ from heatcheck.checks.shared_work import Rows, Work, joined, other_weights_for, 
 from heatcheck.data import Example
 from heatcheck.engine import Crew, Job, content_id, whole_file
 from heatcheck.errors import BadInput, in_short
+from heatcheck.explainers import find_explainer
 from heatcheck.models import Subject, whole_model
 from heatcheck.training import STORE
 from heatcheck.version import __version__
@@ -124,6 +125,8 @@ class Shards:
             for explainer in check.explains(chosen):
                 if explainer == "attention" or (explainer == "counterfactual" and "counterfactual" in plan.checks):
                     continue  # one pass, which the case may have made already; weights that the check finds too
+                if find_explainer(explainer).together:
+                    continue  # a part of the examples would have other scores
                 facts = case.wanted_scores(explainer, case.scale_of(logits))
                 if self._worth(scores_by, case.examples, facts):
                     self._crew.give([part.job for part in self._split(scores_by, case.examples, facts)])

@@ -12,6 +12,7 @@ from heatcheck.checks.erasure import erasure
 from heatcheck.checks.flips import flips
 from heatcheck.checks.gauge import gauge
 from heatcheck.checks.guide import guide
+from heatcheck.checks.heads import heads
 from heatcheck.checks.identifiability import identifiability
 from heatcheck.checks.layers import layers
 from heatcheck.checks.log_odds import log_odds
@@ -20,6 +21,7 @@ from heatcheck.checks.necessity import necessity
 from heatcheck.checks.permutation import permutation
 from heatcheck.checks.perturbation import perturbation
 from heatcheck.checks.plausibility import plausibility
+from heatcheck.checks.roles import roles
 from heatcheck.checks.seed_variance import seed_variance
 from heatcheck.engine import Plugged
 
@@ -36,6 +38,7 @@ CHECKS: dict[str, Check] = {
     "flips": flips,
     "gauge": gauge,
     "guide": guide,
+    "heads": heads,
     "identifiability": identifiability,
     "layers": layers,
     "log_odds": log_odds,
@@ -44,6 +47,7 @@ CHECKS: dict[str, Check] = {
     "permutation": permutation,
     "perturbation": perturbation,
     "plausibility": plausibility,
+    "roles": roles,
     "seed_variance": seed_variance,
 }
 CHECKS = Plugged("heatcheck.checks", Check, CHECKS)

@@ -248,7 +248,9 @@ class Case:
         if explainer == "attention" and self.readout is not None and self.readout.of_word is not None:
             weights = of_words(self.readout.attention[:, 0], self.readout.word, self.examples)
             return pad_scores(find_explainer(explainer), self.examples, weights)
-        if self.share == self._alone:  # others know nothing of the answers that are known here
+        if (
+            self.share == self._alone or find_explainer(explainer).together
+        ):  # others know nothing of the answers that are known here
             return explain_one(self.subject, self.examples, explainer, seed=self.seed, scale=scale, read=self.answers)
         found = self.share(scores_by, self.examples, **self.wanted_scores(explainer, scale))
         return as_scores(explainer, self.examples, found)

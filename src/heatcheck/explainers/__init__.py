@@ -13,6 +13,7 @@ from heatcheck.explainers.alti import alti
 from heatcheck.explainers.atman import atman
 from heatcheck.explainers.attattr import attattr
 from heatcheck.explainers.attention import attention
+from heatcheck.explainers.attention_that_matters import attention_that_matters
 from heatcheck.explainers.attnlrp import attnlrp
 from heatcheck.explainers.contribution import contribution
 from heatcheck.explainers.contribution_weights import contribution_weights
@@ -97,6 +98,7 @@ EXPLAINERS: dict[str, Explainer] = {
         atman,
         attattr,
         attention,
+        attention_that_matters,
         attnlrp,
         contribution,
         contribution_weights,

@@ -15,8 +15,9 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.probability import explained_labels, label_log_odds
 from heatcheck.explainers.scores import Aim, WordScores, of_probability
-from heatcheck.explainers.tokens import at_once, explain_tokens
+from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Site, Subject, require_stack, visible
+from heatcheck.models.contract.lengths import at_once
 
 KEPT = 0.1  # of a score's distance from the lowest in its row
 

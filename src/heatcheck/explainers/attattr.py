@@ -18,8 +18,9 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.probability import explained_labels, label_probability
 from heatcheck.explainers.scores import OWN_ANSWER, Aim, WordScores, of_probability
-from heatcheck.explainers.tokens import at_once, explain_tokens
+from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Edits, HasLayers, Site, Subject, has_layers, require_stack
+from heatcheck.models.contract.lengths import at_once
 
 STEPS = 16
 MOST = 2**14  # tokens whose states are kept for the way back

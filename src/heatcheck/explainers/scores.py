@@ -69,7 +69,8 @@ class Explainer(NamedTuple):
 
     If the scores depend on a label, `aimed` returns those of another label. `scaled` is True if they also depend on the
     size of the logits, not only on their ratios; then checks that rank by them use standardised logits. `of_heatmap` is
-    True if they are about the weights of one heatmap, such as one layer's; others are about the whole model.
+    True if they are about the weights of one heatmap, such as one layer's; others are about the whole model. `together`
+    is True if an example's scores depend on the other examples, so that these are never explained in parts.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Explainer(NamedTuple):
     aimed: ExplainAimed | None = None
     scaled: bool = False
     of_heatmap: bool = False
+    together: bool = False
 
 
 def of_label(name: str, about: str, aimed: ExplainAimed, *, signed: bool, paper: str = "") -> Explainer:

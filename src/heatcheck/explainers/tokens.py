@@ -9,11 +9,9 @@ from torch import Tensor
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import WordScores
 from heatcheck.models import Subject
-from heatcheck.models.contract.lengths import CountsTokens
 from heatcheck.models.contract.memory import in_memory
 from heatcheck.training import batches_by_length
 
-COPIES = 128  # of texts that a model reads together, if it does not count tokens
 OfTokens = Callable[[Batch], Float[Tensor, "example token"]]
 
 
@@ -33,13 +31,6 @@ def explain_tokens(
     for indices, of_words in in_memory(batches_by_length(examples, batch_size, subject, times=times), words):
         found.update(zip(indices, of_words, strict=True))
     return [found[place] for place in range(len(examples))]
-
-
-def at_once(subject: Subject, batch: Batch) -> int:
-    """How many copies of a batch's texts, each with one change, a model reads well together."""
-    if not isinstance(subject, CountsTokens):
-        return COPIES
-    return max(1, subject.tokens_at_once // batch.valid.shape[1])
 
 
 def pool(scores: np.ndarray, word: np.ndarray, words: int) -> np.ndarray:

@@ -14,9 +14,10 @@ from torch import Tensor
 
 from heatcheck.data import Batch, Example
 from heatcheck.explainers.scores import Explainer, WordScores
-from heatcheck.explainers.tokens import at_once, explain_tokens
+from heatcheck.explainers.tokens import explain_tokens
 from heatcheck.models import Edit, HasLayers, Site, Subject, require_layers
 from heatcheck.models.contract.edits import at_tokens, zero
+from heatcheck.models.contract.lengths import at_once
 from heatcheck.models.contract.until import run_until
 
 TINY = 1e-300

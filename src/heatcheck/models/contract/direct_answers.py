@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.data import Batch, Example
-from heatcheck.models.contract.subject import Subject
+from heatcheck.models.contract.subject import Edits, Subject
 
 
 @runtime_checkable
@@ -19,3 +19,17 @@ class AnswersDirectly(Subject, Protocol):
         ...
 
     def answer(self, batch: Batch) -> Float[Tensor, "example decision label"]: ...
+
+
+@runtime_checkable
+class AnswersEdited(Subject, Protocol):
+    """A model that need not compute all of a pass with edits either."""
+
+    def answer_edited(self, batch: Batch, edits: Edits) -> Float[Tensor, "example decision label"]: ...
+
+
+def answer_edited(subject: Subject, batch: Batch, edits: Edits) -> Float[Tensor, "example decision label"]:
+    """Logits alone, of a pass with edits at attentions and blocks, by the shortest way."""
+    if isinstance(subject, AnswersEdited):
+        return subject.answer_edited(batch, edits)
+    return subject.run(batch, edits=edits).logits

@@ -26,7 +26,7 @@ class ByGroup:
         self.edit = edit
 
     def __call__(self, own: Tensor) -> Tensor:
-        return _applied(self.edit, own)
+        return applied(self.edit, own)
 
 
 def zero(own: Tensor) -> Tensor:
@@ -75,11 +75,11 @@ def only_head(head: int, edit: Edit) -> Callable[[Tensor], Tensor]:
     tensor([1., 0.])
     """
 
-    def changed(own: Float[Tensor, "example head *rest"]) -> Float[Tensor, "example head *rest"]:
+    def changed(own: Float[Tensor, "example head *batch"]) -> Float[Tensor, "example head *batch"]:
         if not 0 <= head < own.shape[1]:
             raise BadInput(f"there is no head {head}: this layer has {own.shape[1]} heads, counted from 0.")
         this = torch.arange(own.shape[1], device=own.device).reshape(-1, *[1] * (own.ndim - 2)) == head
-        return torch.where(this, _applied(edit, own), own)
+        return torch.where(this, applied(edit, own), own)
 
     return changed
 
@@ -94,7 +94,7 @@ def at_tokens(tokens: Bool[Tensor, "example token"], edit: Edit) -> Callable[[Te
     def changed(own: Float[Tensor, "example *head token feature"]) -> Float[Tensor, "example *head token feature"]:
         _require_tokens(tokens, (own.shape[0], own.shape[-2]))
         chosen = tokens.to(own.device).reshape(len(tokens), *[1] * (own.ndim - 3), -1, 1)
-        return torch.where(chosen, _applied(edit, own), own)
+        return torch.where(chosen, applied(edit, own), own)
 
     return changed
 
@@ -108,12 +108,13 @@ def at_keys(tokens: Bool[Tensor, "example token"], edit: Edit) -> Callable[[Tens
 
     def changed(own: Float[Tensor, "example head query key"]) -> Float[Tensor, "example head query key"]:
         _require_tokens(tokens, (own.shape[0], own.shape[-1]))
-        return torch.where(tokens.to(own.device)[:, None, None], _applied(edit, own), own)
+        return torch.where(tokens.to(own.device)[:, None, None], applied(edit, own), own)
 
     return changed
 
 
-def _applied(edit: Edit, own: Tensor) -> Tensor:
+def applied(edit: Edit, own: Tensor) -> Tensor:
+    """What an edit makes of a value."""
     return edit.to(own) if isinstance(edit, Tensor) else edit(own)
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from heatcheck.data import Example
+from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput
 from heatcheck.models.contract.subject import Subject
+
+COPIES = 128  # of texts that a model reads together, if it does not count tokens
 
 
 @runtime_checkable
@@ -108,3 +110,10 @@ def with_tokens(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         batch.append(place)
     if batch:
         yield batch
+
+
+def at_once(subject: Subject, batch: Batch) -> int:
+    """How many copies of a batch's texts, each with one change, a model reads well together."""
+    if not isinstance(subject, CountsTokens):
+        return COPIES
+    return max(1, subject.tokens_at_once // batch.valid.shape[1])

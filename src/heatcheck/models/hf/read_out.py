@@ -10,9 +10,10 @@ from torch import Tensor
 
 from heatcheck.data import Batch
 from heatcheck.errors import NotSupported
+from heatcheck.models.contract.edits import applied
 from heatcheck.models.contract.response import Logits, Response, Weights, by_whole_passes
 from heatcheck.models.contract.rows import Rows
-from heatcheck.models.contract.subject import Site
+from heatcheck.models.contract.subject import NO_EDITS, Edit, Edits, Site
 from heatcheck.models.contract.weights import visible
 from heatcheck.models.hf.precision import HALF
 from heatcheck.models.hf.trial import MEAN
@@ -83,25 +84,36 @@ def seen_keys(subject: "Transformer", batch: Batch) -> Bool[Tensor, "example key
 
 
 def answer_by_row(
-    subject: "Transformer", batch: Batch, known: Mapping[str, Any]
+    subject: "Transformer", batch: Batch, known: Mapping[str, Any], edits: Edits = NO_EDITS
 ) -> Float[Tensor, "example decision label"]:
-    """Logits alone: after the last attention, only the token that they are read from goes on."""
+    """Logits alone: after the last attention, only the token that they are read from goes on.
+
+    Args:
+        known: of tokens before those of the batch.
+        edits: at attentions, and at blocks before the last.
+    """
     rows = subject.rows(batch)
     one = torch.arange(len(batch), device=rows.device)
     start = subject.blocks[-2] if len(subject.blocks) > 1 else Site("input", subject.blocks[-1].where)
     context = Site("context", subject.sites[-1].where)
     held: dict[Site, Tensor] = {}
 
+    given, changed = edits.get(start), edits.get(context)
+
     def keep(states: Tensor) -> Tensor:
+        states = states if given is None else applied(given, states)
         held[start] = states[one, rows][:, None]
         return states
 
     def stop(contexts: Tensor) -> Tensor:
+        contexts = contexts if changed is None else applied(changed, contexts)
         held[context] = contexts[one, :, rows][:, :, None]
         raise _EnoughError
 
+    # A state that is given as a tensor stays one, so that nothing before it is computed.
+    first: Edit = keep(given) if isinstance(given, Tensor) else keep
     with suppress(_EnoughError):
-        subject._run(batch, {start: keep, context: stop}, (), known)
+        subject._run(batch, {**edits, start: first, context: stop}, (), known)
     return subject.run(batch.at(rows), edits=held).logits
 
 

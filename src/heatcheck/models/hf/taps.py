@@ -151,7 +151,8 @@ def attend(
     if changed:
         context = torch.matmul(weights.to(used.dtype), spread(used, heads))
     given = now.send("context", where, context)
-    if changed or given is not context:
+    # Where it is asked for, what goes on is made from it: a slope at the context is then that of the whole model.
+    if changed or Site("context", where) in now.wanted:
         out = given.transpose(1, 2).contiguous()
     return out, weights
 

@@ -472,6 +472,13 @@ class Transformer(nn.Module):
             return self._run(batch, NO_EDITS, (), known).logits
         return answer_by_row(self, batch, known)
 
+    def answer_edited(self, batch: Batch, edits: Edits) -> Float[Tensor, "example decision label"]:
+        """Logits alone, of a pass with edits at attentions and blocks."""
+        late = {site for site in edits if site.part in ("input", "state") and site not in self.blocks[:-1]}
+        if late or not self._one_row_suffices:
+            return self.run(batch, edits=edits).logits
+        return answer_by_row(self, batch, NOTHING, edits)
+
     @cached_property
     def _one_row_suffices(self) -> bool:
         """Whether nothing after the last attention reads another token: tried on two short texts."""

@@ -1,0 +1,1 @@
+"""What single heads do: their removal, roles, and the circuits that they form."""
