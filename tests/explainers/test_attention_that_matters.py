@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from heatcheck.checks import Case
 from heatcheck.errors import NotSupported
+from heatcheck.explainers import explain_one
 from heatcheck.explainers.attention_that_matters import attention_that_matters, head_shares
 from heatcheck.heads.halves import in_halves
 from heatcheck.models import load
@@ -45,6 +47,22 @@ def test_a_head_that_the_answer_does_not_read_counts_nothing():
     assert (shares > 0).sum() == 11
     labelled = [example.but(label=1 - example.label) for example in OTHERS]
     torch.testing.assert_close(head_shares(subject, labelled), shares)
+
+
+def test_other_processes_do_not_get_a_part_of_the_examples():
+    """In a part of the examples, heads would have other shares."""
+    case = Case(tiny("bert"), TEXTS, labels=("0", "1"))
+    shared = []
+
+    def share(work, examples, /, **facts):
+        shared.append(facts.get("name"))
+        return work(case.subject, examples, **facts)
+
+    case.share = share
+    found = case.scores("attention_that_matters").values
+    case.scores("rollout")
+    assert [name for name in shared if name] == ["rollout"]
+    np.testing.assert_allclose(found, explain_one(case.subject, TEXTS, "attention_that_matters").values, atol=1e-9)
 
 
 def test_one_text_has_no_other_half_and_other_models_have_no_heads():
