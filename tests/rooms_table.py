@@ -17,9 +17,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explainers": {"data", "engine", "errors", "heads", "models", "stats", "training"},
     "checks": {"data", "engine", "errors", "explainers", "heads", "models", "results", "stats", "training"},
     "auditing": MODELS | {"checks", "explainers", "results", "training"},
-    "studies": {"auditing", "checks", "data", "engine", "errors", "models", "results", "stats", "training"},
+    "studies": {"auditing", "checks", "data", "engine", "errors", "heads", "models", "results", "stats", "training"},
     "report": {"engine", "errors", "results", "stats"},
     "serve": MODELS | {"explainers", "results", "training"},
     "cli": MODELS - {"stats"}
-    | {"auditing", "checks", "explainers", "report", "results", "serve", "studies", "training"},
+    | {"auditing", "checks", "explainers", "heads", "report", "results", "serve", "studies", "training"},
 }

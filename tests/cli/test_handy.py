@@ -20,6 +20,7 @@ from heatcheck.training import Fit, Scores, TrainingSettings, bar
 
 class Audited:
     subject = "mine"
+    heatmap = ""
 
     def __init__(self, card):
         self.card = card

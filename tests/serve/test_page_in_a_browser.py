@@ -304,7 +304,20 @@ def test_layers_and_heads_of_a_transformer(page, models):
     settled(page, bert.run(batch, edits={bert.sites[0]: uniform}).logits[0, 0].softmax(-1).tolist(), 1e-6)
     page.click("#glance button >> nth=0")
     page.wait_for_function("() => document.getElementById('where').textContent === 'layer 1, head 1'")
+    page.wait_for_function("() => document.getElementById('mean-note').textContent.startsWith('Layer 1, head 1')")
     assert page.locator("#matrix td[title]").count() == 49
+
+    def flat(own):
+        own = own.clone()
+        own[0, 0] = batch.valid[0] / batch.valid[0].sum()
+        return own
+
+    before, after = (r.logits[0, 0].softmax(-1) for r in (run, bert.run(batch, edits={bert.sites[0]: flat})))
+    label = int(before.argmax())
+    said = page.locator("#flat-note").inner_text()
+    assert f"of {bert.labels[label]} goes from {before[label]:.3f} to {after[label]:.3f}" in said
+    first = run.parts[bert.sites[0]][0, 0, :, 0].mean()
+    assert f"the first token {first:.2f};" in page.locator("#mean-note").inner_text()
 
 
 def test_a_phone_does_not_scroll_sideways(browser, address):

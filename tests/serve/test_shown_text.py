@@ -422,6 +422,25 @@ def test_one_head_is_who_looks_at_whom(pieces, head):
         expected = part[words[query]][:, words[key]].sum(1).mean().item()
         assert found.matrix[left[query]][left[key]] == pytest.approx(expected, abs=1e-6)
     assert all(row[3] is None for row in found.matrix)
+    assert found.first == pytest.approx(part[:, 0].mean().item(), abs=1e-6)
+    for offset in (-2, -1, 0, 1, 2):
+        assert found.offsets[str(offset)] == pytest.approx(part.diagonal(offset).mean().item(), abs=1e-6)
+
+    def flat(own):
+        own = own.clone()
+        own[0, slice(None) if head is None else head] = 1 / own.shape[-1]
+        return own
+
+    changed = pieces.run(batch, edits={pieces.sites[1]: flat}).logits[0, 0].softmax(-1)
+    own = pieces.run(batch).logits[0, 0].softmax(-1)
+    assert found.flat == pytest.approx(changed.tolist(), abs=1e-6)
+    assert found.change == pytest.approx((changed - own).abs().sum().item() / 2, abs=1e-6)
+
+
+def test_a_decoder_s_head_sees_no_token_after():
+    found = shown_text.head(tiny("gpt2"), asked(AskedHead, text="the film was dull", layer=0, head=0))
+    assert found.offsets["1"] is None
+    assert found.offsets["-1"] is not None
 
 
 # What cannot be asked -----------------------------------------------------------------------------------------------

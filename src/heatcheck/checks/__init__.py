@@ -21,6 +21,7 @@ from heatcheck.checks.necessity import necessity
 from heatcheck.checks.permutation import permutation
 from heatcheck.checks.perturbation import perturbation
 from heatcheck.checks.plausibility import plausibility
+from heatcheck.checks.roles import roles
 from heatcheck.checks.seed_variance import seed_variance
 from heatcheck.engine import Plugged
 
@@ -46,6 +47,7 @@ CHECKS: dict[str, Check] = {
     "permutation": permutation,
     "perturbation": perturbation,
     "plausibility": plausibility,
+    "roles": roles,
     "seed_variance": seed_variance,
 }
 CHECKS = Plugged("heatcheck.checks", Check, CHECKS)

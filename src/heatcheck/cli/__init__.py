@@ -16,6 +16,7 @@ from heatcheck.cli.compare import compare
 from heatcheck.cli.data import data
 from heatcheck.cli.demo import demo
 from heatcheck.cli.explain import explain
+from heatcheck.cli.heads import heads
 from heatcheck.cli.listings import checks, explainers
 from heatcheck.cli.report import report
 from heatcheck.cli.reproduce import Reproduce, reproduce, studies
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "demo": demo,
     "explain": explain,
     "explainers": explainers,
+    "heads": heads,
     "report": report,
     "reproduce": reproduce,
     "serve": serve,

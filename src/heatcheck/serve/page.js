@@ -331,12 +331,13 @@ async function matrix() {
   const kept = words().map((_, at) => at).filter((at) => words()[at] && !state.erased.includes(at));
   const who = `Layer ${layer + 1}, ${state.head === null ? "mean over heads" : "head " + (state.head + 1)}`;
   if (kept.length > MATRIX_WORDS) {
-    $("matrix").replaceChildren();
+    for (const id of ["matrix", "flat-note", "mean-note"]) $(id).replaceChildren();
     $("matrix-note").textContent = `This table shows at most ${MATRIX_WORDS} words; this text has ${kept.length}.`;
     return;
   }
   const answer = await matrixOnce((signal) => ask("head", { ...asked(), layer, head: state.head }, signal));
   if (!answer) return;
+  flattened(answer, who);
   $("matrix-note").textContent = who + ". A row shows the weights from one word to all others, scaled to its own largest.";
   const table = make("table", "matrix");
   const top = make("tr");
@@ -359,6 +360,20 @@ async function matrix() {
     return row;
   }));
   $("matrix").replaceChildren(table);
+}
+
+// What equal weights in every row of the head do to the answer now, and where the head looks on average.
+function flattened(answer, who) {
+  const label = found.probabilities.indexOf(Math.max(...found.probabilities));
+  const moved = `${number(found.probabilities[label], 3)} to ${number(answer.flat[label], 3)}`;
+  const all = state.head === null ? "all heads of this layer" : "this head";
+  $("flat-note").textContent = `With equal weights in every row of ${all}, the probability of `
+    + `${found.labels[label]} goes from ${moved}.`;
+  const names = { "-2": "two before", "-1": "the token before", 0: "the token itself", 1: "the token after", 2: "two after" };
+  const each = ["-2", "-1", "0", "1", "2"].filter((offset) => answer.offsets[offset] !== null)
+    .map((offset) => `${names[offset]} ${number(answer.offsets[offset])}`);
+  $("mean-note").textContent = `${who}, mean weight over all tokens of this text: the first token ${number(answer.first)}; `
+    + `${each.join(", ")}.`;
 }
 
 // ---- over training -----------------------------------------------------------------------------------------

@@ -194,9 +194,16 @@ class Layers(BaseModel):
 
 
 class Head(BaseModel):
-    """Weights from each word to each word; a word of several tokens has their mean."""
+    """Weights from each word to each word; a word of several tokens has their mean.
+
+    The others are about all tokens of the text, and about the prediction if every row of the head has equal weights.
+    """
 
     matrix: list[list[float | None]]
+    offsets: dict[str, float | None]  # mean weight at a distance of key minus query; None: no token sees one there
+    first: float  # mean weight on the first token
+    flat: list[float]  # probabilities with equal weights in every row
+    change: float  # total variation between these and the model's own
 
 
 class ProbeText(BaseModel):

@@ -28,6 +28,7 @@ from heatcheck.models import (
     token_weights,
     unknown_words,
 )
+from heatcheck.models.contract.edits import uniform
 from heatcheck.serve.schema import (
     MAX_WORDS,
     SLOW_WORDS,
@@ -59,6 +60,7 @@ SLOW = frozenset(
     }
 )
 TINY = 1e-12
+OFFSETS = (-2, -1, 0, 1, 2)  # distances at which a head's mean weight is shown
 
 Weights = Float[np.ndarray, "head token"]
 
@@ -251,15 +253,37 @@ def head(subject: Subject, asked: AskedHead) -> Head:
             f"the text has {len(text.kept)} words; weights between words are shown for at most {SLOW_WORDS} words."
         )
     site = _site(subject, asked.layer)
-    weights = subject.run(text.batch, want=[site]).parts[site][0]  # [head query key]
-    chosen = weights.mean(0) if asked.head is None else weights[_within(asked.head, len(weights), "head", "heads")]
-    matrix = _array(chosen)
+    plain = subject.run(text.batch, want=[site])
+    weights = plain.parts[site][0]  # [head query key]
+    chosen = slice(None) if asked.head is None else [_within(asked.head, len(weights), "head", "heads")]
+
+    def flatten(own: Tensor) -> Tensor:
+        changed = own.clone()
+        changed[:, chosen] = uniform(own)[:, chosen]
+        return changed
+
+    flattened = subject.run(text.batch, edits={site: flatten})
+    before, flat = (_probabilities(run.logits) for run in (plain, flattened))
+    matrix = _array(weights[chosen].mean(0))
     rows: list[list[float | None]] = [[None] * len(text.whole.words) for _ in text.whole.words]
     for number, place in enumerate(text.kept):
         tokens = text.word == number
         if tokens.any():
             rows[place] = text.of_words(matrix[tokens].mean(0))
-    return Head(matrix=rows)
+    seen = _array(uniform(weights[None])[0, 0]) > 0
+    return Head(
+        matrix=rows,
+        offsets={str(offset): _at(matrix, seen, offset) for offset in OFFSETS},
+        first=float(matrix[:, 0][seen[:, 0]].mean()),
+        flat=flat,
+        change=float(np.abs(np.subtract(flat, before)).sum() / 2),
+    )
+
+
+def _at(matrix: Float[np.ndarray, "query key"], seen: Bool[np.ndarray, "query key"], offset: int) -> float | None:
+    """The mean weight on the key at this offset, over the queries that see it."""
+    pairs = matrix.diagonal(offset)[seen.diagonal(offset)]
+    return float(pairs.mean()) if len(pairs) else None
 
 
 def labels_of(subject: Subject, count: int) -> list[str]:

@@ -75,7 +75,7 @@ def only_head(head: int, edit: Edit) -> Callable[[Tensor], Tensor]:
     tensor([1., 0.])
     """
 
-    def changed(own: Float[Tensor, "example head *rest"]) -> Float[Tensor, "example head *rest"]:
+    def changed(own: Float[Tensor, "example head *batch"]) -> Float[Tensor, "example head *batch"]:
         if not 0 <= head < own.shape[1]:
             raise BadInput(f"there is no head {head}: this layer has {own.shape[1]} heads, counted from 0.")
         this = torch.arange(own.shape[1], device=own.device).reshape(-1, *[1] * (own.ndim - 2)) == head

@@ -15,6 +15,7 @@ Weights = Float[Tensor, "example head query key"]
 class Rows:
     """Keep the rows of these queries: [example head query key] to [example head asked key].
 
+    >>> import torch
     >>> Rows(torch.tensor([[1]]))(torch.tensor([[[[0.1, 0.9], [0.4, 0.6]]]]))
     tensor([[[[0.4000, 0.6000]]]])
     """
@@ -29,6 +30,7 @@ class Rows:
 class OnRows:
     """Edit the rows of these queries, [example head asked key], and leave the others alone.
 
+    >>> import torch
     >>> OnRows(torch.tensor([[1]]), torch.ones(1, 1, 1, 2))(torch.tensor([[[[0.1, 0.9], [0.4, 0.6]]]]))
     tensor([[[[0.1000, 0.9000],
               [1.0000, 1.0000]]]])
@@ -47,8 +49,8 @@ class OnRows:
 
 
 def along(
-    queries: Int[Tensor, "example asked"], whole: Shaped[Tensor, "example head query last"]
-) -> Int[Tensor, "example head asked last"]:
+    queries: Int[Tensor, "example asked"], whole: Shaped[Tensor, "example head query feature"]
+) -> Int[Tensor, "example head asked feature"]:
     """The queries as an index into the third axis of weights, a mask, queries or contexts."""
     of = queries.to(whole.device)[:, None, :, None]
     return of.expand(len(whole), whole.shape[1], queries.shape[1], whole.shape[3])
