@@ -193,7 +193,7 @@ def sink_mass(subject: HasLayers, batch: Batch, heads: Heads) -> Float[Tensor, "
     return (torch.einsum("ehq,eq->he", on_them, real) / real.sum(1)).double()
 
 
-def padded_heads(part: Float[Tensor, "*way head example"], heads: int) -> Float[Tensor, "*way item example"]:
+def padded_heads(part: Float[Tensor, "*batch head example"], heads: int) -> Float[Tensor, "*batch item example"]:
     """With nan in place of heads that this layer does not have and another one has."""
     missing = heads - part.shape[-2]
     return torch.nn.functional.pad(part, (0, 0, 0, missing), value=torch.nan) if missing else part

@@ -96,9 +96,9 @@ class _Edits:
 
 
 def _replacing(
-    gone: Bool[Tensor, "row head"], new: Float[Tensor, "example head query *last"], row: Int[Tensor, " row"]
+    gone: Bool[Tensor, "row head"], new: Float[Tensor, "example head query *batch"], row: Int[Tensor, " row"]
 ) -> Edit:
-    def edit(own: Float[Tensor, "row head query *last"]) -> Float[Tensor, "row head query *last"]:
+    def edit(own: Float[Tensor, "row head query *batch"]) -> Float[Tensor, "row head query *batch"]:
         of_layer = gone[:, : own.shape[1], None, None]
         return torch.where(of_layer, new[row].to(own.dtype), own)
 

@@ -52,9 +52,7 @@ class HasLayers(Subject, Protocol):
 class ReadsSomeValues(HasLayers, Protocol):
     """A transformer whose rows may read different parts of the values (Longformer)."""
 
-    def values_read(
-        self, values: Float[Tensor, "example head key feature"]
-    ) -> Float[Tensor, "example head key reached"]:
+    def values_read(self, values: Float[Tensor, "example head key feature"]) -> Float[Tensor, "example head key size"]:
         """The part that the row of the answer reads."""
         ...
 
@@ -121,7 +119,7 @@ def has_layers(subject: Subject) -> bool:
 
 def values_read(
     subject: Subject, values: Float[Tensor, "example head key feature"]
-) -> Float[Tensor, "example head key reached"]:
+) -> Float[Tensor, "example head key size"]:
     """What the row that the answer is read from reads of the last layer's values."""
     return subject.values_read(values) if isinstance(subject, ReadsSomeValues) else values
 

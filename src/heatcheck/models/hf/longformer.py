@@ -20,7 +20,7 @@ from heatcheck.models.hf.kernel import masked
 from heatcheck.models.hf.met_softmax import require_met
 from heatcheck.models.hf.taps import ACTIVE
 
-States = Float[Tensor, "example token state"]
+States = Float[Tensor, "example token size"]
 Tokens = Bool[Tensor, "example token"]
 Heads = Float[Tensor, "example head token feature"]
 
@@ -30,7 +30,7 @@ def has_global_rows(network: nn.Module) -> bool:
     return any(hasattr(module, "value_global") for module in network.modules())
 
 
-def global_half(values: Float[Tensor, "example head key feature"]) -> Float[Tensor, "example head key half"]:
+def global_half(values: Float[Tensor, "example head key feature"]) -> Float[Tensor, "example head key size"]:
     """What a global row reads of values."""
     return values[..., values.shape[-1] // 2 :]
 

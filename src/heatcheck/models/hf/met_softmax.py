@@ -16,6 +16,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from heatcheck.errors import NotSupported
+from heatcheck.models.contract.dot_product import masked_scores, weights_of_scores
 from heatcheck.models.contract.subject import Part, Site
 from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.taps import ACTIVE, Pass
@@ -182,17 +183,8 @@ class _Meeting:
         self.size = (query.shape[0], query.shape[1])
         if enable_gqa:
             key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], 1) for part in (key, value))
-        scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
-        if is_causal:
-            seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-            scores = scores.masked_fill(~seen, -torch.inf)
-        if attn_mask is not None:
-            ruled_out = attn_mask.dtype == torch.bool
-            scores = scores.masked_fill(~attn_mask, -torch.inf) if ruled_out else scores + attn_mask
-        scores = self.now.send("score", self.where, scores)
-        blind = (scores == -torch.inf).all(-1, keepdim=True)
-        own = scores.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
-        weights = self.now.send("attention", self.where, own)
+        scores = self.now.send("score", self.where, masked_scores(query, key, attn_mask, is_causal, scale))
+        weights = self.now.send("attention", self.where, weights_of_scores(scores))
         return self._product(torch.matmul, functional.dropout(weights, dropout_p), value)
 
 

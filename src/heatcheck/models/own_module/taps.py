@@ -22,6 +22,7 @@ from torch.utils.hooks import RemovableHandle
 
 from heatcheck.errors import NotSupported
 from heatcheck.models.contract.arguments import first_tensor, with_first_tensor
+from heatcheck.models.contract.dot_product import masked_scores, weights_of_scores
 from heatcheck.models.contract.subject import Part, Site, Tap
 from heatcheck.models.own_module.weight_axes import Axes
 
@@ -283,16 +284,7 @@ def _dot_product(
     """`scaled_dot_product_attention` as its documentation spells it out; a query that may see nothing sees zero."""
     if enable_gqa:
         keys, value = (part.repeat_interleave(query.shape[-3] // part.shape[-3], -3) for part in (keys, value))
-    scores = query @ keys.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:
-        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        scores = scores.masked_fill(~seen, -torch.inf)
-    if attn_mask is not None:
-        ruled_out = attn_mask.dtype == torch.bool
-        scores = scores.masked_fill(~attn_mask, -torch.inf) if ruled_out else scores + attn_mask
-    scores = now.scores(key, scores)
-    blind = (scores == -torch.inf).all(-1, keepdim=True)
-    own = scores.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
+    own = weights_of_scores(now.scores(key, masked_scores(query, keys, attn_mask, is_causal, scale)))
     return functional.dropout(now.weights(key, SDPA, own, -1), dropout_p) @ value
 
 

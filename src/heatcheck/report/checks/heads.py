@@ -176,8 +176,8 @@ _QUANTITIES = (
     Quantity(
         "sink_mass",
         "weight of the head on marks and the first token",
-        high="The head mostly looks at marks such as [CLS] and [SEP], or at the first token.",
-        low="The head mostly looks at words.",
+        high="Most of the head's weight is on marks such as [CLS] and [SEP], or on the first token.",
+        low="Most of the head's weight is on words.",
         unit="share of the weight",
     ),
     Quantity(
@@ -240,7 +240,7 @@ _QUANTITIES = (
 
 VIEW = CheckView(
     "Heads that matter",
-    place=180,
+    place=184,
     reading="heatcheck removes one head at a time and reads the examples again. A head matters if its removal surely "
     "raises the loss; among such heads, 5% at most are expected to be false finds. The share due to where it looks "
     "compares another text's pattern with the head's mean output. Near 1, the head matters for where it looks in this "
