@@ -54,8 +54,9 @@ def study(model: str, task: str, options: argparse.Namespace) -> dict[str, Any]:
     points, by_gates = frontier(subject, train, test, options)
     best = least_first(effects.mean(-1))
     orders = {
-        "true effects": best,
-        "true effects, reversed": best[::-1].copy(),
+        "loss added": best,  # with its sign: heads whose removal lowers the loss go first
+        "loss added, reversed": best[::-1].copy(),
+        "answers moved": least_first(removed.without["zero"].moved.mean(-1)),
         "gradient (Michel)": least_first(importance.mean(-1)),
         "gates": least_first(by_gates),
         **plain_orders(best),

@@ -22,6 +22,7 @@ SIZES = ("gradient", "gradient_uniform", "gradient_through")
 KNOW_NO_LABEL = {
     "alti",
     "attention",
+    "attention_that_matters",
     "contribution_weights",
     "counterfactual",
     "effective_attention",

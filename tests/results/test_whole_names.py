@@ -34,6 +34,7 @@ ALLOWED = {
     "cli": {
         "audit.py": {"subject.id", "task"},
         "fail_if.py": {"text"},
+        "heads.py": {"task"},  # name@fingerprint
         "heatmaps.py": {"name"},  # an explainer, where a long name may be broken over lines
         "options.py": {"engine", "text"},
         "report.py": {"text"},

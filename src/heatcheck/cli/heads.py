@@ -209,7 +209,7 @@ def tell_syntax(parsed: "TreebankScores") -> None:
     rows = [
         (
             one.relation,
-            one.direction.removeprefix("from the "),
+            one.direction,
             str(one.place),
             f"{one.score.value:.2f} [{one.score.low:.2f}, {one.score.high:.2f}]",
             f"{one.best_offset:.2f}",
@@ -219,7 +219,7 @@ def tell_syntax(parsed: "TreebankScores") -> None:
         )
         for one in by_score[:SHOWN]
     ]
-    columns = ("relation", "from", "head", "score", "offset", "twin", "untrained", "tree")
+    columns = ("relation", "direction", "head", "score", "offset", "twin", "untrained", "tree")
     show.table(columns, rows, title="Best head per relation, chosen on train and scored on test")
     out = sum((Counter(reasons) for reasons in parsed.left_out.values()), Counter[str]())
     said = f" Left out: {'; '.join(f'{reason}: {n:,}' for reason, n in out.items())}." if out else ""
