@@ -40,7 +40,7 @@ def compare(
     heads = one.shape[1]
     chosen = max(1, round(top * heads))
 
-    def statistic(name: str):  # type: ignore[no-untyped-def]
+    def statistic(name: str):  # type: ignore[no-untyped-def]  # a function of one array, as `stats` takes it
         def of(means: Float[np.ndarray, "draw column"]) -> Float[np.ndarray, " draw"]:
             return _statistics(means[:, :heads], means[:, heads:], chosen)[name]
 

@@ -57,7 +57,7 @@ class Reading:
             return edit
 
         parts = ("score", "attention", "value")
-        edits: Edits = {**self.start(layer), **{Site(part, where): keep(part) for part in parts}}  # type: ignore[arg-type]
+        edits: Edits = {**self.start(layer), **{Site(part, where): keep(part) for part in parts}}  # type: ignore[arg-type]  # parts are literals
         with torch.no_grad():
             context = run_until(self.subject, self.batch, Site("context", where), edits=edits)
         return Heads(held["attention"], held["value"], context, held["score"])

@@ -126,7 +126,7 @@ class Sloped(torch.autograd.Function):
 
 def share(inputs: Tensor, part: float) -> Tensor:
     """The inputs; they get this part of their gradient."""
-    found: Tensor = Sloped.apply(inputs, inputs.detach(), inputs.new_full((), part))  # type: ignore[no-untyped-call]
+    found: Tensor = Sloped.apply(inputs, inputs.detach(), inputs.new_full((), part))  # type: ignore[no-untyped-call]  # torch's
     return found
 
 
@@ -134,7 +134,7 @@ def in_proportion(inputs: Tensor, value: Tensor) -> Tensor:
     """The value; relevance goes back from each number to the one that it came from: g · value / input."""
     with torch.no_grad():
         slope = torch.where((inputs == 0) | (value == 0), 0.0, value / inputs)  # at 0 there is nothing to pass on
-    found: Tensor = Sloped.apply(inputs, value.detach(), slope)  # type: ignore[no-untyped-call]
+    found: Tensor = Sloped.apply(inputs, value.detach(), slope)  # type: ignore[no-untyped-call]  # torch's
     return found
 
 
@@ -234,7 +234,7 @@ def tempered(own: Own, *given: Any, **named: Any) -> Any:
     def softer(softmax: Function, scores: Tensor, *inputs: Any, **options: Any) -> Tensor:
         with torch.no_grad():
             weights = softmax(scores, *inputs, **options)
-        found: Tensor = _Tempered.apply(share(scores, 0.5), weights, TEMPERATURE)  # type: ignore[no-untyped-call]
+        found: Tensor = _Tempered.apply(share(scores, 0.5), weights, TEMPERATURE)  # type: ignore[no-untyped-call]  # torch's
         return found
 
     with Instead(SOFTMAX, softer):
@@ -274,7 +274,7 @@ def positive_parts(own: Own, inputs: Tensor) -> Tensor:
     with torch.no_grad():
         value = own(inputs)
         outwards = weight if isinstance(own.module, nn.Linear) else weight.T  # Conv1D is stored [in out]
-    found: Tensor = _Positive.apply(inputs, value, outwards.detach())  # type: ignore[no-untyped-call]
+    found: Tensor = _Positive.apply(inputs, value, outwards.detach())  # type: ignore[no-untyped-call]  # torch's
     return found
 
 
@@ -311,7 +311,7 @@ def sums_by_size(own: Own, *given: Any, **named: Any) -> Any:
             return add(one, other, *more, **options)
         with torch.no_grad():
             total = one + other
-        return _Added.apply(one, other, total, examples)  # type: ignore[no-untyped-call]
+        return _Added.apply(one, other, total, examples)  # type: ignore[no-untyped-call]  # torch's
 
     with Instead(SUM, added):
         return own(*given, **named)

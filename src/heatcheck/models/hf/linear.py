@@ -50,8 +50,8 @@ def _forward(module: Any, states: Tensor) -> Tensor:
     outwards = weight if isinstance(module, nn.Linear) else weight.T  # Conv1D is stored [in out]
     if torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad):
         # torch has no types for `apply`.
-        constants = [None if one is None else _Constant.apply(one) for one in (outwards, module.bias)]  # type: ignore[no-untyped-call]
-        found = _Linear.apply(states, *constants)  # type: ignore[no-untyped-call]
+        constants = [None if one is None else _Constant.apply(one) for one in (outwards, module.bias)]  # type: ignore[no-untyped-call]  # torch's
+        found = _Linear.apply(states, *constants)  # type: ignore[no-untyped-call]  # torch's
     else:
         found = _product(states, outwards, module.bias)
     return found
