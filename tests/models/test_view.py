@@ -7,6 +7,7 @@ from torch import nn
 from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
 from every_family import subject_of
+from heatcheck.checks.heatmap import find_heatmap
 from heatcheck.data import Example, load_task
 from heatcheck.errors import BadInput
 from heatcheck.explainers import explain_one
@@ -311,3 +312,7 @@ def test_there_is_no_such_heatmap(subject, layer, head, said):
     texts = list(load_task("planted_contrast")["test"].examples[:1]) if "@" in subject else TEXTS
     with pytest.raises(BadInput, match=said):
         view_of(model, layer, head, texts)
+
+
+def test_a_heatmap_that_learns_from_other_examples_is_tried_on_more_than_one():
+    assert find_heatmap("attention_that_matters").on(tiny("bert"), EXAMPLES) is tiny("bert")

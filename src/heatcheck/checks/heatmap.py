@@ -61,7 +61,7 @@ class Heatmap:
         if self.layer is not None:
             return view_of(subject, self.layer, self.head, examples)
         if not self.of_weights and self.file is None:
-            explain_one(subject, examples[:1], self.explainer)  # before anything else runs
+            explain_one(subject, examples[:2], self.explainer)  # before anything runs; one learns from others
         return subject
 
 
