@@ -180,7 +180,7 @@ def plan_audit(
     device: str = "auto",
     labels: Sequence[str] | None = None,
     units: str = "words",
-    heatmap: str = LAST_LAYER.name,
+    heatmap: Any = LAST_LAYER.name,
 ) -> Plan:
     """Read the data and settle every choice, without running anything.
 
