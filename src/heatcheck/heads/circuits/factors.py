@@ -13,21 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.engine import stream
+from heatcheck.models.contract.opened import Factors as Factors
 
 RANDOM_HEADS = 200
 RANDOM_PAIRS = 50  # of a writer and a reader: their composition hardly varies
 
 Reader = Float[Tensor, "*batch head size feature"]
 Output = Float[Tensor, "*batch head feature size"]
-
-
-class Factors(NamedTuple):
-    """The four maps of each head of a layer: QK is R_Q R_Kᵀ / √d_h and OV is R_V W_O, each size × size."""
-
-    query: Reader
-    key: Reader  # a group's, repeated for each head that shares it
-    value: Reader
-    output: Output
 
 
 def composition(

@@ -23,7 +23,7 @@ from heatcheck.models.hf.trial import MADE_UP
 
 APART = (("q_proj", "k_proj", "v_proj"), ("query", "key", "value"))  # a module each
 JOINED = ("c_attn", "qkv_proj", "Wqkv", "query_key_value")  # one module for all three
-CLOSE = 1e-3  # of the largest value: half precision is not read as another layout
+CLOSE, CLOSE_IN_HALF = 1e-3, 0.03  # of the largest value
 
 
 class _Inwards(NamedTuple):
@@ -60,6 +60,7 @@ def read_ends(subject: Transformer) -> Ends:
     embedding, weight = subject.network.get_input_embeddings().weight.detach(), head.weight.detach()
     if embedding.shape[-1] != weight.shape[-1]:
         raise NotSupported(f"the embeddings of {subject.id} have another width than its states.")
+    _try_end(subject)
     constant = weight.new_zeros(len(weight)) if getattr(head, "bias", None) is None else head.bias.detach()
     if norm is not None and norm.bias is not None:
         constant = constant + weight @ norm.bias.detach().to(weight.dtype)
@@ -202,6 +203,15 @@ def _bias(module: Any) -> Float[Tensor, " output"] | None:
 
 
 @torch.no_grad()
+def _try_end(subject: Transformer) -> None:
+    """Refuse a model that does more to its last states than norm and unembed them."""
+    normed, read = subject.place("final_norm"), Site("input", subject.place("unembedding").where)
+    found = subject.run(subject.encode(MADE_UP), want=[normed, read]).parts
+    if not torch.equal(found[normed].flatten(), found[read].flatten()):
+        raise NotSupported(f"{subject.id} has more than a norm between its last block and its logits.")
+
+
+@torch.no_grad()
 def _try_values(subject: Transformer, layer: int, inwards: _Inwards, norm: Norm | None) -> None:
     """Refuse a layer whose values are not what was read of it makes of its states."""
     batch = subject.encode(MADE_UP)
@@ -211,9 +221,7 @@ def _try_values(subject: Transformer, layer: int, inwards: _Inwards, norm: Norm 
     values = torch.einsum("eks,hsf->ehkf", states, inwards.value)
     if inwards.bias is not None:
         values = values + inwards.bias[None, :, None]
-    own = found[made]
-    own = own.repeat_interleave(values.shape[1] // own.shape[1], 1)
-    if values.shape != own.shape or float((values - own).abs().max()) > CLOSE * max(1.0, float(own.abs().max())) * (
-        1 if own.dtype == torch.float32 else 30
-    ):
+    own = found[made].repeat_interleave(values.shape[1] // found[made].shape[1], 1)
+    close = CLOSE if own.element_size() >= 4 else CLOSE_IN_HALF
+    if values.shape != own.shape or float((values - own).abs().max()) > close * max(1.0, float(own.abs().max())):
         raise NotSupported(f"heatcheck does not know how {subject.id} makes its values, so it cannot read its heads.")
