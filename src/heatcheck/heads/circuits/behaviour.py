@@ -1,4 +1,4 @@
-"""What the heads of a language model do on repeated random tokens: where they look, and whether they raise what they see.
+"""What the heads of a language model do on repeated random tokens: where they look, and which tokens they raise.
 
 Everything is summed where it is made; no map is kept.
 """

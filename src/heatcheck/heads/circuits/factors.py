@@ -37,9 +37,9 @@ def composition(
         reader: R_Q, R_K or R_V of the readers, of a later layer.
     """
     gram = value.mT @ value  # ‖V O R‖² = tr(VᵀV · (OR)(OR)ᵀ): nothing size × size is formed
-    through = torch.einsum("...wfs,...rsg->...wrfg", output, reader)
-    both = torch.einsum("...wfe,...wrfg,...wreg->...wr", gram, through, through)
-    written = torch.einsum("...wfe,...wfs,...wes->...w", gram, output, output)
+    through = output[..., :, None, :, :] @ reader[..., None, :, :, :]
+    both = ((gram[..., :, None, :, :] @ through) * through).sum((-2, -1))
+    written = ((gram @ output) * output).sum((-2, -1))
     read = reader.square().sum((-2, -1))
     return (both.clamp(min=0) / (written[..., :, None] * read[..., None, :]).clamp(min=1e-30)).sqrt()
 
