@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from heatcheck.data import Example
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.heads.circuits.behaviour import COPYING, MEASURES, OTHER, PREFIX, PREVIOUS, behave
 from heatcheck.heads.circuits.direct import direct_effects
-from heatcheck.heads.circuits.factors import Factors
 from heatcheck.heads.circuits.matching import prefix_matching
 from heatcheck.heads.circuits.removal import cost_of
 from heatcheck.heads.circuits.survey import find_circuits
@@ -17,33 +15,15 @@ from heatcheck.heads.circuits.wiring import copying_of_heads, feeds, strongest
 from heatcheck.heads.looking import Place
 from heatcheck.models import load
 from heatcheck.models.hf.next_token import NextToken
-from heatcheck.models.known_answers import InductionLM
+from known_circuits import found_circuits
 from tiny_language_models import network, tokenizer
 
 ALL = [Place(layer, 1) for layer in (1, 2, 3)]
 
 
-class WithIdleHead(InductionLM):
-    """Its third head looks evenly at all tokens: the induction head is one of three."""
-
-    def factors(self, layer):
-        return self._heads[layer]
-
-    @property
-    def _heads(self):
-        first, second, third = super()._heads
-        return first, second, Factors(0 * third.query, third.key, third.value, third.output)
-
-
 @pytest.fixture(scope="module")
 def known():
     return load("known:induction_lm")
-
-
-def words(count, *, start=0):
-    """Ordinary texts of the known model: nothing stands twice."""
-    rows = [np.random.default_rng(start + n).permutation(31)[:12] + 1 for n in range(count)]
-    return [Example(f"e{start + n}", " ".join(f"t{one}" for one in row)) for n, row in enumerate(rows)]
 
 
 def test_texts_are_repeats_without_the_ends_of_the_vocabulary(known):
@@ -88,9 +68,8 @@ def test_only_the_map_tells_a_bystander_from_the_induction_head(known):
 
 
 def test_removing_the_induction_head_costs_on_repeats_and_not_elsewhere():
-    subject = WithIdleHead()
     steps = []
-    found = find_circuits(subject, words(4), words(4, start=9), texts=3, draws=8, tell=steps.append)
+    found = found_circuits(tell=steps.append)
     assert found.induction == [Place(2, 1)]
     assert steps[-1] == "removing heads on ordinary texts"
     cost = found.repeated

@@ -18,6 +18,7 @@ from heatcheck.heads.circuits.texts import LENGTH, TIMES, Ids, as_examples, draw
 from heatcheck.heads.circuits.wiring import NOT_A_TEST, Copying, Link, copying_of_heads, feeds, strongest
 from heatcheck.heads.looking import Place
 from heatcheck.heads.roles import SINK as A_SINK
+from heatcheck.heads.roles import Role
 from heatcheck.models.contract.opened import OpensItsHeads
 
 TEXTS, DRAWS = 16, 20  # random texts of each kind, and random sets of heads
@@ -45,6 +46,12 @@ class Circuits:
     @property
     def induction(self) -> list[Place]:
         return self.behaviour.with_role("induction")
+
+    @property
+    def induction_roles(self) -> dict[Place, Role]:
+        """The role of each induction head, with the number that shows it."""
+        roles = self.behaviour.roles
+        return {place: one for place in self.induction for one in roles[place] if one.role == "induction"}
 
     @property
     def fed_by(self) -> list[Link]:
