@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heatcheck.data import Batch
@@ -18,7 +18,7 @@ from heatcheck.heads.looking import Looked, Place
 from heatcheck.heads.roles import Role, Rule, by_rules
 from heatcheck.models import Site
 from heatcheck.models.contract.memory import in_memory
-from heatcheck.models.contract.opened import Ends, OpensItsHeads
+from heatcheck.models.contract.opened import OpensItsHeads
 
 PREFIX, PREVIOUS, DUPLICATE, SINK = "prefix matching", "previous token", "duplicate token", "sink"
 COPYING, OTHER = "copying", "copying of another token"
@@ -75,16 +75,19 @@ def behave(subject: OpensItsHeads, texts: Sequence[Ids], length: int, *, seed: i
         length: tokens of a segment.
         seed: decides the resamples of the intervals.
     """
-    ends = subject.ends()
+    unembedding = subject.ends().unembedding
+    mean = unembedding.mean(0)
     outputs = [subject.factors(layer).output for layer in range(len(subject.sites))]
 
     @torch.inference_mode()
     def read(places: list[int]) -> tuple[list[Tensor], Tensor, Tensor]:
         batch = subject.encode_ids([texts[place] for place in places], bos=False)
+        ids = batch.inputs["input_ids"]
+        towards = [unembedding[one] - mean for one in (ids, _shifted(ids, length))]
         want: dict[Site, Callable[[Tensor], Tensor]] = {}
         for site, output in zip(subject.sites, outputs, strict=True):
             want[site] = _of_weights(batch)
-            want[Site("value", site.where)] = _raised(batch, output, ends, length)
+            want[Site("value", site.where)] = _raised(output, towards)
         run = subject.run(batch, want=want)
         found = [_joined(run.parts[site], run.parts[Site("value", site.where)]) for site in subject.sites]
         return found, _of_weights(batch)(_even(batch))[:, 0, : 2 * IN_WEIGHTS], loss_by_token(run)
@@ -129,24 +132,26 @@ def _of_weights(batch: Batch) -> Callable[[Weights], Float[Tensor, "example head
 
 
 def _raised(
-    batch: Batch, output: Float[Tensor, "head feature size"], ends: Ends, length: int
+    output: Float[Tensor, "head feature size"], towards: Sequence[Float[Tensor, "example key size"]]
 ) -> Callable[[Tensor], Tensor]:
-    """How much what each key says raises its own token's logit, and another token's; above the mean over all tokens.
+    """How much what each key says raises logits: its own token's, and another one's; above the mean over all tokens.
 
     The final norm's scale is left out: it is a row's own, and changes no sign.
     """
-    ids = batch.inputs["input_ids"]
-    rows = ends.unembedding - ends.unembedding.mean(0)
-    place = torch.arange(ids.shape[1] - 1, device=ids.device)
-    shifted = 1 + place // length * length + (place % length + SHIFT) % length
-    other = torch.cat([ids[:, :1], ids[:, shifted]], dim=1)
-    projections = [torch.einsum("eks,hfs->ehkf", rows[one], output) for one in (ids, other)]
 
     def reduce(values: Float[Tensor, "example head key feature"]) -> Float[Tensor, "example head key 2"]:
         own = values.repeat_interleave(len(output) // values.shape[1], 1)
-        return torch.stack([(own * one).sum(-1).double() for one in projections], -1)
+        written = torch.einsum("ehkf,hfs->ehks", own, output)
+        return torch.stack([torch.einsum("ehks,eks->ehk", written, one).double() for one in towards], -1)
 
     return reduce
+
+
+def _shifted(ids: Int[Tensor, "example token"], length: int) -> Int[Tensor, "example token"]:
+    """For each token another one of its segment; BOS stays."""
+    place = torch.arange(ids.shape[1] - 1, device=ids.device)
+    other = 1 + place // length * length + (place % length + SHIFT) % length
+    return torch.cat([ids[:, :1], ids[:, other]], dim=1)
 
 
 def _joined(

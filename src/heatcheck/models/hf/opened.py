@@ -16,6 +16,7 @@ from heatcheck.data import Batch
 from heatcheck.errors import NotSupported
 from heatcheck.models.contract.opened import Ends, Factors, Stream
 from heatcheck.models.contract.subject import Site
+from heatcheck.models.contract.until import run_until
 from heatcheck.models.hf.blocks import family_of, read_norm, read_projection, within
 from heatcheck.models.hf.layer import Norm
 from heatcheck.models.hf.transformer import Transformer
@@ -215,13 +216,18 @@ def _try_end(subject: Transformer) -> None:
 def _try_values(subject: Transformer, layer: int, inwards: _Inwards, norm: Norm | None) -> None:
     """Refuse a layer whose values are not what was read of it makes of its states."""
     batch = subject.encode(MADE_UP)
+    states: list[Tensor] = []
+
+    def note(entering: Tensor) -> Tensor:
+        states.append(entering if norm is None else norm(entering))
+        return entering
+
     entered, made = Site("input", subject.blocks[layer].where), Site("value", subject.sites[layer].where)
-    found = subject.run(batch, want=[entered, made]).parts
-    states = found[entered] if norm is None else norm(found[entered])
-    values = torch.einsum("eks,hsf->ehkf", states, inwards.value)
+    found = run_until(subject, batch, made, edits={entered: note})
+    values = torch.einsum("eks,hsf->ehkf", states[-1], inwards.value)
     if inwards.bias is not None:
         values = values + inwards.bias[None, :, None]
-    own = found[made].repeat_interleave(values.shape[1] // found[made].shape[1], 1)
+    own = found.repeat_interleave(values.shape[1] // found.shape[1], 1)
     close = CLOSE if own.element_size() >= 4 else CLOSE_IN_HALF
     if values.shape != own.shape or float((values - own).abs().max()) > close * max(1.0, float(own.abs().max())):
         raise NotSupported(f"heatcheck does not know how {subject.id} makes its values, so it cannot read its heads.")
