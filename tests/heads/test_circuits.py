@@ -13,7 +13,7 @@ from heatcheck.heads.circuits.survey import find_circuits
 from heatcheck.heads.circuits.texts import as_examples, draw_repeats
 from heatcheck.heads.circuits.wiring import copying_of_heads, feeds, strongest
 from heatcheck.heads.looking import Place
-from heatcheck.models import load
+from heatcheck.models import Site, load
 from heatcheck.models.hf.next_token import NextToken
 from known_circuits import found_circuits
 from tiny_language_models import network, tokenizer
@@ -173,14 +173,23 @@ def test_heads_in_another_order_have_the_same_numbers():
     assert best[0].times_random == pytest.approx(best[1].times_random, abs=1e-5)
 
 
+@torch.no_grad()
 def test_sums_made_at_the_tap_are_those_of_whole_maps():
     subject = lm()
     texts = draw_repeats(subject, 5, "look", length=8)
     found = behave(subject, texts, 8).looked
     batch = subject.encode_ids(texts, bos=False)
-    with torch.no_grad():
-        parts = subject.run(batch, want=subject.sites).parts
+    parts = subject.run(batch, want=subject.sites).parts
     whole = torch.cat([prefix_matching(parts[site], batch.inputs["input_ids"]).mean(0) for site in subject.sites])
     assert found.mean(PREFIX) == pytest.approx(whole.numpy(), abs=1e-6)
+    unembedding, ids = subject.ends().unembedding, batch.inputs["input_ids"]
+    values = subject.run(batch, want=[Site("value", site.where) for site in subject.sites]).parts
+    raising = unembedding[ids] - unembedding.mean(0)
+    for layer, site in enumerate(subject.sites):
+        for head in range(4):
+            said = values[Site("value", site.where)][:, head] @ subject.factors(layer).output[head]
+            moved = parts[site][:, head, 9:, 1:].sum(1) * (said * raising).sum(-1)[:, 1:]  # BOS is no token of the text
+            expected = float(moved.sum() / moved.abs().sum())
+            assert found.mean(COPYING)[4 * layer + head] == pytest.approx(expected, abs=1e-4)
     halves = [behave(subject, some, 8).looked.sums for some in (texts[:2], texts[2:])]
     assert np.allclose(np.concatenate(halves), found.sums, atol=1e-5)

@@ -134,11 +134,11 @@ def _of_weights(found: Circuits) -> Iterator[Measurement]:
         by = {"layer": place.layer, "head": place.head}
         yield Measurement("copying_from_weights", score, score, score, 1, baseline, by)
     for link in found.fed_by:
-        by = {"writer": str(link.writer), "reader": str(link.reader)}
+        named = {"writer": str(link.writer), "reader": str(link.reader)}
         others = [one.times_random for one in found.links if one.reader == link.reader and one.into == "key"]
         baseline = f"1: random heads; the median of {len(others)} earlier heads has {np.median(others):.2f}"
         times = link.times_random
-        yield Measurement("composition", times, times, times, 1, baseline, by)
+        yield Measurement("composition", times, times, times, 1, baseline, named)
 
 
 def _of_model(case: Case, found: Circuits, settings: MechanismSettings) -> Iterator[Measurement]:

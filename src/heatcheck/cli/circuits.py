@@ -60,7 +60,7 @@ def _induction_rows(found: "Circuits") -> list[Row]:
     looked = found.behaviour.looked
     matching, copying = looked.of(PREFIX), looked.of(COPYING)
     feeders = {one.reader: f"{one.writer} ({one.times_random:.1f} times)" for one in found.fed_by}
-    rows = []
+    rows: list[Row] = []
     for place in found.induction[:SHOWN]:
         at, direct = found.places.index(place), found.direct_of(place)
         rows.append(

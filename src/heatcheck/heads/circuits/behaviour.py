@@ -59,7 +59,7 @@ class Behaviour:
 
     @property
     def copies(self) -> int:
-        return self.losses.shape[1] // self.length
+        return int(self.losses.shape[1]) // self.length
 
     @property
     def in_context(self) -> Float[np.ndarray, " example"]:
@@ -158,7 +158,7 @@ def _joined(
     weighed: Float[Tensor, "example head column"], raised: Float[Tensor, "example head key 2"]
 ) -> Float[Tensor, "example head row 2"]:
     """All measures as numerators and denominators. Copying: mass that raises less mass that lowers, over both."""
-    sums = weighed[..., : 2 * IN_WEIGHTS].unflatten(-1, (IN_WEIGHTS, 2))
+    sums = weighed[..., : 2 * IN_WEIGHTS].reshape(*weighed.shape[:-1], IN_WEIGHTS, 2)
     moved = weighed[..., 2 * IN_WEIGHTS :, None] * raised
     copying = torch.stack([moved.sum(-2), moved.abs().sum(-2)], -1)
     return torch.cat([sums, copying], dim=-2)

@@ -41,7 +41,8 @@ def composition(
     both = ((gram[..., :, None, :, :] @ through) * through).sum((-2, -1))
     written = ((gram @ output) * output).sum((-2, -1))
     read = reader.square().sum((-2, -1))
-    return (both.clamp(min=0) / (written[..., :, None] * read[..., None, :]).clamp(min=1e-30)).sqrt()
+    found: Tensor = (both.clamp(min=0) / (written[..., :, None] * read[..., None, :]).clamp(min=1e-30)).sqrt()
+    return found
 
 
 def copying(

@@ -179,19 +179,23 @@ def _order(name: str, outputs: int, heads: int, width: int) -> Sequence[Tensor]:
     if name == "query_key_value" and outputs == 3 * heads * width:  # head after head, each with its three
         return [columns.reshape(heads, 3, width)[:, part].flatten() for part in range(3)]
     groups = (outputs // width - heads) // 2
-    return columns.split([heads * width, groups * width, groups * width])
+    ends = [heads * width, (heads + groups) * width]
+    return list(torch.tensor_split(columns, ends))
 
 
 def _of_all(weights: Sequence[Tensor], biases: Sequence[Tensor | None], heads: int, width: int) -> _Inwards:
-    each = []
-    for weight in weights:
-        of_groups = weight.reshape(len(weight), -1, width).transpose(0, 1)
-        each.append(of_groups.repeat_interleave(heads // len(of_groups), 0))
+    query, key, value = (_by_head(weight, heads, width) for weight in weights)
     bias = biases[2]
     if bias is not None:
         bias = bias.reshape(-1, width)
         bias = bias.repeat_interleave(heads // len(bias), 0)
-    return _Inwards(*each, bias)
+    return _Inwards(query, key, value, bias)
+
+
+def _by_head(weight: Float[Tensor, "size output"], heads: int, width: int) -> Float[Tensor, "head size feature"]:
+    """With a copy for each head that shares keys or values."""
+    of_groups = weight.reshape(len(weight), -1, width).transpose(0, 1)
+    return of_groups.repeat_interleave(heads // len(of_groups), 0)
 
 
 def _weight(module: Any) -> Float[Tensor, "size output"]:
