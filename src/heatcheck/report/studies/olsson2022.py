@@ -72,7 +72,14 @@ def changes_in_short(rows: Sequence[Row]) -> str:
 def every_seed(found: StudyResult) -> list[Table]:
     """One row per run, whether or not it meets the criterion."""
     rows = [row for model in models_in_order(found) if "met" in model.examples for row in _seeds(model)]
-    columns = ("runs", "seed", "phase change", "window (steps)", "of the training", "fall of the in-context score in it")
+    columns = (
+        "runs",
+        "seed",
+        "phase change",
+        "window (steps)",
+        "of the training",
+        "fall of the in-context score in it",
+    )
     columns += ("prefix matching", "previous token", "in-context score", "best head")
     return [Table("Every run: the criterion, and where it ends", columns, rows)] if rows else []
 
@@ -167,9 +174,7 @@ QUANTITIES = (
         "most runs have one at some step",
         unit="share of runs",
     ),
-    study_quantity(
-        "window", "length of the window of the rise", "prefix matching rises slowly", "it rises at once"
-    ),
+    study_quantity("window", "length of the window of the rise", "prefix matching rises slowly", "it rises at once"),
     study_quantity(
         "fall_inside",
         "fall of the in-context score inside the window",
@@ -187,9 +192,7 @@ QUANTITIES = (
         "the best head reads its keys from the previous-token head",
         "it reads there no more than by chance, which is 1",
     ),
-    study_quantity(
-        "in_context_end", "in-context score", "context helps little", "context helps much", unit="nats"
-    ),
+    study_quantity("in_context_end", "in-context score", "context helps little", "context helps much", unit="nats"),
     study_quantity("loss_end", "loss on held-out texts", "the models predict badly", "they predict well", unit="nats"),
     study_quantity(
         "prefix_end_less",

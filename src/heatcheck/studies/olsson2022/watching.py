@@ -104,9 +104,7 @@ class Watch:
         self.held_out = _texts(seeds, "held out", 0, data.held_out, shape, device)
         period = min(PERIOD, (shape.tokens - 1) // COPIES)
         random = random_repeated(0, "scored", many=data.random, period=period, copies=COPIES, words=shape.words)
-        self.text = random_repeated(
-            0, "shown", many=1, period=SHOWN_PERIOD, copies=SHOWN_COPIES, words=shape.words
-        )[0]
+        self.text = random_repeated(0, "shown", many=1, period=SHOWN_PERIOD, copies=SHOWN_COPIES, words=shape.words)[0]
         self.random, self.shown = (
             torch.from_numpy(texts).to(device).expand(len(seeds), *texts.shape) for texts in (random, self.text[None])
         )
