@@ -138,8 +138,8 @@ def curves_by_kind(found: StudyResult) -> Figure | None:
         lines.append(drawn)
     caption = (
         "Over the steps of training, one line per seed. Columns are kinds of models. Prefix matching and the previous "
-        "token are those of the head that has most of it at that step. K-composition is that of the pair of heads that is "
-        "best at the end. The in-context score and the loss are on held-out texts; lower is better for both."
+        "token are those of the head that has most of it at that step. K-composition is that of the pair of heads that "
+        "is best at the end. The in-context score and the loss are on held-out texts; lower is better for both."
     )
     chart = alt.vconcat(*lines, spacing=10)
     return declare("phase-change", "phase_change", caption, chart)

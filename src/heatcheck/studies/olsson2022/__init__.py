@@ -1,4 +1,4 @@
-"""Olsson et al. 2022, "In-context Learning and Induction Heads": do induction heads and in-context learning come at once?
+"""Olsson et al. 2022, "In-context Learning and Induction Heads": do both come at once in training?
 
 The paper says that in models of two layers or more, induction heads form in one short phase of training, and that the
 model learns to use its context in the same phase. One layer cannot have them, unless its keys are mixed with the key
@@ -185,12 +185,12 @@ def _row(kind: str, quantity: Key, found: stats.Interval) -> Row:
 
 SMOKE = "This is a smoke run: tiny models, short texts, a few steps. Ignore its numbers."
 NOTES = (
-    "A run shows a phase change if the shortest window that holds 80% of the rise of prefix matching is shorter than 15% "
-    "of the training and holds 80% of the fall of the in-context score. Prefix matching must end at .2 or above. This was "
-    "fixed before any run of these seeds.",
+    "A run shows a phase change if the shortest window that holds 80% of the rise of prefix matching is shorter than "
+    "15% of the training and holds 80% of the fall of the in-context score. Prefix matching must end at .2 or above. "
+    "This was fixed before any run of these seeds.",
     "Prefix matching is scored on random words that stand four times; it is that of the head that has most of it.",
-    "The in-context score is the loss at nine tenths of a held-out text less the loss at one tenth. Each is a mean over "
-    "the tenth of the text around that place. More negative means that context helps more.",
+    "The in-context score is the loss at nine tenths of a held-out text less the loss at one tenth. Each is a mean "
+    "over the tenth of the text around that place. More negative means that context helps more.",
     "The paper gives no number that these models could be compared with: its models are larger and read real text.",
 )
 

@@ -27,8 +27,8 @@ def change_of(
 ) -> Change:
     """Whether one run shows a phase change.
 
-    The window is the shortest that holds 80% of the rise of prefix matching, from the first step to the last. It must be
-    shorter than 15% of the training and hold 80% of the fall of the in-context score.
+    The window is the shortest that holds 80% of the rise of prefix matching, from the first step to the last. It must
+    be shorter than 15% of the training and hold 80% of the fall of the in-context score.
 
     >>> change_of(np.arange(11), np.array([0.0] * 5 + [1.0] * 6), np.array([0.0] * 5 + [-1.0] * 6))
     Change(risen=True, begin=4, end=5, length=0.1, fall=1.0, reached=True, met=True)

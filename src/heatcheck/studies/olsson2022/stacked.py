@@ -39,7 +39,7 @@ class Seen(NamedTuple):
 
 
 def first_weights(seed: int, shape: Shape) -> dict[str, Tensor]:
-    """Of one model, as PyTorch's own layers start: the same whatever stack it is in, and whatever other parts it has."""
+    """Of one model, as PyTorch's own layers start: the same in any stack, and whatever other parts it has."""
     tables = {"embedding": shape.words, "position": shape.tokens}
     found = {name: torch.randn(many, shape.size, generator=_drawn(seed, name)) for name, many in tables.items()}
     width = shape.size // shape.heads

@@ -1,7 +1,7 @@
 """The texts: chains of words in which segments come again, so that there is something to copy.
 
-A seed has a language of its own: a few likely successors for each word. Words are numbered by frequency (Zipf's law), and 0
-begins each text. Random numbers come from streams on the CPU; what is made of them is the same on any device.
+A seed has a language of its own: a few likely successors for each word. Words are numbered by frequency (Zipf's law),
+and 0 begins each text. Random numbers come from streams on the CPU; what is made of them is the same on any device.
 """
 
 from collections.abc import Sequence

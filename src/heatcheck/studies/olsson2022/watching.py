@@ -1,6 +1,7 @@
-"""Trains all seeds of one kind side by side, and looks at their heads before the first step and after every twentieth."""
+"""Trains all seeds of a kind side by side, and looks at their heads before the first step and after every twentieth."""
 
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -10,17 +11,17 @@ from torch import Tensor
 
 from heatcheck.heads.circuits.factors import composition, random_composition
 from heatcheck.heads.circuits.matching import in_context_score, prefix_matching, previous_token
+from heatcheck.studies.olsson2022.criterion import shortest_window
 from heatcheck.studies.olsson2022.stacked import Shape, Stack
 from heatcheck.studies.olsson2022.texts import draw_texts, random_repeated
 from heatcheck.studies.side_by_side import Trainer, tensor_cores
-from heatcheck.training import checkpoint_steps
 
 LEARNING_RATE = 1e-3
 EVERY = 20  # steps from one look to the next
 PERIOD, COPIES = 25, 4  # of the random texts on which heads are scored
 SHOWN_PERIOD, SHOWN_COPIES = 8, 2  # of the one text whose map is kept
 SMOOTHED = 0.1  # of a text: losses are means over so many places before the in-context score reads two of them
-PLAYED = 40  # steps whose map is kept, about evenly spaced on a logarithmic scale
+PLAYED = 40  # looks of a run whose map is kept, half of them in and around the window of the rise
 ONE_NUMBER = ("loss", "prefix_matching", "previous_token", "composition", "in_context")
 
 
@@ -54,7 +55,7 @@ class Curves(NamedTuple):
     in_context: Float[np.ndarray, "model item"]
     best: Int[np.ndarray, "model column"]  # layer and head with most prefix matching at the end, from 1
     feeds: Int[np.ndarray, "model column"]  # the same for the previous token, in layer 1
-    played: Int[np.ndarray, " item"]  # steps whose map is kept
+    played: Int[np.ndarray, "model item"]  # steps whose map is kept
     maps: Int[np.ndarray, "model item query key"]  # of the best head, in 255ths
     text: Int[np.ndarray, " token"]  # the text of the map
 
@@ -70,30 +71,30 @@ def watch_training(
     stack = Stack(seeds, shape)
     trainer = Trainer(stack, torch.optim.AdamW, LEARNING_RATE, device=device, record=record)
     watch = Watch(seeds, shape, data, device)
-    played = played_steps(steps)
-    looks, maps = [watch.look(stack)], []
-    maps.append(looks[-1].maps)
+    looks = [watch.look(stack)]
     for block in range(-(-steps // EVERY)):
         many = min(EVERY, steps - block * EVERY)
         texts = _texts(seeds, "train", block, many * data.batch, shape, device)
         for at in range(many):
             trainer.step(texts[:, at * data.batch : (at + 1) * data.batch])
         looks.append(watch.look(stack))
-        if block * EVERY + many in played:
-            maps.append(looks[-1].maps)
-        looks[-1] = looks[-1]._replace(maps=looks[0].maps)  # those that are not played are let go
-    at = np.array([*range(0, steps, EVERY), steps])
-    return kept(at, looks, np.array(played), torch.stack(maps, dim=2), watch.text, shape)
+    return kept(np.array([*range(0, steps, EVERY), steps]), looks, watch.text, shape)
 
 
-def played_steps(steps: int) -> list[int]:
-    """The steps whose maps are kept: the first, the last, and others at which there is a look.
+def stops(looks: int, begin: int, end: int, wanted: int = PLAYED) -> list[int]:
+    """The looks whose maps are kept: about half in and around the window of the rise, the others evenly spaced.
 
-    >>> played_steps(100)
-    [0, 20, 40, 60, 80, 100]
+    >>> stops(100, 40, 50, wanted=8)
+    [0, 30, 33, 40, 50, 60, 66, 99]
     """
-    near = {min(steps, round(step / EVERY) * EVERY) for step in checkpoint_steps(steps, PLAYED)}
-    return sorted(near | {0, steps})
+    near = np.linspace(max(0, begin - (end - begin)), min(looks - 1, end + (end - begin)), wanted // 2)
+    chosen = {0, looks - 1, *near.round().astype(int).tolist()}
+    for many in count(3):
+        for place in np.linspace(0, looks - 1, many).round().astype(int).tolist():
+            if len(chosen) >= min(wanted, looks):
+                return sorted(chosen)
+            chosen.add(place)
+    raise AssertionError("every look is one of so many")
 
 
 class Watch:
@@ -138,7 +139,7 @@ class Watch:
 
 
 def smoothed(losses: Float[Tensor, "model token"]) -> Float[Tensor, "model token"]:
-    """Means over the places around each, a tenth of the text: a few texts have one token at a place, but many around it."""
+    """Means over the tenth of the text around each place: a single place has too few tokens."""
     around = max(1, round(SMOOTHED * losses.shape[-1])) // 2
     return torch.nn.functional.avg_pool1d(
         losses[:, None], 2 * around + 1, stride=1, padding=around, count_include_pad=False
@@ -148,8 +149,6 @@ def smoothed(losses: Float[Tensor, "model token"]) -> Float[Tensor, "model token
 def kept(
     steps: Int[np.ndarray, " item"],
     looks: Sequence[Heads],
-    played: Int[np.ndarray, " item"],
-    maps: Float[Tensor, "model head item query key"],
     text: Int[np.ndarray, " token"],
     shape: Shape,
 ) -> Curves:
@@ -163,7 +162,9 @@ def kept(
     every = np.arange(len(prefix))
     into = best % shape.heads  # of layer 2; if the best head is in layer 1, nothing feeds it
     fed = np.where((best >= shape.heads)[:, None], composed[every, feeds, into], np.nan)
-    of_best = maps.cpu().numpy()[every, best]
+    rises = [shortest_window(steps, curve) for curve in prefix.max(1)]
+    played = np.array([stops(len(steps), *rise) for rise in rises])
+    maps = np.stack([look.maps.cpu().numpy()[every, best] for look in looks], axis=1)[every[:, None], played]
     small = {"loss": over("loss"), "prefix_matching": prefix.max(1), "previous_token": previous.max(1)}
     small |= {"composition": fed, "in_context": over("in_context")}
     return Curves(
@@ -171,8 +172,8 @@ def kept(
         **{name: small[name].astype(np.float16) for name in ONE_NUMBER},
         best=np.stack((best // shape.heads + 1, best % shape.heads + 1), axis=1),
         feeds=np.stack((np.ones_like(feeds), feeds + 1), axis=1),
-        played=played,
-        maps=(of_best * 255).round().astype(np.uint8),
+        played=steps[played],
+        maps=(maps * 255).round().astype(np.uint8),
         text=text,
     )
 
