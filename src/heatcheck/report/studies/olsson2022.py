@@ -100,7 +100,7 @@ def _seeds(model: Model) -> list[tuple[str, ...]]:
         layer, head = of["best"][seed]
         ends = (last(name, seed) for name in ("prefix_matching", "previous_token", "in_context"))
         met = "yes" if of["met"][seed] else "no"
-        rows.append((KINDS.get(model.task, model.task), str(seed), met, *window, *ends, f"{layer}.{head}"))
+        rows.append((KINDS.get(model.task, model.task), str(of["seed"][seed]), met, *window, *ends, f"{layer}.{head}"))
     return rows
 
 
@@ -150,8 +150,8 @@ def _lines(model: Model, name: str) -> Rows:
     shown = np.unique(np.linspace(0, len(steps) - 1, min(_POINTS, len(steps))).astype(int))
     runs = KINDS.get(model.task, model.task)
     return [
-        {"runs": runs, "seed": seed, "step": int(steps[at]), "value": round(float(of_seed[at]), 3)}
-        for seed, of_seed in enumerate(values)
+        {"runs": runs, "seed": int(model.examples["seed"][at_seed]), "step": int(steps[at]), "value": round(float(of_seed[at]), 3)}
+        for at_seed, of_seed in enumerate(values)
         for at in shown
         if np.isfinite(of_seed[at])
     ]

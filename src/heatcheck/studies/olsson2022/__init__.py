@@ -141,6 +141,7 @@ def gather(settings: Settings, found: Found) -> Gathered:
         if (beside := found.kept.get(BESIDE.get(kind, ""))) is not None:
             rows += rows_beside(kind, curves, beside)
         by_seed = {name: np.array([getattr(one, name) for one in changes]) for name in Change._fields}
+        by_seed["seed"] = settings.first_seed + np.arange(len(changes))
         models.append(Model(kind, ENCODER, "", (), len(changes), curves._asdict() | by_seed, ()))
         tasks[kind] = {"differs": KINDS[kind].differs, "models": len(changes), "not_comparable": smoke}
     ours = {name: value for name, value in asdict(settings).items() if value is not None}
