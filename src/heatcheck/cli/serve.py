@@ -15,7 +15,8 @@ def serve(
     model: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Model folders, hf:NAME or known:NAME@TASK; or the folder of the study olsson2022.", show_default="the demo's model and two known models"
+            help="Model folders, hf:NAME or known:NAME@TASK; or the folder of the study olsson2022.",
+            show_default="the demo's model and two known models",
         ),
     ] = None,
     port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8765,

@@ -89,9 +89,7 @@ class HeadsOverTraining:
         return HeadsSeen(
             run=_named(model, at),
             steps=of["steps"].tolist(),
-            curves=[
-                HeadCurve(name=name, title=title, values=_rounded(of[name][at])) for name, title in CURVES.items()
-            ],
+            curves=[HeadCurve(name=name, title=title, values=_rounded(of[name][at])) for name, title in CURVES.items()],
             head=f"{layer}.{head}",
             words=letters(of["text"].tolist()),
             played=of["played"][at].tolist(),

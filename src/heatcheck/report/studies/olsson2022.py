@@ -150,7 +150,12 @@ def _lines(model: Model, name: str) -> Rows:
     shown = np.unique(np.linspace(0, len(steps) - 1, min(_POINTS, len(steps))).astype(int))
     runs = KINDS.get(model.task, model.task)
     return [
-        {"runs": runs, "seed": int(model.examples["seed"][at_seed]), "step": int(steps[at]), "value": round(float(of_seed[at]), 3)}
+        {
+            "runs": runs,
+            "seed": int(model.examples["seed"][at_seed]),
+            "step": int(steps[at]),
+            "value": round(float(of_seed[at]), 3),
+        }
         for at_seed, of_seed in enumerate(values)
         for at in shown
         if np.isfinite(of_seed[at])

@@ -92,7 +92,7 @@ class Stack(nn.Module):
         read = nn.functional.layer_norm(states, states.shape[-1:])
         return Seen((read.flatten(1, 2) @ w["unembedding"]).view(*texts.shape, -1), weights)
 
-    def of_tokens(self, texts: Int[Tensor, "model example token"]) -> Float[Tensor, "model example token"]:
+    def of_tokens(self, texts: Int[Tensor, "model example token"]) -> Float[Tensor, "model example item"]:
         """The loss on each token but the first."""
         logits = self(texts).logits[:, :, :-1]
         found = nn.functional.cross_entropy(logits.flatten(0, 2), texts[:, :, 1:].flatten(), reduction="none")
