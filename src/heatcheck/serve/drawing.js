@@ -89,17 +89,20 @@ export function bars(place, { moved, erased }) {
     bar.setAttribute("aria-valuemin", "0");
     bar.setAttribute("aria-valuemax", "1");
     const follow = (event) => moved(at, weightAt(bar.getBoundingClientRect().bottom - event.clientY));
+    let held = null; // the pointer that drags; a browser captures a finger for every element that it touches
     const stuck = () => bar.getAttribute("aria-disabled") === "true";
     bar.addEventListener("pointerdown", (event) => {
       if (stuck() || (event.pointerType === "touch" && event.target !== knob)) return;
       bar.setPointerCapture(event.pointerId);
+      held = event.pointerId;
       bar.focus({ preventScroll: true });
       event.preventDefault();
       if (event.target !== knob) follow(event);
     });
     bar.addEventListener("pointermove", (event) => {
-      if (bar.hasPointerCapture(event.pointerId)) follow(event);
+      if (event.pointerId === held) follow(event);
     });
+    for (const end of ["pointerup", "pointercancel"]) bar.addEventListener(end, () => { held = null; });
     // A tap: the finger went up where it came down, and scrolled nothing.
     bar.addEventListener("click", (event) => {
       if (!stuck() && event.pointerType === "touch" && event.target !== knob) follow(event);
