@@ -326,6 +326,7 @@ def test_steps_are_scrubbed_through_and_played(page, browser, folder, training, 
     other.wait_for_selector("#training-bars .column")
     shows(other, 4, 2)
 
+    opened.focus("#step")
     opened.keyboard.press("End")
     # Each in one turn of the page: it goes on while nobody asks.
     both = "['step-value', 'play'].map((id) => document.getElementById(id).textContent)"
