@@ -206,6 +206,7 @@ function forgetAdversary() {
   $("use").hidden = true;
   $("adversary-row").replaceChildren(make("p", "note", "…"));
   $("adversary-found").textContent = "";
+  $("adversary-note").textContent = "heatcheck is looking for them.";
 }
 
 async function adversary() {
