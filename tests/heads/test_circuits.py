@@ -65,6 +65,7 @@ def test_only_the_map_tells_a_bystander_from_the_induction_head(known):
     assert found.fed_by[0].times_random == pytest.approx((225 / 32) ** 0.5, rel=0.05)
     assert found.copying.z[1] > 10
     assert {one.into for one in found.links if one.times_random > 0.1} == {"key"}
+    assert {(one.reader.layer, one.writer.layer) for one in found.links} == {(2, 1), (3, 1), (3, 2)}
 
 
 def test_removing_the_induction_head_costs_on_repeats_and_not_elsewhere():
@@ -169,6 +170,10 @@ def test_heads_in_another_order_have_the_same_numbers():
     for name in MEASURES:
         assert np.allclose(looks[0].mean(name), looks[1].mean(name)[order], atol=1e-5)
     assert np.allclose(copying_of_heads(own).scores, copying_of_heads(changed).scores[order], atol=1e-5)
+    asked = [(own, 1), (changed, 2), (own, 2)]
+    read = [[one.composition for one in feeds(one, [Place(2, head)], into=["query"])] for one, head in asked]
+    assert read[0] == pytest.approx(read[1], abs=1e-5)
+    assert read[0] != pytest.approx(read[2], abs=1e-3)
     best = [strongest(feeds(subject, [Place(3, 1)]))[0] for subject in (own, changed)]
     assert best[0].times_random == pytest.approx(best[1].times_random, abs=1e-5)
 
