@@ -63,7 +63,7 @@ def learn_frontier(
             for seed in range(seeds):
                 chosen = replace(settings or GateSettings(), penalty=penalty, weights=learns)
                 gated = learn_gates(subject, train, chosen, seed=seed)
-                right = stats.bootstrap_interval(gated.accuracy(test), generator=stream(seed, "gates", penalty))
+                right = stats.bootstrap_interval(gated.accuracy(test), generator=stream(seed, "gates", f"{penalty:g}"))
                 kept = np.nan_to_num(gated.gates) > 0
                 found.append(Point(penalty, seed, learns, gated.log_a, kept, right))
                 progress(found[-1])
