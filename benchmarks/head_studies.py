@@ -3,10 +3,10 @@
     python -m benchmarks.head_studies pack MODEL data/minilm          # half as many bytes, to carry there
     python -m benchmarks.head_studies run data/minilm --out OUT --workers 5
 
-`run` fine-tunes each seed on SST once, for all studies, and writes `OUT/STUDY.tar.gz` after each study: its result, and
-what every model gave. What is finished stays in --folder, so the same command goes on where it was stopped. Unpacked into
---folder on another machine, the same command trains nothing and gathers the results again. `pack` halves the precision of
-the stored weights; `run` computes in single precision from these.
+`run` fine-tunes each seed on SST once, for all studies, and writes `OUT/STUDY.tar.gz` after each study: its result,
+and what every model gave. What is finished stays in --folder, so the same command goes on where it was stopped.
+Unpacked into --folder on another machine, the same command trains nothing and gathers the results again. `pack` halves
+the precision of the stored weights; `run` computes in single precision from these.
 """
 
 import argparse

@@ -4,7 +4,7 @@ Both sides use the same kernels: the loop is heatcheck's own pass with one head 
 before the clock started. Ours starts from the texts; it computes the states between layers once, and each pass begins
 at the layer of its head. The bare network, with a hook that writes zeros over a head, says what is right.
 
-`python -m benchmarks.heads MODEL` prints the seconds of each way of removal, for all heads of a classifier on 256 texts.
+`python -m benchmarks.heads MODEL` prints the seconds of each way of removal, for a classifier's heads on 256 texts.
 """
 
 import sys

@@ -114,22 +114,20 @@ def test_the_best_head_of_a_relation_is_that_of_the_direction_that_is_better_on_
 
 
 def test_syntactic_scores_need_the_treebank_and_are_of_the_cell_s_model(tmp_path, monkeypatch):
-    plan = SimpleNamespace(case=SimpleNamespace(subject=tiny("bert"), seed=3))
+    subject = tiny("bert")
     asked = []
     scores = SimpleNamespace(facts=lambda: {"relations": []})
     monkeypatch.setattr(of_heads, "score_treebank", lambda *given, seed: asked.append((given, seed)) or scores)
-    assert treebank_scores(plan, Extra({"sentences": 7}, str(tmp_path)), "try") is None, "there is no treebank"
+    assert treebank_scores(subject, Extra({"sentences": 7}, str(tmp_path)), seed=3) is None, "there is no treebank"
     for name in FILES:
         (tmp_path / f"{name}.jsonl.gz").touch()
-    assert treebank_scores(plan, Extra({"sentences": 0}, str(tmp_path)), "try") is None
-    assert treebank_scores(plan, Extra({"sentences": 7}, str(tmp_path)), "try") == {"relations": []}
-    assert asked == [((plan.case.subject, tmp_path, 7), 3)]
+    assert treebank_scores(subject, Extra({"sentences": 0}, str(tmp_path)), seed=3) is None
+    assert treebank_scores(subject, Extra({"sentences": 7}, str(tmp_path)), seed=3) == {"relations": []}
+    assert asked == [((subject, tmp_path, 7), 3)]
 
 
 def test_roles_of_kept_heads_stand_beside_those_of_all():
-    looked = SimpleNamespace(
-        facts={"roles": {"1.1": ["previous token: 0.95 of queries"], "1.2": ["sink: 0.5"], "2.1": ["rare words: 0.6"]}}
-    )
+    looked = {"1.1": ["previous token: 0.95 of queries"], "1.2": ["sink: 0.5"], "2.1": ["rare words: 0.6"]}
     syntax = {"roles": [{"place": {"layer": 2, "head": 2}}, {"place": {"layer": 2, "head": 2}}]}
     roles = roles_of_heads(looked, syntax)
     assert roles == {

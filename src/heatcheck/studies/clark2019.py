@@ -11,7 +11,7 @@ from heatcheck.auditing import Plan
 from heatcheck.engine import Facts
 from heatcheck.results import CheckResult, Key, key, register_axes
 from heatcheck.studies.cells import Extra
-from heatcheck.studies.of_heads import best_by_relation, heads_above, layer_means, treebank_scores
+from heatcheck.studies.of_heads import best_by_relation, deep_subject, heads_above, layer_means, treebank_scores
 from heatcheck.studies.of_transformers import QUICK, study_of
 from heatcheck.studies.of_transformers import Settings as Shared
 from heatcheck.studies.study import setting
@@ -49,7 +49,7 @@ class Settings(Shared):
 
 def syntax_of(plan: Plan, _: Mapping[str, CheckResult], extra: Extra) -> Facts:
     """Syntactic scores of every head."""
-    return {"syntax": treebank_scores(plan, extra, "clark2019")}
+    return {"syntax": treebank_scores(deep_subject(plan, "clark2019"), extra, seed=plan.case.seed)}
 
 
 def scores_of(facts: Facts) -> Iterator[tuple[Key, float]]:

@@ -21,8 +21,8 @@ WAYS = ("zero", "mean", "other_text")
 RANDOM, LOW, HIGH = "random", "random, low end", "random, high end"
 NOTES = (
     "The paper removes heads of a large translation model (WMT) and of BERT-base on MNLI. Ours is another model on "
-    "another task, so no number is compared. The claims are: removing one head seldom changes the score significantly, "
-    "a fifth to two fifths of the heads can go for free, and in most layers one head is enough.",
+    "another task, so no number is compared. The claims: removing one head seldom changes the score significantly. "
+    "A fifth to two fifths of the heads can go for free. In most layers one head is enough.",
     "Orders are found on dev and tried on test; nothing is retrained. The paper has no random orders; ours are the "
     "baseline of every curve. Free: the largest share of heads whose removal surely costs less than one point.",
     "One head per layer: for each layer, the head that alone keeps the loss smallest on dev, tried on test. The paper "

@@ -60,12 +60,12 @@ def deep_subject(plan: Plan, study: str) -> HasLayers:
     return require_layers(plan.case.subject, study)
 
 
-def treebank_scores(plan: Plan, extra: Extra, study: str) -> Facts | None:
+def treebank_scores(subject: HasLayers, extra: Extra, *, seed: int) -> Facts | None:
     """Syntactic scores on so many sentences per part; None for no sentence, or without the treebank."""
     folder, sentences = data_folder(extra.data_dir), int(extra.own["sentences"])
     if not sentences or not all((folder / f"{name}.jsonl.gz").is_file() for name in FILES):
         return None
-    return score_treebank(deep_subject(plan, study), folder, sentences, seed=plan.case.seed).facts()
+    return score_treebank(subject, folder, sentences, seed=seed).facts()
 
 
 def read_language_model(

@@ -28,14 +28,14 @@ ROLES = {
 }
 SYNTACTIC, ANY = "syntactic", "any of these"
 NOTES = (
-    "The paper prunes a translation model (WMT English–Russian), which then learns on. Ours is a classifier on reviews, "
-    "so no number is compared. The claims are: most heads can go at little cost, and those that stay have a role: "
-    "positional, syntactic, or rare words.",
+    "The paper prunes a translation model (WMT English–Russian), which then learns on. Ours is a classifier on "
+    "reviews, so no number is compared. The claims are: most heads can go at little cost, and those that stay have a "
+    "role (positional, syntactic, or rare words).",
     "Gates alone: the weights stay as they are. Gates and weights: the weights learn too, as in the paper. Both start "
     "from the fine-tuned model and run for as many steps at each penalty.",
     "A role is a rule about where a head looks (docs/heads.md). If kept heads have roles no more often than all heads "
     "do, the roles do not say which heads are needed. The paper does not compare with all heads.",
-    "Syntactic roles are of Universal Dependencies, beyond four baselines. The paper has CoreNLP's relations beyond one.",
+    "Syntactic roles are of Universal Dependencies, beyond four baselines. The paper has CoreNLP's relations and one.",
 )
 register_axes("kept", ("gates", "penalty"))
 register_axes("gated", ("gates", "penalty"))
@@ -79,14 +79,16 @@ def gates_of(plan: Plan, results: Mapping[str, CheckResult], extra: Extra) -> Fa
                 {**one.facts(), "beside": {name: of[place] for name, of in beside.items()}}
                 for place, one in enumerate(points)
             ],
-            "roles": roles_of_heads(results["roles"], treebank_scores(plan, extra, "voita2019")),
+            "roles": roles_of_heads(
+                results["roles"].facts["roles"], treebank_scores(subject, extra, seed=plan.case.seed)
+            ),
         }
     }
 
 
-def roles_of_heads(looked: CheckResult, syntax: Facts | None) -> dict[str, list[str]]:
+def roles_of_heads(roles_of: Mapping[str, Sequence[str]], syntax: Facts | None) -> dict[str, list[str]]:
     """The heads of each kind of role, as "layer.head" counted from 1; no kind `syntactic` without a treebank."""
-    named = {head: {role.partition(":")[0] for role in roles} for head, roles in looked.facts["roles"].items()}
+    named = {head: {role.partition(":")[0] for role in roles} for head, roles in roles_of.items()}
     found = {kind: sorted(head for head, of in named.items() if of & set(roles)) for kind, roles in ROLES.items()}
     if syntax is not None:
         found[SYNTACTIC] = sorted({f"{one['place']['layer']}.{one['place']['head']}" for one in syntax["roles"]})

@@ -1,4 +1,4 @@
-"""Page and figure for Michel et al. 2019: single removals, pruning curves with their random band, one head per layer."""
+"""Page and figure for Michel et al. 2019: single removals, pruning curves beside random orders, one head per layer."""
 
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, WIDTH, Figure, altair, declare
@@ -104,11 +104,13 @@ def curves(found: StudyResult) -> Figure | None:
     lines = alt.Chart(alt_data(rows)).mark_line(point=True, strokeWidth=2)
     drawn = alt.layer(
         area.encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
-        lines.encode(x=x, y=y, color=colour.legend(orient="top", labelLimit=0), tooltip=["order:N", "share:Q", "accuracy:Q"]),
+        lines.encode(
+            x=x, y=y, color=colour.legend(orient="top", labelLimit=0), tooltip=["order:N", "share:Q", "accuracy:Q"]
+        ),
     ).properties(width=WIDTH - 70, height=300)
     caption = (
-        f"Accuracy on {task} while more heads are removed, mean over seeds; nothing is retrained. The band holds 95% of "
-        "the random orders. An order inside the band knows no more than chance."
+        f"Accuracy on {task} while more heads are removed, mean over seeds; nothing is retrained. The band holds 95% "
+        "of the random orders. An order inside the band knows no more than chance."
     )
     return declare("pruning-curves", "heads", caption, drawn)
 
@@ -121,17 +123,17 @@ VIEW = StudyView(
             (orders,),
             (curves,),
             title="How many heads can go",
-            reading="heatcheck removes more and more heads without retraining. The area against random is how much more "
-            "accurate an order is than random ones, mean over shares. Free is the largest share whose removal surely "
-            "costs less than one point of accuracy. Interaction is the loss that half of the heads add together, over "
-            "the sum of what each adds alone: above 1, heads stood in for each other.",
+            reading="heatcheck removes more and more heads without retraining. The area against random is how much "
+            "more accurate an order is than random ones, mean over shares. Free is the largest share whose removal surely "
+            "costs less than one point of accuracy. Interaction compares the loss that half of the heads add together "
+            "with the sum of what each adds alone. Above 1, heads stood in for each other.",
         ),
         Chapter(
             "one left",
             (ONE_LEFT,),
             title="One head per layer",
-            reading="In a layer, heatcheck leaves the head that alone keeps the loss smallest on dev. Near the accuracy "
-            "of the whole model, the other heads of that layer are not needed, as long as other layers are whole.",
+            reading="In a layer, heatcheck leaves the head that alone keeps the loss smallest on dev. Near the "
+            "accuracy of the whole model, the other heads of that layer are not needed, as long as other layers are whole.",
         ),
     ),
     shown={},

@@ -57,7 +57,13 @@ def curves(found: StudyResult) -> Figure | None:
         if gates == ALONE:
             beside |= {n: _find(found, task, "as_many", order=n, **kept.by) for n in (GRADIENT, RANDOM)}
         points += [
-            {"heads": n, "left": round(kept.value, 2), "accuracy": round(row.value, 4), "low": row.low, "high": row.high}
+            {
+                "heads": n,
+                "left": round(kept.value, 2),
+                "accuracy": round(row.value, 4),
+                "low": row.low,
+                "high": row.high,
+            }
             for n, row in beside.items()
             if row is not None
         ]
@@ -106,15 +112,15 @@ VIEW = StudyView(
             (curves,),
             title="Heads that learned gates keep",
             reading="A gate multiplies a head's output and is learned; an open gate costs a penalty. Beside each row "
-            "stand as many heads that were chosen without learning: those with the largest gradient, those whose "
-            "removal moves answers most, and random ones.",
+            "stand as many heads that were chosen without learning. They have the largest gradient, or move answers "
+            "most if removed, or are random.",
         ),
         Chapter(
             "roles of kept heads",
             (roles,),
             title="Do the heads that stay have roles?",
-            reading="The difference is the share among kept heads less the share among all heads. Surely above 0, heads "
-            "with this role are kept more often than others. If the interval includes 0, the role does not tell.",
+            reading="The difference is the share among kept heads less the share among all heads. Surely above 0, "
+            "heads with this role are kept more often than others. If the interval includes 0, the role does not tell.",
         ),
     ),
     shown={},
