@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heatcheck.auditing import Plan
 from heatcheck.engine import Facts
-from heatcheck.results import CheckResult, Key, key, register_axes
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.cells import Extra
 from heatcheck.studies.of_heads import best_by_relation, deep_subject, heads_above, layer_means, treebank_scores
 from heatcheck.studies.of_transformers import QUICK, study_of
@@ -37,7 +37,6 @@ SCORES = {
     "untrained": "untrained",
     "other tree": "other_tree",
 }
-register_axes("syntactic", ("relation", "of"))
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,8 @@ VIEW = StudyView(
             (curves,),
             title="How many heads can go",
             reading="heatcheck removes more and more heads without retraining. The area against random is how much "
-            "more accurate an order is than random ones, mean over shares. Free is the largest share whose removal surely "
-            "costs less than one point of accuracy. Interaction compares the loss that half of the heads add together "
+            "more accurate an order is than random ones, mean over shares. Free is the largest share whose removal "
+            "surely costs less than one point of accuracy. Interaction compares the loss that half of the heads add together "
             "with the sum of what each adds alone. Above 1, heads stood in for each other.",
         ),
         Chapter(
@@ -133,7 +133,7 @@ VIEW = StudyView(
             (ONE_LEFT,),
             title="One head per layer",
             reading="In a layer, heatcheck leaves the head that alone keeps the loss smallest on dev. Near the "
-            "accuracy of the whole model, the other heads of that layer are not needed, as long as other layers are whole.",
+            "accuracy of the whole model, that layer's other heads are not needed while other layers are whole.",
         ),
     ),
     shown={},
