@@ -43,13 +43,14 @@ class Cell(NamedTuple):
 
 
 class Extra(NamedTuple):
-    """What a study's own function gets beside a plan and the results of its checks."""
+    """What a study's own function gets beside a plan and the results, if its cells have settings of their own."""
 
     own: Facts  # the cell's
     data_dir: str | None  # folder of the corpora
 
 
-More: TypeAlias = Callable[[Plan, Mapping[str, CheckResult], Extra], Facts]
+# Of a plan and the results of its checks; and of an `Extra`, if the cell has settings of its own.
+More: TypeAlias = Callable[..., Facts]
 
 
 class Measured(NamedTuple):
@@ -131,6 +132,7 @@ def measure_cell(argument: Facts, folder: Path, store: Path, *, more: More) -> N
         fits_of(plan.case).failed.update(argument["failed"])
     results, not_run = run_checks(plan)
     keep_results(results, folder)
+    extra = (Extra(argument["own"], argument["data_dir"]),) if argument["own"] else ()
     facts = about(source, corpus)
     facts["differs"] = "; ".join(part for part in (facts["differs"], argument["seen"]) if part)
     write_json(
@@ -140,7 +142,7 @@ def measure_cell(argument: Facts, folder: Path, store: Path, *, more: More) -> N
             "about": {**facts, "not_run": not_run},
             "test": read_json(fits / argument["base"] / SUMMARY)["test"],  # evaluated when it was trained
             "predicted": _predicted(plan),
-            **more(plan, results, Extra(argument["own"], argument["data_dir"])),
+            **more(plan, results, *extra),
         },
     )
 

@@ -15,7 +15,7 @@ from heatcheck.auditing.audited_examples import audited_examples
 from heatcheck.checks.permutation import BINS, bin_of
 from heatcheck.engine import Facts
 from heatcheck.results import CheckResult, Key, Model, Row, find_key, key
-from heatcheck.studies.cells import Cell, Extra, Measured
+from heatcheck.studies.cells import Cell, Measured
 from heatcheck.studies.corpora import DATA, Source, about, as_released
 from heatcheck.studies.rows import Where, row_of
 from heatcheck.studies.study import (
@@ -115,7 +115,7 @@ def _cell(settings: Settings, task: str, encoder: str, attention: str, seed: int
     )
 
 
-def heatmaps_of(plan: Plan, results: Mapping[str, CheckResult], _: Extra) -> Facts:
+def heatmaps_of(plan: Plan, results: Mapping[str, CheckResult]) -> Facts:
     """Texts of at most 40 words: those whose weights can differ most, and least, without changing the answer."""
     values = values_of([example.id for example in plan.case.examples], results)
     jsd, change = values["jsd:published:0.05"], values["change:published:0.05"]

@@ -27,7 +27,7 @@ NOTES = (
     "baseline of every curve. Free: the largest share of heads whose removal surely costs less than one point.",
     "One head per layer: for each layer, the head that alone keeps the loss smallest on dev, tried on test. The paper "
     "does this for one layer at a time; we also do it for all layers at once.",
-    "The share of heads that matter for where they look is not in the paper: `docs/checks/heads.md` defines it.",
+    "The share of heads that matter for where they look is not in the paper; docs/checks/heads.md defines it.",
 )
 register_axes("heads_found", ("kind",))
 register_axes("heads_matter", ("way",))

@@ -71,7 +71,7 @@ class Gathered(NamedTuple):
     settings: Facts | None = None  # as the page shows them; None: as given, with the tasks that have results
 
 
-def nothing_more(_: Plan, __: Mapping[str, CheckResult], ___: Extra) -> Facts:
+def nothing_more(_: Plan, __: Mapping[str, CheckResult], *___: Extra) -> Facts:
     """For studies whose cells keep the results of their checks alone; workers find it by name."""
     return {}
 

@@ -111,7 +111,7 @@ def of_gates(facts: Facts) -> Iterator[tuple[Key, float]]:
         by_point.setdefault((TOGETHER if one["weights"] else ALONE, f"{one['penalty']:g}"), []).append(one)
     for (gates, penalty), seeds in by_point.items():
         here = {"gates": gates, "penalty": penalty}
-        yield key("kept", **here), _mean([one["kept"] for one in seeds])
+        yield key("kept", **here), _mean([float(one["kept"]) for one in seeds])
         yield key("gated", **here), _mean([one["accuracy"] for one in seeds])
         for order in seeds[0]["beside"]:
             yield key("as_many", order=order, **here), _mean([one["beside"][order] for one in seeds])

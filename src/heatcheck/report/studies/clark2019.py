@@ -53,6 +53,7 @@ def syntax(found: StudyResult) -> list[Table]:
 
 
 VIEW = StudyView(
+    settings={"sentences": "treebank sentences per part"},
     chapters=(
         Chapter("roles", (TABLES,)),
         Chapter(

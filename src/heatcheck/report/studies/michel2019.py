@@ -1,5 +1,7 @@
 """Page and figure for Michel et al. 2019: single removals, pruning curves beside random orders, one head per layer."""
 
+from collections.abc import Sequence
+
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.study_columns import Columns, by_layer, in_columns
@@ -8,7 +10,7 @@ from heatcheck.report.study_view import Chapter, StudyView
 from heatcheck.report.study_wording import models_in_order, with_interval
 from heatcheck.report.table import Table
 from heatcheck.results import Row, StudyResult
-from heatcheck.results.written import NOTHING
+from heatcheck.results.written import NOTHING, number
 
 RANDOM, LOW, HIGH = "random", "random, low end", "random, high end"
 DRAWN = {  # of many orders those that a figure shows
@@ -73,11 +75,29 @@ def orders(found: StudyResult) -> list[Table]:
 
 def _at(found: StudyResult, task: str, order: str, share: str) -> str:
     wanted = {"order": order, "share": share}
-    return _cell(next((r for r in found.rows if r.task == task and r.name == "pruned" and r.by == wanted), None))
+    row = next((r for r in found.rows if r.task == task and r.name == "pruned" and r.by == wanted), None)
+    return NOTHING if row is None else number(row.value)
 
 
 def _cell(row: Row | None) -> str:
     return NOTHING if row is None else with_interval(row)
+
+
+def in_short(rows: Sequence[Row]) -> str:
+    """How many heads can go, and what one head per layer can do, in plain words."""
+    said = []
+    for task in dict.fromkeys(row.task for row in rows):
+        of_task = {row.quantity: row.value for row in rows if row.task == task}
+        free, alone = of_task.get("free_share:gradient (Michel)"), of_task.get("heads_found:accuracy worse")
+        left, whole = of_task.get("one_left:all"), of_task.get("pruned:random:0")
+        if free is not None and alone is not None:
+            said.append(
+                f"{task}: without {alone:.0%} of the heads, one at a time, accuracy surely falls. By the gradient, "
+                f"{free:.0%} of them can go together for less than one point."
+            )
+        if left is not None and whole is not None:
+            said.append(f"With one head left in every layer accuracy is {left:.2f}; with all heads, {whole:.2f}.")
+    return " ".join(said)
 
 
 def curves(found: StudyResult) -> Figure | None:
@@ -116,6 +136,12 @@ def curves(found: StudyResult) -> Figure | None:
 
 
 VIEW = StudyView(
+    in_short=in_short,
+    settings={
+        "curves": "examples of dev and of test for the curves",
+        "random": "random orders",
+        "greedy": "examples for the greedy order",
+    },
     chapters=(
         Chapter("heads", (SINGLES,)),
         Chapter(
@@ -125,8 +151,8 @@ VIEW = StudyView(
             title="How many heads can go",
             reading="heatcheck removes more and more heads without retraining. The area against random is how much "
             "more accurate an order is than random ones, mean over shares. Free is the largest share whose removal "
-            "surely costs less than one point of accuracy. Interaction compares the loss that half of the heads add together "
-            "with the sum of what each adds alone. Above 1, heads stood in for each other.",
+            "surely costs less than one point of accuracy. Interaction compares the loss that half of the heads add "
+            "together with the sum of what each adds alone. Above 1, heads stood in for each other.",
         ),
         Chapter(
             "one left",

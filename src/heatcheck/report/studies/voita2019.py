@@ -47,6 +47,22 @@ def roles(found: StudyResult) -> list[Table]:
     return [table for table in made if table.rows]
 
 
+def in_short(rows: Sequence[Row]) -> str:
+    """What the gates keep at each penalty if the weights learn too, in plain words."""
+    said = []
+    for task in dict.fromkeys(row.task for row in rows):
+        of_task = {row.quantity: row for row in rows if row.task == task}
+        for kept in (row for row in of_task.values() if row.name == "kept" and row.by["gates"] == TOGETHER):
+            here = f"{TOGETHER}:{kept.by['penalty']}"
+            gated, plain = of_task.get(f"gated:{here}"), of_task.get(f"as_many:{GRADIENT}:{here}")
+            if gated is not None and plain is not None:
+                said.append(
+                    f"{task}, penalty {kept.by['penalty']}: {kept.value:.0f} heads stay at an accuracy of "
+                    f"{gated.value:.2f}; as many by the gradient, without learning, have {plain.value:.2f}."
+                )
+    return " ".join(said)
+
+
 def curves(found: StudyResult) -> Figure | None:
     """Accuracy by the number of heads left: gates, and sets of as many heads that nothing was learned for."""
     task = next(iter(found.tasks), "")
@@ -105,6 +121,14 @@ def _cell(row: Row | None) -> str:
 
 
 VIEW = StudyView(
+    in_short=in_short,
+    settings={
+        "penalties": "penalties on open heads",
+        "gate_seeds": "seeds of the gates",
+        "steps": "steps of learning gates",
+        "curves": "examples of dev and of test for accuracies",
+        "sentences": "treebank sentences per part",
+    },
     chapters=(
         Chapter(
             "gates",
