@@ -1,5 +1,6 @@
 """Page and figure for Voita et al. 2019: heads that learned gates keep, what they cost, and their roles."""
 
+import math
 from collections.abc import Sequence
 
 from heatcheck.report.figures.distribution import alt_data
@@ -72,17 +73,7 @@ def curves(found: StudyResult) -> Figure | None:
         beside = {gates: _find(found, task, "gated", **kept.by)}
         if gates == ALONE:
             beside |= {n: _find(found, task, "as_many", order=n, **kept.by) for n in (GRADIENT, RANDOM)}
-        points += [
-            {
-                "heads": n,
-                "left": round(kept.value, 2),
-                "accuracy": round(row.value, 4),
-                "low": row.low,
-                "high": row.high,
-            }
-            for n, row in beside.items()
-            if row is not None
-        ]
+        points += [_point(name, kept, row) for name, row in beside.items() if row is not None]
     if not points:
         return None
     alt = altair()
@@ -95,7 +86,8 @@ def curves(found: StudyResult) -> Figure | None:
         y=alt.Y("accuracy:Q", title="accuracy").scale(zero=False), tooltip=["heads:N", "left:Q", "accuracy:Q"]
     )
     bars = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
-    drawn = alt.layer(*([bars, lines] if _bounded(points) else [lines])).properties(width=WIDTH - 70, height=300)
+    bounded = all("low" in point for point in points)
+    drawn = alt.layer(*([bars, lines] if bounded else [lines])).properties(width=WIDTH - 70, height=300)
     caption = (
         f"Accuracy on {task} with few heads left, mean over seeds with 95% intervals. Gates were learned; the gradient "
         "and random sets keep as many heads without learning."
@@ -103,8 +95,10 @@ def curves(found: StudyResult) -> Figure | None:
     return declare("gates-frontier", "gates", caption, drawn)
 
 
-def _bounded(points: Sequence[dict[str, object]]) -> bool:
-    return all(abs(float(str(point[end]))) < float("inf") for point in points for end in ("low", "high"))
+def _point(name: str, kept: Row, accuracy: Row) -> dict[str, object]:
+    """A point of the figure; one seed alone has no interval."""
+    bounds = {"low": accuracy.low, "high": accuracy.high} if math.isfinite(accuracy.low) else {}
+    return {"heads": name, "left": round(kept.value, 2), "accuracy": round(accuracy.value, 4), **bounds}
 
 
 def _of(found: StudyResult, task: str, name: str, **by: object) -> list[Row]:
