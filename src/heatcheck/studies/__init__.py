@@ -10,6 +10,7 @@ from heatcheck.studies.jain2019 import jain2019
 from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.kovaleva2019 import kovaleva2019
 from heatcheck.studies.michel2019 import michel2019
+from heatcheck.studies.olsson2022 import olsson2022
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
 from heatcheck.studies.rows import compare
@@ -34,6 +35,7 @@ STUDIES: dict[str, Study] = {
     "kobayashi2020": kobayashi2020,
     "kovaleva2019": kovaleva2019,
     "michel2019": michel2019,
+    "olsson2022": olsson2022,
     "pruthi2020": pruthi2020,
     "pruthi2020_sequences": pruthi2020_sequences,
     "serrano2019": serrano2019,
