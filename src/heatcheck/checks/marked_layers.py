@@ -90,7 +90,7 @@ def _weights(subject: HasLayers, run: Run, batch: Batch, mark: str) -> dict[str,
     return found
 
 
-def _on(weights: Float[Tensor, "*rows key"], marked: Bool[Tensor, "*rows key"]) -> Float[Tensor, "*rows"]:
+def _on(weights: Float[Tensor, "... key"], marked: Bool[Tensor, "... key"]) -> Float[Tensor, "..."]:
     return (weights * marked).sum(-1)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatcheck.checks.marked_layers import LEFT_OUT, look_in_layers
-from heatcheck.checks.marked_words import Marked
+from heatcheck.checks.marked_words import Marked, find_mark
 from heatcheck.data import Corpus
 from heatcheck.engine import Facts, content_id, read_json, write_json
 from heatcheck.errors import BadInput, BrokenFolder
@@ -45,7 +45,6 @@ from heatcheck.training.fit import check_recipe
 NAME = "pruthi2020_transformer"
 VERSION = 1  # raised by hand when the numbers of a model change
 TASKS = tuple(CONTROLS)
-MARK = "impermissible"
 HEADS = ("mean", "max")
 REMOVED, HONEST = "removed", 0.0
 SCORES = "scores.json"
@@ -101,13 +100,18 @@ def kinds_of(settings: Settings, tasks: Sequence[str]) -> list[Kind]:
     return [Kind(task, at, heads, seed) for seed in range(settings.seeds) for task in tasks for at, heads in ways]
 
 
-def recipe_of(settings: Settings, kind: Kind, corpus: Corpus, start: Mapping[str, Any]) -> Recipe:
-    """The training recipe of a model."""
+def recipe_of(settings: Settings, kind: Kind, corpus: Corpus, start: Mapping[str, Any], mark: str) -> Recipe:
+    """The training recipe of a model.
+
+    Args:
+        start: the pretrained model and what its training is like.
+        mark: of the words to hide.
+    """
     changes: dict[str, Any] = {**start, **given_of(settings, "epochs")}
     if isinstance(kind.trained, float) and kind.trained:
-        changes["loss"] = {"name": "deceptive", "mark": MARK, "strength": kind.trained, "heads": kind.heads}
+        changes["loss"] = {"name": "deceptive", "mark": mark, "strength": kind.trained, "heads": kind.heads}
     if settings.grouped and kind.trained != REMOVED:
-        changes["impose"] = {"weights": "grouped", "mark": MARK}
+        changes["impose"] = {"weights": "grouped", "mark": mark}
     return plan_recipe(corpus, preset="finetune", seed=kind.seed, **changes)
 
 
@@ -127,12 +131,15 @@ def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Wo
     """Each model is trained and measured by one job, which keeps numbers only."""
     tasks = [task for task in settings.tasks if task in found.corpora]
     starts = {task: _start(settings, found.corpora[task], place.folder) for task in tasks}
+    marks = {task: find_mark(found.corpora[task]["test"].examples, "") for task in tasks}
     works = []
     for kind in kinds_of(settings, tasks):
         name = CONTROLS[kind.task][0] if kind.trained == REMOVED else kind.task
         if name in found.corpora:
-            recipe = recipe_of(settings, kind, found.corpora[name], starts[kind.task])
-            works.append(_work(kind, recipe, found.sources[name], settings, place))
+            mark = marks[kind.task]
+            recipe = recipe_of(settings, kind, found.corpora[name], starts[kind.task], mark)
+            about_marked = {"mark": None if kind.trained == REMOVED else mark, "left_out": settings.left_out}
+            works.append(_work(kind, recipe, found.sources[name], about_marked, place))
     yield works
 
 
@@ -144,20 +151,19 @@ def _start(settings: Settings, corpus: Corpus, folder: Path) -> dict[str, Any]:
     return {"model": f"hf:{from_nothing(corpus, folder / 'starts', small=small)}", **FROM_NOTHING}
 
 
-def _work(kind: Kind, recipe: Recipe, source: Source, settings: Settings, place: Place) -> Work:
+def _work(kind: Kind, recipe: Recipe, source: Source, about_marked: Facts, place: Place) -> Work:
     facts = asdict(recipe)
     # The weights say what training starts from; the folder that has them may lie elsewhere on another machine.
     decides = {**facts, "model": {name: value for name, value in facts["model"].items() if name != "hf"}}
     readable = kind.name.replace(", ", "-").replace(" ", "").replace("λ=", "")
     argument = {
+        **about_marked,
         "recipe": facts,
-        "marked": kind.trained != REMOVED,
-        "left_out": settings.left_out,
         "source": list(source),
         "data_dir": None if place.data_dir is None else str(place.data_dir),
         "device": place.device,
     }
-    ident = content_id({NAME: [VERSION, decides, settings.left_out]})
+    ident = content_id({NAME: [VERSION, decides, dict(about_marked)]})
     return Work(kind.name, f"{readable}-{ident}", fit_and_look, argument, read_scores)
 
 
@@ -170,9 +176,9 @@ def fit_and_look(argument: Facts, folder: Path, store: Path) -> None:
     (folder / CHECKPOINT).unlink(missing_ok=True)
     scores = evaluate(subject, corpus["test"].examples, impose=recipe.impose)
     found: dict[str, Any] = {"test": scores.facts(), "kept_epoch": done.best_epoch, "history": done.history}
-    if argument["marked"]:
+    if argument["mark"] is not None:
         assert isinstance(subject, HasLayers)
-        texts = Marked.of(subject, corpus["test"].examples, MARK)
+        texts = Marked.of(subject, corpus["test"].examples, argument["mark"])
         gold = np.array([example.label for example in texts.examples])
         looked = look_in_layers(
             subject, texts, gold, impose=recipe.impose, seed=recipe.seed, left_out=argument["left_out"]
@@ -219,10 +225,15 @@ def gather(settings: Settings, found: Found) -> Gathered:
             of_heads = {kind: facts for kind, facts in scored.items() if kind.heads in ("", heads)}
             attention = f"{heads}, grouped" if settings.grouped else heads
             rows += [
-                row_of(Where(task, _name(settings), attention, quantity), of_seeds, published.get((task, heads, quantity)), apart)
+                row_of(
+                    Where(task, _name(settings), attention, quantity),
+                    of_seeds,
+                    published.get((task, heads, quantity)),
+                    apart,
+                )
                 for quantity, of_seeds in values_of(of_heads).items()
             ]
-            points = [_point(kind, facts, heads) for kind, facts in of_heads.items() if kind.trained != REMOVED]
+            points = [_point(kind, facts) for kind, facts in of_heads.items() if kind.trained != REMOVED]
             labels, seeds = tuple(found.corpora[task].labels), len({kind.seed for kind in of_heads})
             models.append(Model(task, _name(settings), attention, labels, seeds, {}, (), tuple(points)))
     return Gathered(rows, models, tasks, settings=shown_settings(settings, tasks, model=_name(settings)))
@@ -254,9 +265,9 @@ def values_of(scored: Mapping[Kind, Facts]) -> dict[Key, list[float]]:
     return found
 
 
-def _point(kind: Kind, facts: Facts, heads: str) -> Facts:
+def _point(kind: Kind, facts: Facts) -> Facts:
     """One model as a mark of the figure."""
-    mass = facts["measures"]["mass" if heads == "mean" else "largest"]["value"]
+    mass = facts["measures"]["mass"]["value"]
     return {"model": f"{kind.trained:g}", "seed": kind.seed, "accuracy": facts["test"]["accuracy"], "mass": mass}
 
 
