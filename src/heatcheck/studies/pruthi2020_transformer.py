@@ -289,7 +289,7 @@ NOTES = (
     "words from each other, so that only [CLS] can carry what a marked word says.",
     "Weights sum to 1 over all pieces, [CLS] and [SEP] included. Under uniform weights the marked words have the share "
     "in the row “share”.",
-    "Three seeds give wide intervals. All seeds start from the same pretrained weights and are tested on the same texts.",
+    "Three seeds give wide intervals. All seeds start from the same pretrained weights and have the same test texts.",
 )
 
 pruthi2020_transformer = Study(

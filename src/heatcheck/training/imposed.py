@@ -154,8 +154,8 @@ IMPOSED: dict[str, Kind] = {
 def imposed(subject: Subject, batch: Batch, facts: Facts | None, parent: Parent | None = None) -> Edits:
     """The edits of a recipe's `impose` for this batch: none, or one that gives the read-out other weights.
 
-    `{"weights": "uniform", "sites": "all"}` gives every attention site uniform ones. `{"weights": "grouped", "mark": …}`
-    hides marked words from the others (`grouped`).
+    `{"weights": "uniform", "sites": "all"}` gives every attention site uniform ones. With `{"weights": "grouped",
+    "mark": …}`, marked words and others do not see each other (`grouped`).
     """
     if facts is None:
         return NO_EDITS

@@ -196,9 +196,7 @@ LOSSES: dict[str, Loss] = {
             }
         ),
     ),
-    "deceptive": Loss(
-        deceptive, kept_off, MappingProxyType({"strength": 1.0, "mark": "rationale", "heads": "mean"})
-    ),
+    "deceptive": Loss(deceptive, kept_off, MappingProxyType({"strength": 1.0, "mark": "rationale", "heads": "mean"})),
     "likelihood": Loss(likelihood),
     "log_odds_regularised": Loss(log_odds_regularised, read_out, MappingProxyType({"strength": 5.0})),
 }

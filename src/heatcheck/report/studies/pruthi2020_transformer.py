@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heatcheck.report.figures.accuracy_by_weight import AccuracyByWeight, accuracy_by_weight
 from heatcheck.report.figures.figure import Figure
 from heatcheck.report.studies.pruthi2020 import RERUN, said
-from heatcheck.report.study_quantities import RIGHT, THERE, study_quantity
+from heatcheck.report.study_quantities import THERE, study_quantity
 from heatcheck.report.study_view import Chapter, StudyView
 from heatcheck.report.study_wording import beside_theirs, models_in_order, with_interval
 from heatcheck.report.table import Table
@@ -125,7 +125,7 @@ SCATTER = AccuracyByWeight(
     "weight on the marked words",
     said,
     _name,
-    "Each mark is one model of one seed. Further right means more weight on the marked words (mean over heads), further "
+    "Each mark is one model of one seed. Further right means more weight on the marked words (mean over heads). Further "
     "up means higher accuracy. Models at the upper left hide words that they use. Stars and squares are the published "
     "means. The dotted line is the majority-class baseline. The dashed line is the weight that uniform weights have "
     "there. The accuracy axes differ.",
