@@ -145,7 +145,7 @@ def _biases(base: Classifier, other: Classifier, part: str) -> float:
         {name: value for name, value in getattr(model, part).state_dict().items() if name.endswith("bias")}
         for model in (base, other)
     )
-    return sum(float((own[name] - theirs[name]).double().square().sum()) for name in own)
+    return sum((float((own[name] - theirs[name]).double().square().sum()) for name in own), 0.0)
 
 
 def _of_words(base: Classifier, other: Classifier, often: Frequencies) -> float:
