@@ -114,10 +114,8 @@ def test_the_twin_farthest_within_a_budget():
         ratios = within.distance.ratios(unit)
         assert max(ratios["parameters"], ratios["words"]) <= budget
         assert max(ratios["attention"], ratios["decoder"]) < 0.05, "embeddings move, and all is turned a little"
-        runs = [
-            model.run(model.encode(texts), want=[Site("attention")]) for model in (base.double(), within.twin.double())
-        ]
-        base.float()
+        with torch.no_grad():
+            runs = [model.run(model.encode(texts), want=[Site("attention")]) for model in (base, within.twin)]
         assert (runs[0].logits.argmax(-1) == runs[1].logits.argmax(-1)).all()
         shares.append(within.share)
         apart.append(float((runs[0].parts[Site("attention")] - runs[1].parts[Site("attention")]).abs().sum(-1).mean()))

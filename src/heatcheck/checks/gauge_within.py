@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from heatcheck.models.classifiers.gauge_budget import (
     require_bare,
     within_budget,
 )
-from heatcheck.models.classifiers.gauge_twin import Tokens, with_scores, word_table
+from heatcheck.models.classifiers.gauge_twin import Tokens, scores_off_marked, with_scores, word_table
 from heatcheck.results import Measurement
 
 WITHIN = "within_budget"
@@ -89,6 +90,40 @@ def find_budgeted(case: Case, turns: Mapping[str, float], *, budget: float, seed
     whole = max(turns.values())
     within = within_budget(subject, lambda share: turned(whole * share), unit, budget, often)
     return Budgeted(unit, apart, twins, within)
+
+
+class WithinSeeds(NamedTuple):
+    """A twin within a budget, and its distances as shares of the nearest seed's."""
+
+    twin: Classifier
+    share: float  # of the way to the whole twin
+    ratios: Mapping[str, float]
+
+
+def twin_within(
+    model: Classifier,
+    others: Sequence[Classifier],
+    train: Sequence[Example],
+    tokens: Tokens,
+    *,
+    bound: float,
+    budget: float,
+) -> WithinSeeds:
+    """The twin that keeps off marked words as far as a budget allows.
+
+    Args:
+        others: honest models of other seeds.
+        tokens: of the training texts, with their marks.
+        bound: of the whole twin, as in `gauge_twin`.
+        budget: the largest distance, in units of the nearest other model's.
+    """
+    require_bare(model)
+    often = Frequencies.of(model, train)
+    own = word_table(model).scores.cpu().numpy()
+    step = scores_off_marked(tokens, own, bound=bound) - own
+    unit = nearest_seed(model, others, often)
+    found = within_budget(model, lambda share: with_scores(model, own + share * step, tokens), unit, budget, often)
+    return WithinSeeds(found.twin, found.share, found.distance.ratios(unit))
 
 
 def _classifier(model: Trainable) -> Classifier:

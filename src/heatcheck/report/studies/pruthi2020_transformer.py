@@ -125,10 +125,10 @@ SCATTER = AccuracyByWeight(
     "weight on the marked words",
     said,
     _name,
-    "Each mark is one model of one seed. Further right means more weight on the marked words (mean over heads). Further "
-    "up means higher accuracy. Models at the upper left hide words that they use. Stars and squares are the published "
-    "means. The dotted line is the majority-class baseline. The dashed line is the weight that uniform weights have "
-    "there. The accuracy axes differ.",
+    "Each mark is one model of one seed. Further right means more weight on the marked words (mean over heads). "
+    "Higher means more accurate. Models at the upper left hide words that they use. Stars and squares are the "
+    "published means. The dotted line is the majority-class baseline. The dashed line is the weight that uniform "
+    "weights have there. The accuracy axes differ.",
 )
 
 
