@@ -25,7 +25,7 @@ from heatcheck.models.classifiers.classifier import Classifier
 from heatcheck.models.classifiers.context_free import Unencoded
 from heatcheck.models.classifiers.gauge_twin import word_table
 
-HALVINGS = 24  # of the path from the model to its twin: a place to 1 in 16 million
+HALVINGS = 14  # of the path from the model to its twin: a place to 1 in 16,000
 
 
 class Distance(NamedTuple):
@@ -60,8 +60,8 @@ def require_bare(subject: Classifier) -> None:
     """Raise NotSupported unless states are embeddings and scores are linear in them: then twins have the same size."""
     if subject.settings.attention not in ("dot", "linear") or not isinstance(subject.encoder, Unencoded):
         raise NotSupported(
-            f"a distance between parameters needs embeddings under linear or dot attention, as with --encoder none; "
-            f"the gauge twin of {subject.id} has other parameters than the model."
+            f"a distance between parameters needs embeddings under linear or dot attention, as with --encoder none. "
+            f"The gauge twin of {subject.id} has other parameters than the model."
         )
     word_table(subject)  # raises for pairs, and for several decisions
 

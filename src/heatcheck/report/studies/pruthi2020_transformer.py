@@ -153,7 +153,7 @@ VIEW = StudyView(
     done=(
         (
             ("mass_at",),
-            "heatcheck fine-tuned each model honestly, and again with the same seeds for each λ, with a penalty for "
+            "heatcheck fine-tuned each model honestly, and again with the same seeds for each λ. The penalty λ is for "
             "weight on the marked words in the last layer. The controls were fine-tuned on the same texts without "
             "those words.",
         ),
