@@ -21,6 +21,7 @@ TINY = {
     "michel2019": {"seeds": 1, "texts": 24, "examples": 4, "curves": 6, "random": 2},
     "pruthi2020": {"encoders": ("none",), "texts": 40},
     "pruthi2020_sequences": {"tasks": ("multi30k",), "strengths": (), "texts": 40, "hidden": 4},
+    "pruthi2020_transformer": {"heads": ("mean",), "seeds": 1, "texts": 24},
     "serrano2019": {"encoders": ("none",), "texts": 40, "examples": 8},
     "snell2021": {"steps": 10, "tasks": ("copy_iid", "lottery")},
     "sun2020": {"epochs": 1},

@@ -13,6 +13,7 @@ from heatcheck.studies.michel2019 import michel2019
 from heatcheck.studies.olsson2022 import olsson2022
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
+from heatcheck.studies.pruthi2020_transformer import pruthi2020_transformer
 from heatcheck.studies.rows import compare
 from heatcheck.studies.running import run_study
 from heatcheck.studies.serrano2019 import serrano2019
@@ -38,6 +39,7 @@ STUDIES: dict[str, Study] = {
     "olsson2022": olsson2022,
     "pruthi2020": pruthi2020,
     "pruthi2020_sequences": pruthi2020_sequences,
+    "pruthi2020_transformer": pruthi2020_transformer,
     "serrano2019": serrano2019,
     "snell2021": snell2021,
     "sun2020": sun2020,
