@@ -187,9 +187,9 @@ QUANTITIES = (
         "it learns that at other steps",
     ),
     study_quantity("half_way", "middle of the window", "the heads form late", "they form early", unit="steps"),
-    study_quantity("prefix_end", "prefix matching", "some head looks at what followed before", "no head does"),
+    study_quantity("prefix_end", "prefix matching", "some head attends to what followed before", "no head does"),
     study_quantity(
-        "previous_end", "previous token, layer 1", "some head looks at the token before", "no head of layer 1 does"
+        "previous_end", "previous token, layer 1", "some head attends to the token before", "no head of layer 1 does"
     ),
     study_quantity(
         "composition_end",
