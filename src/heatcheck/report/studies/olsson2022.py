@@ -72,7 +72,7 @@ def changes_in_short(rows: Sequence[Row]) -> str:
 def every_seed(found: StudyResult) -> list[Table]:
     """One row per run, whether or not it meets the criterion."""
     rows = [row for model in models_in_order(found) if "met" in model.examples for row in _seeds(model)]
-    columns = (
+    columns: tuple[str, ...] = (
         "runs",
         "seed",
         "phase change",
