@@ -82,7 +82,7 @@ class LogOdds(NamedTuple):
 _vocabularies: Kept[Vocabulary] = Kept(2)  # each with its cache of texts that it has looked up
 _bags: Kept[Facts] = Kept(8)
 _log_odds: Kept[LogOdds] = Kept(4)
-_recorded: Kept[Recorded] = Kept(2)  # a recipe has at most two parents
+_recorded: Kept[Recorded] = Kept(2)  # a recipe has at most two teachers
 _encoded: Kept[Encoded] = Kept(32)  # on a GPU, where the splits of many corpora may be read side by side
 _vectors: Kept[Tensor] = Kept(2)
 _seen: Kept[Seen] = Kept(4)
@@ -190,7 +190,7 @@ def _scored(subject: Trainable, corpus: Corpus, found: BagOfWords | LogisticRegr
 
 def record_parents(recipe: Recipe, corpus: Corpus, store: Path, device: str) -> dict[str, Recorded]:
     """What each parent says of every example of the task."""
-    wanted = {name: (corpus.reference, device, _identity(store / name)) for name in recipe.parents}
+    wanted = {name: (corpus.reference, device, _identity(store / name)) for name in recipe.teachers}
     examples = [example for split in corpus.splits.values() for example in split]
 
     def said(name: str) -> Recorded:
