@@ -26,7 +26,17 @@ from heatcheck.engine import (
 )
 from heatcheck.engine.worker import SHARE_OF_GPU
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
+from heatcheck.models import (
+    Classifier,
+    ClassifierSettings,
+    Extraction,
+    Recipe,
+    Trainable,
+    extracting,
+    load_folder,
+    make_classifier,
+    save,
+)
 from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate
@@ -37,7 +47,9 @@ from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.made_once import (
     PENALTY,
     add_log_odds,
+    as_read,
     bag_of_words,
+    chooser_of,
     record_parents,
     seen_texts,
     vocabulary_of,
@@ -211,6 +223,7 @@ def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSetting
     if recipe.observe is not None:
         check_observe(recipe.observe, corpus)
     _check_words(recipe)
+    _check_extraction(recipe)
     check_transformer(recipe)
     check_sequences(recipe)
     for parent in recipe.parents:
@@ -230,6 +243,15 @@ def _check_words(recipe: Recipe) -> None:
         raise BadInput(f"{what} needs attention over words, but a hierarchical classifier attends to sentences.")
 
 
+def _check_extraction(recipe: Recipe) -> None:
+    """Raise BadInput if a recipe's model cannot read extracted words alone."""
+    if recipe.extract is None:
+        return
+    Extraction(**recipe.extract)
+    if "encoder" not in recipe.model or recipe.model.get("hierarchical"):
+        raise BadInput("only a classifier of heatcheck's own that attends to words can read extracted words alone.")
+
+
 def fit_into(
     recipe: Recipe,
     corpus: Corpus,
@@ -242,6 +264,9 @@ def fit_into(
 ) -> None:
     """Train a recipe in this folder; resume from a checkpoint if there is one."""
     training = check_recipe(recipe, corpus, store)
+    whole, chooser = corpus, chooser_of(recipe, corpus, store, str(pick_device(device)))
+    if chooser is not None:  # from here on there is nothing but the words that the model reads
+        corpus = as_read(chooser, whole, store)
     subject: Trainable
     if "hf" in recipe.model:
         subject = build_transformer(recipe, corpus, device=pick_device(device))
@@ -255,7 +280,7 @@ def fit_into(
         several = subject.settings.label_wise
         baseline = bag_of_words(subject, subject.vocabulary, corpus, several=several)
         odds = add_log_odds(subject, corpus)
-    parents = record_parents(recipe, corpus, store, str(subject.device))
+    parents = record_parents(recipe, whole, store, str(subject.device))
     set_start(subject, recipe, store, corpus["train"].examples)
     if not _is_of(scratch, recipe):
         (scratch / checkpoint.FILE).unlink(missing_ok=True)
@@ -264,8 +289,8 @@ def fit_into(
     done = train_loop(subject, corpus, recipe, scratch, parents=parents, watch=watch)
     given_by = parents.get((recipe.impose or {}).get("parent", ""))
     test = scores_on(subject, corpus, "test", recipe, given_by)
-    subject.seen = seen_texts(corpus)
-    save(subject, scratch)
+    subject.seen = seen_texts(whole)
+    save(subject if chooser is None else extracting(subject, chooser), scratch)
     write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
     write_json(
         scratch / SUMMARY,

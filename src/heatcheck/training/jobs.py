@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, whole_folder, write_json, write_whole
-from heatcheck.models import Recipe
+from heatcheck.models import Extraction, Recipe
 from heatcheck.models.seq2seq.model import KIND
 from heatcheck.training.fit import RECORD, fit_into
 from heatcheck.training.settings import TrainingSettings
@@ -76,6 +76,7 @@ def kind_of_run(recipe: Recipe) -> str:
     words = [kind_of_model(recipe), str(recipe.loss["name"])]
     if recipe.impose is not None:
         words.append(f"{recipe.impose['weights']} weights")
+    words += ["extracted words"] if recipe.extract is not None else []
     return ", ".join(words)
 
 
@@ -128,6 +129,8 @@ def describe_model(recipe: Recipe) -> str:
         kind = recipe.impose["weights"]
         everywhere = " at every attention site" if "sites" in recipe.impose else ""
         words.append(f"weights of {recipe.impose['parent']}" if kind == "parent" else f"{kind} weights{everywhere}")
+    if recipe.extract is not None:
+        words.append(f"reads {Extraction(**recipe.extract).short}")
     words += ["observed"] if recipe.observe else []
     return ", ".join([*words, f"seed {recipe.seed}"])
 

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from heatcheck.data import Corpus
-from heatcheck.engine import Facts
+from heatcheck.engine import Facts, value_like
 from heatcheck.errors import NotSupported, UnknownName
-from heatcheck.models import Recipe
+from heatcheck.models import Extraction, Recipe
+from heatcheck.models.contract.extraction import BY_MODEL, CHOSEN, RANDOM, TOP
 from heatcheck.training.losses import plan_loss
 
 
@@ -63,6 +64,17 @@ def _other_loss(name: str) -> Callable[[Recipe, Corpus, Mapping[str, Any]], Reci
     return treat
 
 
+def _read_a_rationale(recipe: Recipe, _: Corpus, settings: Mapping[str, Any]) -> Recipe:
+    """A second model that reads only what was extracted; the untreated model chooses the words, if a model does."""
+    if recipe.model.get("hierarchical"):
+        raise NotSupported("the treatment fresh extracts words, but a hierarchical classifier attends to sentences.")
+    by = str(settings["by"])
+    share = value_like(Extraction(RANDOM), "share", "share", settings["share"])
+    parent = recipe.id if by in BY_MODEL else None
+    extraction = Extraction(by, share, str(settings["how"]), str(settings["reads"]), parent, recipe.seed)
+    return replace(recipe, extract=extraction.facts())
+
+
 _ALL = (
     Treatment(
         "diversity",
@@ -70,6 +82,14 @@ _ALL = (
         "Mohankumar et al. 2020",
         _other_loss("diversity"),
         MappingProxyType({"strength": 0.5}),
+    ),
+    Treatment(
+        "fresh",
+        "a second model that reads only extracted words (FRESH)",
+        "Jain et al. 2020",
+        _read_a_rationale,
+        MappingProxyType({"by": "attention", "share": 0.2, "how": TOP, "reads": CHOSEN}),
+        note="it reads nothing but the extracted words, by construction",
     ),
     Treatment(
         "placebo",

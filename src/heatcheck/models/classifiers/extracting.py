@@ -76,8 +76,7 @@ class ExtractingClassifier(FlatClassifier):
         )
 
     def encode(self, examples: Sequence[Example]) -> Batch:
-        batch = encode_extracted(super().encode, examples, self.chooser(examples))
-        return replace(batch, gold=self._gold(examples))
+        return encode_extracted(super().encode, examples, self.chooser(examples))
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
         """The tokens that may have weight: those it reads."""

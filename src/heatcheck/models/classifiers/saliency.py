@@ -24,6 +24,11 @@ EMBEDDING = Site("embedding")
 
 def word_saliency(subject: Subject, examples: Sequence[Example], by: str) -> Float[np.ndarray, "example word"]:
     """How much each word matters to a model: `attention`, `gradient`, `gradient_through` or `leave_one_out`."""
+    with torch.inference_mode(False):  # inside it a gradient would be 0 without a word
+        return _word_saliency(subject, examples, by)
+
+
+def _word_saliency(subject: Subject, examples: Sequence[Example], by: str) -> Float[np.ndarray, "example word"]:
     batch = subject.encode(examples)
     longest = max(len(example.words) for example in examples)
     if by == "leave_one_out":

@@ -90,6 +90,17 @@ class Extraction:
             chosen = f"{100 * self.share:.3g}% of the {which}, chosen {how}"
         return {CHOSEN: chosen, REST: f"all but {chosen}", PATTERN: f"only the places of {chosen}"}[self.reads]
 
+    @property
+    def short(self) -> str:
+        """The same in a few words, as lists of models show it.
+
+        >>> Extraction("random", 0.1, reads="rest").short
+        'rest of 10% by random'
+        """
+        part = "" if self.reads == CHOSEN else f"{self.reads} of "
+        how = "" if self.how == TOP or self.by == HUMAN else " in one window"
+        return f"{part}{'' if self.by == HUMAN else f'{100 * self.share:.3g}% '}by {self.by}{how}"
+
     def size(self, words: int) -> int:
         """How many of so many words are chosen: the share, rounded up.
 
