@@ -7,6 +7,7 @@ from heatcheck.studies.brunner2020 import brunner2020
 from heatcheck.studies.chefer2021 import chefer2021
 from heatcheck.studies.clark2019 import clark2019
 from heatcheck.studies.jain2019 import jain2019
+from heatcheck.studies.jain2020_fresh import jain2020_fresh
 from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.kovaleva2019 import kovaleva2019
 from heatcheck.studies.pruthi2020 import pruthi2020
@@ -29,6 +30,7 @@ STUDIES: dict[str, Study] = {
     "chefer2021": chefer2021,
     "clark2019": clark2019,
     "jain2019": jain2019,
+    "jain2020_fresh": jain2020_fresh,
     "kobayashi2020": kobayashi2020,
     "kovaleva2019": kovaleva2019,
     "pruthi2020": pruthi2020,

@@ -16,8 +16,6 @@ SETTINGS: Facts = MappingProxyType({"by": "attention", "share": 0.2, "how": TOP,
 
 def read_a_rationale(recipe: Recipe, corpus: Corpus, settings: Mapping[str, Any]) -> Recipe:
     """The recipe of the second model; the untreated model of the first recipe chooses the words, if a model does."""
-    if recipe.model.get("hierarchical"):
-        raise NotSupported("the treatment fresh extracts words, but a hierarchical classifier attends to sentences.")
     by = str(settings["by"])
     if by == HUMAN and not any(MARK in example.marks for example in corpus["train"]):
         raise NotSupported(f"nobody marked words as {MARK!r} in the training texts of {corpus.name}.")
