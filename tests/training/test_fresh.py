@@ -8,6 +8,9 @@ import pytest
 import torch
 
 from heatcheck.auditing import audit
+from heatcheck.auditing.calibration.truth import TRUTH, Cell
+from heatcheck.auditing.lines.hard import NAME as HARD
+from heatcheck.auditing.lines.points import NAME as POINTS
 from heatcheck.data import load_task
 from heatcheck.data.planted import planted
 from heatcheck.engine import content_id
@@ -133,15 +136,17 @@ def test_what_cannot_be_extracted_is_a_sentence(corpus):
         Recipe("a@0", {}, {}, 0, {}, extract="much")
 
 
-@pytest.mark.parametrize("task", ["planted_keyword", "planted_lookup"])
-def test_a_hard_selection_of_the_planted_rationale_is_judged_a_reader(task):
+@pytest.mark.parametrize(
+    ("task", "checks", "lines"),
+    [
+        ("planted_keyword", ["erasure", "permutation", "counterfactual"], [POINTS, HARD]),
+        ("planted_lookup", ["erasure"], [POINTS]),  # other weights over six labels take a minute
+    ],
+)
+def test_a_hard_selection_of_the_planted_rationale_is_judged_a_reader(task, checks, lines):
     """Through the card, as the truth table has it."""
-    found = audit(
-        load(f"known:rationale_reader@{task}"),
-        load_task(task),
-        examples=60,
-        checks=["erasure", "permutation", "counterfactual"],
-    )
+    found = audit(load(f"known:rationale_reader@{task}"), load_task(task), examples=40, checks=checks)
     states = {line.name: line.state for line in found.card.lines}
-    assert states["points at what matters"] == states["hard to manipulate"] == "yes"
+    truth = TRUTH[Cell("rationale_reader", task)]
+    assert [states[line] for line in lines] == [truth[line] for line in lines] == ["yes"] * len(lines)
     assert found.accuracy == 1.0
