@@ -110,9 +110,7 @@ def read_twin(cell: Cell, folder: Path) -> Measured:
     return Measured(cell, facts["about"], facts["accuracy"], {}, read_results(folder), facts, folder.name)
 
 
-def gather(
-    tasks: Sequence[str], kinds: Sequence[Kind], found: Found, *, smoke: bool, not_comparable: str
-) -> Gathered:
+def gather(tasks: Sequence[str], kinds: Sequence[Kind], found: Found, *, smoke: bool, not_comparable: str) -> Gathered:
     """All kinds and their twins as one result; the first kind is the untreated one."""
     by_kind: dict[tuple[str, str], dict[int, Measured]] = defaultdict(dict)
     for one in (*found.measured.values(), *found.kept.values()):

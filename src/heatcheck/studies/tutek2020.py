@@ -7,7 +7,6 @@ what treated models gain may only be that their states know less of the context.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from heatcheck.data import read_vectors
@@ -116,9 +115,7 @@ def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Pi
 
 def gather(settings: Settings, found: Found) -> Gathered:
     """All models as one result."""
-    return gather_kinds(
-        settings.tasks, kinds_of(settings), found, smoke=settings.texts is not None, not_comparable=""
-    )
+    return gather_kinds(settings.tasks, kinds_of(settings), found, smoke=settings.texts is not None, not_comparable="")
 
 
 SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."

@@ -83,7 +83,9 @@ def _with_normaliser(name: str) -> Treat:
 
     def treat(recipe: Recipe, _: Corpus, settings: Mapping[str, Any]) -> Recipe:
         if recipe.model.get("normaliser", "softmax") != "softmax":
-            raise NotSupported(f"this model's weights are made by {recipe.model['normaliser']} already, not by softmax.")
+            raise NotSupported(
+                f"this model's weights are made by {recipe.model['normaliser']} already, not by softmax."
+            )
         share = {"top_share": settings["share"]} if "share" in settings else {}
         return replace(recipe, model={**recipe.model, "normaliser": name, **share})
 
@@ -96,7 +98,9 @@ ORTHOGONAL = {"lstm": "orthogonal_lstm", "lstm_ahead": "orthogonal_lstm_ahead"}
 def _orthogonal(recipe: Recipe, _: Corpus, __: Mapping[str, Any]) -> Recipe:
     encoder = recipe.model["encoder"]
     if encoder not in ORTHOGONAL:
-        raise NotSupported(f"orthogonal states are those of an LSTM, and this encoder is {encoder}. Use --encoder lstm.")
+        raise NotSupported(
+            f"orthogonal states are those of an LSTM, and this encoder is {encoder}. Use --encoder lstm."
+        )
     return replace(recipe, model={**recipe.model, "encoder": ORTHOGONAL[encoder]})
 
 
