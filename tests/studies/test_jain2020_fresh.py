@@ -64,7 +64,7 @@ def test_the_numbers_by_hand():
     values = {of.text: value for of, value, _ in study.numbers_of(settings, "sst", measured(settings, right, gold))}
     assert values["accuracy_read:attention:0.2"].value == pytest.approx(0.85)
     assert values["commonest"].value == 0.5
-    assert values["kept:attention:0.2"].value == pytest.approx(0.35 / 0.5)
+    assert values["gain_kept:attention:0.2"].value == pytest.approx(0.35 / 0.5)
     assert values["accuracy_gap:attention|random:0.2"].value == pytest.approx(0.25)
     assert values["accuracy_gap:attention|random:0.2"].n == 2
     assert values["macro_f1:full"].value == 1.0

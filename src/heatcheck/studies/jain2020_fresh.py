@@ -31,7 +31,7 @@ LONG = ("eraser_movies", "imdb_small")  # leave-one-out reads each text once a w
 ENCODER, ATTENTION = "lstm", "tanh"
 FULL = "full"
 OTHER_ENCODER = "a BiLSTM, not BERT"
-for _name in ("macro_f1", "accuracy_read", "kept", "token_f1"):
+for _name in ("macro_f1", "accuracy_read", "gain_kept", "token_f1"):
     register_axes(_name, ("read",), ("read", "share"))
 register_axes("accuracy_gap", ("pair",), ("pair", "share"))
 
@@ -211,7 +211,7 @@ def numbers_of(
         accuracy = stats.two_way_interval(right[read, share])
         yield key("accuracy_read", **by), accuracy, spread_of(right[read, share].mean(1).tolist())
         if (full := right.get((FULL, None))) is not None and read != FULL and (full - chance).mean() > LEAST_GAIN:
-            yield key("kept", **by), stats.two_way_ratio_interval(right[read, share] - chance, full - chance), np.nan
+            yield key("gain_kept", **by), stats.two_way_ratio_interval(right[read, share] - chance, full - chance), np.nan
         if "token_f1" in of_seeds[0].facts:
             match = np.array([one.facts["token_f1"] for one in of_seeds])
             yield key("token_f1", **by), stats.two_way_interval(match), spread_of(match.mean(1).tolist())

@@ -107,7 +107,7 @@ class Extraction:
         >>> Extraction("random", 0.2).size(15), Extraction("random", 0.2).size(16), Extraction("random", 0.2).size(1)
         (3, 4, 1)
         """
-        return math.ceil(round(self.share * words, 9))  # 0.2 * 35 is a little more than 7
+        return math.ceil(round(self.share * words, 9))  # 0.28 * 25 is a little more than 7
 
     def choose(
         self, examples: Sequence[Example], rule: str, saliency: Callable[[Sequence[Example]], Saliency] | None = None

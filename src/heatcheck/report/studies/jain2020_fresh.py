@@ -97,12 +97,12 @@ VIEW = StudyView(
         Chapter(
             "differences", _tables("accuracy_gap", "Difference in accuracy"), title="Is it better than its controls?"
         ),
-        Chapter("length", _tables("kept", "Share of the gain kept"), title="How long must a rationale be?"),
+        Chapter("length", _tables("gain_kept", "Share of the gain kept"), title="How long must a rationale be?"),
         Chapter("macro_f1", _tables("macro_f1", "Macro-F1"), title="As published"),
         Chapter("people", _tables("token_f1", "Match with marked words"), title="Do people mark the same words?"),
     ),
     shown={"macro_f1": "macro-F1"},
-    unpublished={"accuracy_read": "accuracy", "accuracy_gap": "difference in accuracy", "kept": _KEPT},
+    unpublished={"accuracy_read": "accuracy", "accuracy_gap": "difference in accuracy", "gain_kept": _KEPT},
     quantities=(
         study_quantity("macro_f1", "macro-F1", *RIGHT),
         study_quantity("accuracy_read", "accuracy", *RIGHT),
@@ -113,7 +113,7 @@ VIEW = StudyView(
             "models that read the second are more often right (below 0), or neither is (0)",
         ),
         study_quantity(
-            "kept",
+            "gain_kept",
             "share of the gain over the majority class that is kept",
             "these words are nearly enough (1 is as good as the whole text)",
             "these words are not enough (0 is the majority class)",
