@@ -27,7 +27,7 @@ def test_a_small_run_has_a_number_for_every_question(found):
     assert found.failed == {}
     kinds = ("full", "attention:0.2", "random:0.2", "attention_places:0.2")
     assert rows.keys() >= {f"{name}:{kind}" for name in ("macro_f1", "accuracy_read") for kind in kinds}
-    assert rows.keys() >= {"commonest", "accuracy_gap:attention|random:0.2"}
+    assert rows.keys() >= {"commonest", "accuracy_gap:attention:random:0.2"}
     assert all(row.seeds == 2 for row in found.rows if row.name == "accuracy_read")
     assert rows["macro_f1:full"].paper is None or rows["macro_f1:full"].paper_comparison == "not comparable"
 
@@ -65,12 +65,12 @@ def test_the_numbers_by_hand():
     assert values["accuracy_read:attention:0.2"].value == pytest.approx(0.85)
     assert values["commonest"].value == 0.5
     assert values["gain_kept:attention:0.2"].value == pytest.approx(0.35 / 0.5)
-    assert values["accuracy_gap:attention|random:0.2"].value == pytest.approx(0.25)
-    assert values["accuracy_gap:attention|random:0.2"].n == 2
+    assert values["accuracy_gap:attention:random:0.2"].value == pytest.approx(0.25)
+    assert values["accuracy_gap:attention:random:0.2"].n == 2
     assert values["macro_f1:full"].value == 1.0
     del right["random", 0.2]
     left = measured(settings, right, gold)
-    assert "accuracy_gap:attention|random:0.2" not in {of.text for of, *_ in study.numbers_of(settings, "sst", left)}
+    assert "accuracy_gap:attention:random:0.2" not in {of.text for of, *_ in study.numbers_of(settings, "sst", left)}
 
 
 def test_every_kind_is_read_beside_its_controls():

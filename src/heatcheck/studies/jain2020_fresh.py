@@ -33,7 +33,7 @@ FULL = "full"
 OTHER_ENCODER = "a BiLSTM, not BERT"
 for _name in ("macro_f1", "accuracy_read", "gain_kept", "token_f1"):
     register_axes(_name, ("read",), ("read", "share"))
-register_axes("accuracy_gap", ("pair",), ("pair", "share"))
+register_axes("accuracy_gap", ("read", "beside", "share"))
 
 
 class Kind(NamedTuple):
@@ -211,7 +211,11 @@ def numbers_of(
         accuracy = stats.two_way_interval(right[read, share])
         yield key("accuracy_read", **by), accuracy, spread_of(right[read, share].mean(1).tolist())
         if (full := right.get((FULL, None))) is not None and read != FULL and (full - chance).mean() > LEAST_GAIN:
-            yield key("gain_kept", **by), stats.two_way_ratio_interval(right[read, share] - chance, full - chance), np.nan
+            yield (
+                key("gain_kept", **by),
+                stats.two_way_ratio_interval(right[read, share] - chance, full - chance),
+                np.nan,
+            )
         if "token_f1" in of_seeds[0].facts:
             match = np.array([one.facts["token_f1"] for one in of_seeds])
             yield key("token_f1", **by), stats.two_way_interval(match), spread_of(match.mean(1).tolist())
@@ -222,7 +226,7 @@ def numbers_of(
             if (one, share) in right and (other, share) in right:
                 gap = right[one, share].astype(float) - right[other, share]
                 spread = spread_of(gap.mean(1).tolist())
-                yield key("accuracy_gap", pair=(one, other), share=share), stats.two_way_interval(gap), spread
+                yield key("accuracy_gap", read=one, beside=other, share=share), stats.two_way_interval(gap), spread
 
 
 LEAST_GAIN = 0.05  # accuracy of whole texts above the majority class; below it, no share of it is shown

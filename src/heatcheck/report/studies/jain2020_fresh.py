@@ -52,10 +52,8 @@ def by_share(found: StudyResult, name: str, caption: str) -> list[Table]:
 
 
 def _title(row: Row) -> str:
-    if "pair" in row.by:
-        one, other = row.by["pair"]
-        return f"{_READ[one]} − {_READ[other]}"
-    return _READ[row.by["read"]]
+    beside = row.by.get("beside")
+    return _READ[row.by["read"]] + ("" if beside is None else f" − {_READ[beside]}")
 
 
 def _cell(row: Row | None) -> str:
