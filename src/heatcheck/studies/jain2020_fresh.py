@@ -172,7 +172,7 @@ def macro_f1(said: Int[np.ndarray, " example"], gold: Int[np.ndarray, " example"
 
 def gather(settings: Settings, found: Found) -> Gathered:
     """All models as one result."""
-    published = {(one.task, one.key): one for one in found.published}
+    published = {(one.task, one.key.text): one for one in found.published}
     rows: list[Row] = []
     models: list[Model] = []
     tasks: dict[str, Facts] = {}
@@ -185,7 +185,7 @@ def gather(settings: Settings, found: Found) -> Gathered:
         why = about["not_comparable"] or OTHER_ENCODER
         for quantity, value, spread in numbers_of(settings, task, there):
             where = Where(task, ENCODER, ATTENTION, quantity)
-            rows.append(row_from(where, value, spread, published.get((task, quantity)), why))
+            rows.append(row_from(where, value, spread, published.get((task, quantity.text)), why))
         models.append(Model(task, ENCODER, ATTENTION, tuple(about["labels"]), settings.seeds, {}, ()))
     return Gathered(rows, models, tasks)
 
