@@ -28,7 +28,7 @@ def test_a_small_run_has_a_number_for_every_question(found):
     assert rows.keys() >= {f"{name}:{kind}" for name in ("macro_f1", "accuracy_read") for kind in kinds}
     assert rows.keys() >= {"commonest", "accuracy_gap:attention:random:0.2"}
     assert all(row.seeds == 2 for row in found.rows if row.name == "accuracy_read")
-    assert rows["macro_f1:full"].paper is None or rows["macro_f1:full"].paper_comparison == "not comparable"
+    assert rows["macro_f1:full"].paper is None or rows["macro_f1:full"].comparison == "not comparable"
 
 
 def test_its_page_has_a_table_for_each(found):
