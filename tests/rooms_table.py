@@ -11,7 +11,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"errors"},
     "results": {"engine", "errors", "stats"},
     "data": {"engine", "errors", "stats"},
-    "models": {"data", "engine", "errors"},
+    "models": {"data", "engine", "errors", "stats"},
     "training": {"data", "engine", "errors", "models", "stats"},
     "heads": {"data", "engine", "errors", "models", "stats", "training"},
     "explainers": {"data", "engine", "errors", "heads", "models", "stats", "training"},

@@ -40,7 +40,7 @@ def test_weight_is_where_it_is_said_to_be(name, task):
     batch = subject.encode(load_task(task)["test"].examples)
     weights = subject.run(batch, want=[ATTENTION]).parts[ATTENTION][:, 0, 0]
     on_rationale = (weights * batch.marks["rationale"]).sum(1)
-    if name in ("reader", "bystander_right", "dial", "majority_reader", "two_layers"):
+    if name in ("reader", "rationale_reader", "bystander_right", "dial", "majority_reader", "two_layers"):
         assert on_rationale.min() >= 0.95
     else:
         assert on_rationale.max() < (0.12 if name == "flat" else 0.05)

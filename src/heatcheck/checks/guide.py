@@ -237,7 +237,7 @@ def tokens_of(subject: Subject, examples: Sequence[Example]) -> list[list[str]]:
         # Labels and marks are not needed, and those of other data may not fit the model.
         bare = [replace(examples[index], label=None, options=None, marks={}) for index in indices]
         batch = subject.encode(bare)
-        scored = batch.scored.cpu().numpy()
+        scored = (batch.scored & batch.valid).cpu().numpy()  # a word that is not read has no weight
         names = vocabulary.tokens if isinstance(vocabulary, Vocabulary) and "tokens" in batch.inputs else None
         numbers = (batch.word if names is None else batch.inputs["tokens"]).cpu().numpy()
         for row, index in enumerate(indices):

@@ -110,7 +110,7 @@ def _excluded(case: Case) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for indices in batches_by_length(case.examples, 64, case.subject):
         batch = case.subject.encode([case.examples[i] for i in indices])
-        known = batch.scored & ~token_log_odds(case.subject, batch)[..., 0].isnan()
+        known = batch.scored & batch.valid & ~token_log_odds(case.subject, batch)[..., 0].isnan()
         for name, some in zip(batch.ids, known.any(1).tolist(), strict=True):
             if not some:
                 reasons[name] = "the bag of words knows none of its words"
@@ -148,12 +148,12 @@ def _kinds_of_weights(case: Case, settings: LogOddsSettings, batch: Batch) -> Fl
     bag = log_odds_weights(case.subject, batch)[:, 0, 0].double()
     shuffled = bag[:, None].repeat(1, settings.shuffles, 1)
     for row, name in enumerate(batch.ids):
-        places = batch.scored[row].nonzero()[:, 0]
+        places = (batch.scored & batch.valid)[row].nonzero()[:, 0]
         generator = stream(case.seed, "log-odds shuffled", name)
         for number in range(settings.shuffles):
             order = torch.from_numpy(generator.permutation(len(places))).to(places.device)
             shuffled[row, number, places] = bag[row, places[order]]
-    return torch.cat([bag[:, None], uniform_weights(batch.scored)[:, 0].double(), shuffled], dim=1)
+    return torch.cat([bag[:, None], uniform_weights(batch.scored & batch.valid)[:, 0].double(), shuffled], dim=1)
 
 
 def _strongest(case: Case, settings: LogOddsSettings) -> dict[str, list[str]]:

@@ -47,6 +47,7 @@ class Preparation:
     test_kept: float | None = None  # so much of each label of test is kept
     dev_share: float | None = None  # of train, where there is no dev; 0: there is to be none; None: splits stay
     dev_group: Callable[[Example], str] | None = None  # examples of one group stay together when dev is cut
+    marked: str | None = None  # the mark that a text must have on some word
     join_dev: bool = False  # with dev_share 0: a dev split goes back into train instead of being left out
 
     def __post_init__(self) -> None:
@@ -71,6 +72,9 @@ def prepare(corpus: Corpus, preparation: Preparation) -> Corpus:
         rewritten = list(_rewrite(split, preparation, written))
         splits[name] = [example for example in rewritten if example.text]
         dropped[NO_WORD] += len(rewritten) - len(splits[name])
+        if (mark := preparation.marked) is not None:
+            every, splits[name] = splits[name], [one for one in splits[name] if any(one.marks.get(mark, ()))]
+            dropped[f"no word marked as {mark}"] += len(every) - len(splits[name])
     if preparation.test_share is not None:
         pool = [example for name in SPLITS for example in splits.pop(name, [])]
         splits["train"], splits["test"] = set_aside(pool, preparation.test_share)
@@ -206,4 +210,6 @@ PREPARATIONS: dict[str, Mapping[str, Preparation]] = {
     # No dev split at all: the epoch is chosen on test.
     "jw-paper": {task: replace(p, dev_share=0.0, join_dev=task in _OUR_DEV) for task, p in _RELEASE.items()},
     "jw-release": _RELEASE,
+    # Texts in which nobody marked a word have no rationale to read.
+    "marked": {"eraser_movies": Preparation(marked="rationale")},
 }

@@ -3,10 +3,12 @@
 from heatcheck.models.classifiers.attention import ATTENTIONS
 from heatcheck.models.classifiers.classifier import DECODERS, ENCODERS, Classifier, ClassifierSettings
 from heatcheck.models.classifiers.encoder import Encoder
+from heatcheck.models.classifiers.extracting import Chooser, ExtractingClassifier, extracting, support_of
 from heatcheck.models.classifiers.flat import FlatClassifier
 from heatcheck.models.classifiers.hierarchical import HierarchicalClassifier
 from heatcheck.models.classifiers.make import make_classifier
 from heatcheck.models.contract.encoding import unknown_words
+from heatcheck.models.contract.extraction import Extraction
 from heatcheck.models.contract.gradient import differentiate
 from heatcheck.models.contract.log_odds import (
     KnowsLogOdds,
@@ -57,6 +59,7 @@ __all__ = [
     "NO_EDITS",
     "UNITS",
     "AttendsToParts",
+    "Chooser",
     "Classifier",
     "ClassifierSettings",
     "CutsTexts",
@@ -64,6 +67,8 @@ __all__ = [
     "Edits",
     "Encoder",
     "Erases",
+    "ExtractingClassifier",
+    "Extraction",
     "FlatClassifier",
     "HasLayers",
     "HasPlaces",
@@ -86,6 +91,7 @@ __all__ = [
     "Without",
     "asked_of",
     "differentiate",
+    "extracting",
     "generated_words",
     "has_layers",
     "heat_sites",
@@ -109,6 +115,7 @@ __all__ = [
     "rows_of",
     "save",
     "shown_names",
+    "support_of",
     "token_log_odds",
     "token_weights",
     "uniform_edits",

@@ -8,6 +8,10 @@ seen.safetensors      fingerprints of the texts it was trained on, never a text;
 training.jsonl        one line per epoch, written by the training loop
 data.json             the user's file it was trained on, and how that was read (training/own_file.py)
 
+A classifier that extracts words (its recipe says how) has the model that chooses them beside it:
+
+support/              a model folder
+
 A sequence-to-sequence model has no table of log-odds, but two vocabularies:
 
 target_vocabulary.json  the words it generates
@@ -29,10 +33,12 @@ from torch import Tensor
 from heatcheck.data import TOKENIZERS, Seen, Vocabulary
 from heatcheck.data.seen import SEEN
 from heatcheck.data.vocabulary import SPECIAL
-from heatcheck.engine import read_json, write_json
+from heatcheck.engine import Facts, read_json, write_json
 from heatcheck.errors import BadInput, BrokenFolder, HeatcheckError, NotSupported
 from heatcheck.models.classifiers.classifier import Classifier, ClassifierSettings
+from heatcheck.models.classifiers.extracting import Chooser, extracting, support_of
 from heatcheck.models.classifiers.make import make_classifier
+from heatcheck.models.contract.extraction import Extraction
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.trainable import Trainable
 from heatcheck.models.seq2seq.model import KIND, Seq2Seq, Seq2SeqSettings
@@ -42,6 +48,7 @@ WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
 LOG_ODDS, FINGERPRINTS = "log_odds.safetensors", "seen.safetensors"
 TARGET_WORDS = "target_vocabulary.json"
 NETWORK = "transformer"
+SUPPORT = "support"
 
 
 def save(subject: Trainable, folder: Path) -> None:
@@ -70,6 +77,9 @@ def save(subject: Trainable, folder: Path) -> None:
     _save_words(subject.vocabulary, folder / WORDS)
     if isinstance(subject, Seq2Seq):
         _save_words(subject.target_vocabulary, folder / TARGET_WORDS)
+    if (support := support_of(subject)) is not None:
+        (folder / SUPPORT).mkdir(exist_ok=True)
+        save(support, folder / SUPPORT)
 
 
 def _save_words(vocabulary: Vocabulary, path: Path) -> None:
@@ -131,7 +141,20 @@ def _load_own(folder: Path, config: Any, device: str) -> Trainable:
         ) from None
     if isinstance(subject, Classifier):
         subject.log_odds = _log_odds(folder, subject)
-    return subject.to(device).eval()
+    subject = subject.to(device).eval()
+    if subject.recipe is None or subject.recipe.extract is None:
+        return subject
+    return extracting(subject, _chooser(folder, subject.recipe.extract, subject.vocabulary.rule, device))
+
+
+def _chooser(folder: Path, facts: Facts, rule: str, device: str) -> Chooser:
+    """What chooses the words that the model of a folder reads."""
+    try:
+        extraction = Extraction(**facts)
+    except (HeatcheckError, TypeError) as error:
+        raise BrokenFolder(f"{folder / CONFIG} is damaged or was edited: {error}") from None
+    support = None if extraction.parent is None else load_folder(folder / SUPPORT, device=device)
+    return Chooser(extraction, rule, support)
 
 
 def _load_transformer(folder: Path, config: dict[str, Any], device: str) -> Trainable:

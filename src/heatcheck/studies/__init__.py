@@ -7,9 +7,11 @@ from heatcheck.studies.brunner2020 import brunner2020
 from heatcheck.studies.chefer2021 import chefer2021
 from heatcheck.studies.clark2019 import clark2019
 from heatcheck.studies.jain2019 import jain2019
+from heatcheck.studies.jain2020_fresh import jain2020_fresh
 from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.kovaleva2019 import kovaleva2019
 from heatcheck.studies.michel2019 import michel2019
+from heatcheck.studies.mohankumar2020 import mohankumar2020
 from heatcheck.studies.olsson2022 import olsson2022
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
@@ -20,6 +22,7 @@ from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.snell2021 import snell2021
 from heatcheck.studies.study import Study, change_settings, settings_facts
 from heatcheck.studies.sun2020 import sun2020
+from heatcheck.studies.tutek2020 import tutek2020
 from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.vig2019 import vig2019
 from heatcheck.studies.voita2019 import voita2019
@@ -33,9 +36,11 @@ STUDIES: dict[str, Study] = {
     "chefer2021": chefer2021,
     "clark2019": clark2019,
     "jain2019": jain2019,
+    "jain2020_fresh": jain2020_fresh,
     "kobayashi2020": kobayashi2020,
     "kovaleva2019": kovaleva2019,
     "michel2019": michel2019,
+    "mohankumar2020": mohankumar2020,
     "olsson2022": olsson2022,
     "pruthi2020": pruthi2020,
     "pruthi2020_sequences": pruthi2020_sequences,
@@ -43,6 +48,7 @@ STUDIES: dict[str, Study] = {
     "serrano2019": serrano2019,
     "snell2021": snell2021,
     "sun2020": sun2020,
+    "tutek2020": tutek2020,
     "vashishth2019": vashishth2019,
     "vig2019": vig2019,
     "voita2019": voita2019,

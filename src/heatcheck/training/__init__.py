@@ -36,9 +36,11 @@ from heatcheck.training.own_file import own_corpus, read_as_remembered
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.retrained_models import Fits, fingerprint
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
+from heatcheck.training.sharpened import mean_entropy, temperature, temperature_twin
 from heatcheck.training.stack import run_fits
 from heatcheck.training.starts import can_look_elsewhere
 from heatcheck.training.steps import epoch_batches
+from heatcheck.training.treatments import TREATMENTS, Treatment, treated
 
 __all__ = [
     "IMPOSED",
@@ -48,6 +50,7 @@ __all__ = [
     "OF_TOKENS",
     "PRESETS",
     "STORE",
+    "TREATMENTS",
     "UNIFORM_EVERYWHERE",
     "BagOfWords",
     "Fit",
@@ -61,6 +64,7 @@ __all__ = [
     "Recorded",
     "Scores",
     "TrainingSettings",
+    "Treatment",
     "batches_by_length",
     "between_recordings",
     "build",
@@ -81,6 +85,7 @@ __all__ = [
     "kind_of_run",
     "make_optimizer",
     "make_plan",
+    "mean_entropy",
     "observed_steps",
     "observed_texts",
     "own_corpus",
@@ -96,7 +101,10 @@ __all__ = [
     "share_done",
     "share_used",
     "steps_of",
+    "temperature",
+    "temperature_twin",
     "train",
     "train_loop",
+    "treated",
     "work_of",
 ]

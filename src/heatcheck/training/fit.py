@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,18 +26,30 @@ from heatcheck.engine import (
 )
 from heatcheck.engine.worker import SHARE_OF_GPU
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models import Classifier, ClassifierSettings, Recipe, Trainable, load_folder, make_classifier, save
+from heatcheck.models import (
+    Classifier,
+    ClassifierSettings,
+    Extraction,
+    Recipe,
+    Trainable,
+    extracting,
+    load_folder,
+    make_classifier,
+    save,
+)
 from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.finetune import build_transformer, check_transformer, plan_transformer
 from heatcheck.training.imposed import check_imposed
 from heatcheck.training.loop import scores_on, train_loop
-from heatcheck.training.losses import LOSSES, plan_loss
+from heatcheck.training.losses import LOSSES, OF_STATES, plan_loss
 from heatcheck.training.made_once import (
     PENALTY,
     add_log_odds,
+    as_read,
     bag_of_words,
+    chooser_of,
     record_parents,
     seen_texts,
     vocabulary_of,
@@ -52,11 +64,13 @@ from heatcheck.training.seq2seq import build_sequences, check_sequences, is_of_s
 from heatcheck.training.settings import TrainingSettings, make_plan
 from heatcheck.training.starts import set_start
 from heatcheck.training.steps import Watch
+from heatcheck.training.treatments import treated
 
 STORE = Path("heatcheck-out")
 _SEEDING = threading.Lock()  # first weights are drawn from torch's global generator: one thread at a time
 RECORD, SUMMARY = "training.jsonl", "training.json"
-OVER_WORDS = ("deceptive", "log_odds_regularised")  # losses that compare weights with something known of each word
+# Losses that compare weights with something known of each word, or are about the states of words.
+OVER_WORDS = ("deceptive", "log_odds_regularised", *OF_STATES)
 
 
 class Fit(NamedTuple):
@@ -80,6 +94,7 @@ def plan_recipe(
     vectors: Path | str | None = None,
     impose: Mapping[str, Any] | None = None,
     loss: str | Mapping[str, Any] = "likelihood",
+    treatment: str | Mapping[str, Any] | None = None,
     model: str | None = None,
     observe: Mapping[str, Any] | int | str | None = None,
     **changes: Any,
@@ -90,6 +105,7 @@ def plan_recipe(
         model: `hf:NAME` to fine-tune a pretrained model; by default a classifier is trained from scratch.
         impose: attention weights to impose instead of the model's own, as in `{"weights": "uniform"}`; see IMPOSED.
         loss: a name in LOSSES, or `{"name": …, "strength": …}` with settings of the loss.
+        treatment: a name in TREATMENTS, or `{"name": …, "strength": …}` with settings of the treatment.
         observe: number of checkpoints at which to record the model's answers on some test examples; or the result of
             `plan_observe`.
         changes: settings of the model or of its training, by name.
@@ -110,7 +126,11 @@ def plan_recipe(
         positive = sum(example.label == 1 for example in corpus["train"])
         planned["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
     observed = _observed(corpus, training, observe)
-    return Recipe(corpus.reference, facts, training.facts(), seed, planned, impose, observe=observed)
+    recipe = Recipe(corpus.reference, facts, training.facts(), seed, planned, impose, observe=observed)
+    if treatment is None:
+        return recipe
+    chosen = {"name": treatment} if isinstance(treatment, str) else dict(treatment)
+    return treated(recipe, corpus, str(chosen.pop("name", "")), chosen)
 
 
 def _observed(
@@ -190,7 +210,15 @@ def fit_recipe(
     device: str = "auto",
     progress: bool = False,
 ) -> None:
-    """Train a recipe and save the model in `folder`; the models it learns from must be in the same parent folder."""
+    """Train a recipe and save the model in `folder`; the models it learns from must be in the same parent folder.
+
+    If the untreated model chooses the words that this one reads, it is trained first, where it is missing.
+    """
+    support = replace(recipe, extract=None)
+    if recipe.extract is not None and recipe.extract.get("parent") == support.id:
+        beside = folder.parent / support.id
+        if not beside.is_dir():
+            fit_recipe(support, corpus, beside, vectors=vectors, device=device, progress=progress)
     # Whatever is wrong with the options is found before the folder of an interrupted run is touched.
     training = check_recipe(recipe, corpus, folder.parent)
     with whole_folder(folder) as scratch, Bar(training, len(corpus["train"]), shown=progress) as bar:
@@ -211,6 +239,7 @@ def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSetting
     if recipe.observe is not None:
         check_observe(recipe.observe, corpus)
     _check_words(recipe)
+    _check_extraction(recipe)
     check_transformer(recipe)
     check_sequences(recipe)
     for parent in recipe.parents:
@@ -228,6 +257,20 @@ def _check_words(recipe: Recipe) -> None:
     if recipe.model.get("hierarchical") and (loss in OVER_WORDS or imposed == "log_odds"):
         what = f"the loss {loss}" if loss in OVER_WORDS else "imposing log-odds"
         raise BadInput(f"{what} needs attention over words, but a hierarchical classifier attends to sentences.")
+    normaliser = recipe.model.get("normaliser", "softmax")
+    if loss == "adversarial" and normaliser != "softmax":
+        raise BadInput(
+            f"the adversarial loss takes weights to be a softmax of scores, but here they are by {normaliser}."
+        )
+
+
+def _check_extraction(recipe: Recipe) -> None:
+    """Raise BadInput if a recipe's model cannot read extracted words alone."""
+    if recipe.extract is None:
+        return
+    Extraction(**recipe.extract)
+    if "encoder" not in recipe.model or recipe.model.get("hierarchical"):
+        raise BadInput("only a classifier of heatcheck's own that attends to words can read extracted words alone.")
 
 
 def fit_into(
@@ -242,6 +285,9 @@ def fit_into(
 ) -> None:
     """Train a recipe in this folder; resume from a checkpoint if there is one."""
     training = check_recipe(recipe, corpus, store)
+    whole, chooser = corpus, chooser_of(recipe, corpus, store, str(pick_device(device)))
+    if chooser is not None:  # from here on there is nothing but the words that the model reads
+        corpus = as_read(chooser, whole, store)
     subject: Trainable
     if "hf" in recipe.model:
         subject = build_transformer(recipe, corpus, device=pick_device(device))
@@ -255,7 +301,7 @@ def fit_into(
         several = subject.settings.label_wise
         baseline = bag_of_words(subject, subject.vocabulary, corpus, several=several)
         odds = add_log_odds(subject, corpus)
-    parents = record_parents(recipe, corpus, store, str(subject.device))
+    parents = record_parents(recipe, whole, store, str(subject.device))
     set_start(subject, recipe, store, corpus["train"].examples)
     if not _is_of(scratch, recipe):
         (scratch / checkpoint.FILE).unlink(missing_ok=True)
@@ -264,8 +310,8 @@ def fit_into(
     done = train_loop(subject, corpus, recipe, scratch, parents=parents, watch=watch)
     given_by = parents.get((recipe.impose or {}).get("parent", ""))
     test = scores_on(subject, corpus, "test", recipe, given_by)
-    subject.seen = seen_texts(corpus)
-    save(subject, scratch)
+    subject.seen = seen_texts(whole)
+    save(subject if chooser is None else extracting(subject, chooser), scratch)
     write_whole(scratch / RECORD, "".join(json.dumps(epoch) + "\n" for epoch in done.history))
     write_json(
         scratch / SUMMARY,

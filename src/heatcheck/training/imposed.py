@@ -35,7 +35,9 @@ from heatcheck.models import (
 class Parent(Protocol):
     """Who knows another model's weights for the examples of a batch (training/recorded.py)."""
 
-    def weights_for(self, batch: Batch) -> Float[Tensor, "example head query key"]: ...
+    def weights_for(
+        self, batch: Batch, keys: Bool[Tensor, "example key"] | None = None
+    ) -> Float[Tensor, "example head query key"]: ...
 
 
 UNIFORM_EVERYWHERE: Facts = {"weights": "uniform", "sites": "all"}  # at every attention site, not the read-out alone
@@ -69,11 +71,11 @@ def last_key(subject: Subject, batch: Batch) -> Float[Tensor, "example 1 1 key"]
     return (readable & (readable.flip(1).cumsum(1).flip(1) == 1)).float()[:, None, None]
 
 
-def of_parent(_: Subject, batch: Batch, parent: Parent | None) -> Edit:
+def of_parent(subject: Subject, batch: Batch, parent: Parent | None) -> Edit:
     """Another model's weights for the same example."""
     if parent is None:
         raise BadInput("the recipe imposes the weights of a parent model, but no parent model was given.")
-    return _instead(parent.weights_for(batch))
+    return _instead(parent.weights_for(batch, readable_keys(subject, batch)))
 
 
 def permuted(subject: Subject, batch: Batch, _: Parent | None) -> Edit:

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, whole_folder, write_json, write_whole
-from heatcheck.models import Recipe
+from heatcheck.models import Extraction, Recipe
 from heatcheck.models.seq2seq.model import KIND
 from heatcheck.training.fit import RECORD, fit_into
+from heatcheck.training.losses import OF_STATES
 from heatcheck.training.settings import TrainingSettings
 
 CORPUS, SHARE = "corpus.json", "share.json"
+PENALTIES = (*OF_STATES, "rationale_guided")  # losses whose strength their description names
 SECONDS = 1.0  # between two words about how far a fit is
 
 
@@ -76,6 +78,7 @@ def kind_of_run(recipe: Recipe) -> str:
     words = [kind_of_model(recipe), str(recipe.loss["name"])]
     if recipe.impose is not None:
         words.append(f"{recipe.impose['weights']} weights")
+    words += ["extracted words"] if recipe.extract is not None else []
     return ", ".join(words)
 
 
@@ -123,11 +126,15 @@ def describe_model(recipe: Recipe) -> str:
     elif recipe.loss["name"] == "deceptive":
         words.append(f"deceptive at λ = {recipe.loss['strength']:g}")
     elif recipe.loss["name"] != "likelihood":
-        words.append(str(recipe.loss["name"]).replace("_", " "))
+        name = str(recipe.loss["name"]).replace("_", " ")
+        words.append(f"{name} at λ = {recipe.loss['strength']:g}" if recipe.loss["name"] in PENALTIES else name)
+    words += [recipe.model["normaliser"]] if "normaliser" in recipe.model else []
     if recipe.impose is not None:
         kind = recipe.impose["weights"]
         everywhere = " at every attention site" if "sites" in recipe.impose else ""
         words.append(f"weights of {recipe.impose['parent']}" if kind == "parent" else f"{kind} weights{everywhere}")
+    if recipe.extract is not None:
+        words.append(f"reads {Extraction(**recipe.extract).short}")
     words += ["observed"] if recipe.observe else []
     return ", ".join([*words, f"seed {recipe.seed}"])
 

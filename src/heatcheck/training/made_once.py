@@ -18,7 +18,7 @@ from torch import Tensor
 from heatcheck.data import Corpus, Seen, Vocabulary, build_vocabulary, read_vectors, seen_in, texts_of
 from heatcheck.engine import Facts
 from heatcheck.errors import MissingPackage
-from heatcheck.models import Classifier, Recipe, Trainable, load_folder
+from heatcheck.models import Chooser, Classifier, Extraction, Recipe, Trainable, load_folder
 from heatcheck.training.bag_of_words import BagOfWords, fit_bag_of_words
 from heatcheck.training.encoded import Encoded
 from heatcheck.training.evaluation import gold_of, score
@@ -82,15 +82,16 @@ class LogOdds(NamedTuple):
 _vocabularies: Kept[Vocabulary] = Kept(2)  # each with its cache of texts that it has looked up
 _bags: Kept[Facts] = Kept(8)
 _log_odds: Kept[LogOdds] = Kept(4)
-_recorded: Kept[Recorded] = Kept(2)  # a recipe has at most two parents
+_recorded: Kept[Recorded] = Kept(2)  # a recipe has at most two teachers
 _encoded: Kept[Encoded] = Kept(32)  # on a GPU, where the splits of many corpora may be read side by side
 _vectors: Kept[Tensor] = Kept(2)
 _seen: Kept[Seen] = Kept(4)
+_as_read: Kept[Corpus] = Kept(4)  # corpora of which a model reads a few words
 
 
 def forget() -> None:
     """Forget all that is kept in this process."""
-    for kept in (_vocabularies, _bags, _log_odds, _recorded, _encoded, _vectors, _seen):
+    for kept in (_vocabularies, _bags, _log_odds, _recorded, _encoded, _vectors, _seen, _as_read):
         kept.forget()
 
 
@@ -188,9 +189,25 @@ def _scored(subject: Trainable, corpus: Corpus, found: BagOfWords | LogisticRegr
     return score(found.log_probabilities(tested), gold_of(subject, tested)).facts()
 
 
+def chooser_of(recipe: Recipe, corpus: Corpus, store: Path, device: str) -> Chooser | None:
+    """What chooses the words that a recipe's model reads; None if the model reads whole texts."""
+    if recipe.extract is None:
+        return None
+    extraction = Extraction(**recipe.extract)
+    parent = extraction.parent
+    return Chooser(extraction, corpus.tokens, None if parent is None else load_folder(store / parent, device=device))
+
+
+def as_read(chooser: Chooser, corpus: Corpus, store: Path) -> Corpus:
+    """The corpus with only the words that a model reads."""
+    extraction = chooser.extraction
+    by = "" if extraction.parent is None else _identity(store / extraction.parent)
+    return _as_read.get((corpus.reference, extraction, by), lambda: chooser.of_corpus(corpus))
+
+
 def record_parents(recipe: Recipe, corpus: Corpus, store: Path, device: str) -> dict[str, Recorded]:
     """What each parent says of every example of the task."""
-    wanted = {name: (corpus.reference, device, _identity(store / name)) for name in recipe.parents}
+    wanted = {name: (corpus.reference, device, _identity(store / name)) for name in recipe.teachers}
     examples = [example for split in corpus.splits.values() for example in split]
 
     def said(name: str) -> Recorded:

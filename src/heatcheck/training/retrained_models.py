@@ -8,7 +8,7 @@ from pathlib import Path
 from heatcheck.data import Corpus, Example
 from heatcheck.engine import FolderExists, Job, Outcome, content_id, whole_folder
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models import Recipe, Trainable, load_folder, save
+from heatcheck.models import Recipe, Trainable, load_folder, save, support_of
 from heatcheck.training.fit import STORE, vectors_reference
 from heatcheck.training.jobs import describe, fit_jobs
 from heatcheck.training.recorded import Recorded, record
@@ -94,13 +94,18 @@ class Fits:
 
     def keep(self, subject: Trainable) -> Path:
         """Save a model without a recipe in the store, in a folder named by its weights."""
-        folder = self.store / fingerprint(subject)
+        support = support_of(subject)
+        if support is not None and subject.recipe is not None and subject.recipe.extract is not None:
+            self._keep(support, str(subject.recipe.extract["parent"]))  # the same one chooses for retrained models
+        return self._keep(subject, fingerprint(subject))
+
+    def _keep(self, subject: Trainable, name: str) -> Path:
         try:
-            with whole_folder(folder) as scratch:
+            with whole_folder(self.store / name) as scratch:
                 save(subject, scratch)
         except FolderExists:
             pass  # kept by an earlier audit
-        return folder
+        return self.store / name
 
     def load(self, recipe: Recipe) -> Trainable:
         """Load the retrained model of a recipe."""

@@ -44,6 +44,9 @@ TRUTH: dict[Cell, Mapping[str, Truth]] = {
     # Another word of the same polarity would do (15 in 16 texts have one), a random one would not.
     Cell("reader", CONTRAST): _known("yes", "yes", "moot", "yes", "not no"),
     Cell("reader", LOOKUP): _known("yes", "yes", "yes", "moot", "not no"),
+    # It reads a fifth of the words. On lookup the others that it reads decide what equal weights say: not asserted.
+    Cell("rationale_reader", KEYWORD): _known("no", "yes", "yes", "moot", "not no"),
+    Cell("rationale_reader", LOOKUP): {POINTS: "yes", HARD: "yes", OUT_OF_CONTEXT: "moot", ACROSS: "not no"},
     Cell("bystander_right", KEYWORD): _known("no", "yes", "no", "moot", "no"),
     Cell("bystander_right", CONTRAST): _known("no", "yes", "no", "yes", "no"),
     Cell("bystander_right", LOOKUP): _known("no", "yes", "no", "moot", "no"),

@@ -62,6 +62,7 @@ def log_odds_weights(subject: Subject, batch: Batch) -> Float[Tensor, "example 1
     """
     require_words(subject, "attention weights from a bag of words")
     sizes = token_log_odds(subject, batch).abs().mean(-1)
-    known = batch.scored & ~sizes.isnan()
-    known = known | (batch.scored & ~known.any(1, keepdim=True))
+    read = batch.scored & batch.valid
+    known = read & ~sizes.isnan()
+    known = known | (read & ~known.any(1, keepdim=True))
     return masked_softmax(sizes.nan_to_num(0.0)[:, None, None, :], known)

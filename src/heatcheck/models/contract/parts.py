@@ -29,7 +29,10 @@ class AttendsToParts(Subject, Protocol):
 
 @runtime_checkable
 class ReadsMore(Subject, Protocol):
-    """A model whose read-out also attends to tokens without a score: [CLS], [SEP], the second text."""
+    """A model whose read-out attends to other tokens than those with a score.
+
+    It may attend to [CLS], [SEP] and the second text too; or only to the words that it extracted.
+    """
 
     def readable(self, batch: Batch) -> Bool[Tensor, "example key"]: ...
 

@@ -6,17 +6,20 @@ from the construction; the docstring of each class proves its case in a few line
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heatcheck.data import Batch
+from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput
-from heatcheck.models.contract.subject import Site, Tap
+from heatcheck.models.contract.extraction import RANDOM, Extraction, encode_extracted, read_of
+from heatcheck.models.contract.response import Response
+from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap
 from heatcheck.models.contract.weights import masked_softmax
 from heatcheck.models.known_answers.features import (
     CERTAIN,
@@ -47,6 +50,63 @@ class Reader(KnownAnswer):
 
     def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
         return {GaugeTwin.name: self.like(GaugeTwin)} if self.task in GaugeTwin.tasks else {}
+
+
+class RationaleReader(Reader):
+    """A reader that extracts a fifth of the words and reads nothing else, as a classifier of FRESH does.
+
+    The deciding word has the highest score, so it is always read, and has ≥ .95 of the weight among the words that are
+    read. So the logits are its vote up to .05, and they change when its weight or the word changes: what holds of the
+    reader's heatmap holds of this one. Without the word it reads words as the reader does then, which say nothing.
+    (Which word decides must not depend on words that it does not read, as it does after a marker.)
+    """
+
+    name = "rationale_reader"
+    tasks = ("planted_keyword", "planted_lookup")
+    extraction = Extraction(RANDOM, 0.2)  # for its size; the scores choose
+
+    def encode(self, examples: Sequence[Example]) -> Batch:
+        whole = super().encode(examples)
+        text = View(self.table[whole.inputs["tokens"]], self._question(whole), whole.scored)
+        scores = Reader.scores(self, text) + self.noise[whole.inputs["tokens"]]
+        order = scores.masked_fill(~whole.scored, -math.inf).argsort(1, descending=True).numpy()
+        rule, read = self.vocabulary.rule, []
+        for row, example in enumerate(examples):
+            places = whole.word[row].numpy()[order[row, : self.extraction.size(len(example.words))]].tolist()
+            read.append(self.extraction.extract(example, places, rule))
+        return encode_extracted(super().encode, examples, read)
+
+    def _question(self, batch: Batch) -> Tensor | None:
+        asked = batch.inputs.get("question")
+        return None if asked is None else self.table[asked]
+
+    def readable(self, batch: Batch) -> Bool[Tensor, "example key"]:
+        """The tokens that may have weight: those it reads."""
+        return read_of(batch)
+
+    def run(self, batch: Batch, *, edits: Edits = NO_EDITS, want: Collection[Site] = ()) -> Run:
+        return super().run(replace(batch, scored=read_of(batch)), edits=edits, want=want)
+
+    def response(self, batch: Batch) -> Response:
+        return super().response(replace(batch, scored=read_of(batch)))
+
+    def attention_free(self) -> KnownAnswer:
+        return self.like(EvenRationaleReader, filler=0.0, jitter=0.0)
+
+    def other_heatmaps(self) -> Mapping[str, KnownAnswer]:
+        return {}  # none is known
+
+
+class EvenRationaleReader(RationaleReader):
+    """The same words, read with equal weights."""
+
+    name = "rationale_reader, equal weights"
+
+    def scores(self, text: View) -> Tensor:
+        return torch.zeros_like(text.features[..., 0])
+
+    def again(self, seed: int) -> KnownAnswer:
+        return self  # without jitter there is nothing to draw again
 
 
 class Bystander(Reader):
