@@ -120,6 +120,7 @@ AXES: dict[str, tuple[tuple[str, ...], ...]] = {
     "area": (("ranking", "operator"),),
     "above_random": (("ranking", "operator"),),
     "rank": (("ranking", "operator", "among"),),
+    "syntactic": (("relation", "of"),),
 }
 # Facts that a table has another column for: they are in no text.
 BESIDE = frozenset({"scale", "epoch"})
