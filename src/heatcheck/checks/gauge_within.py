@@ -111,6 +111,8 @@ def twin_within(
 ) -> WithinSeeds:
     """The twin that keeps off marked words as far as a budget allows.
 
+    No score moves farther than a limit, which grows along the way: a few far moves would cost most of the budget.
+
     Args:
         others: honest models of other seeds.
         tokens: of the training texts, with their marks.
@@ -122,7 +124,11 @@ def twin_within(
     own = word_table(model).scores.cpu().numpy()
     step = scores_off_marked(tokens, own, bound=bound) - own
     unit = nearest_seed(model, others, often)
-    found = within_budget(model, lambda share: with_scores(model, own + share * step, tokens), unit, budget, often)
+
+    def path(share: float) -> Classifier:
+        return with_scores(model, own + np.clip(step, -share * bound, share * bound), tokens)
+
+    found = within_budget(model, path, unit, budget, often)
     return WithinSeeds(found.twin, found.share, found.distance.ratios(unit))
 
 

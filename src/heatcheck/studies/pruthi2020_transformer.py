@@ -96,6 +96,7 @@ class Kind(NamedTuple):
 
 def kinds_of(settings: Settings, tasks: Sequence[str]) -> list[Kind]:
     """Every model; all kinds of a seed before the next seed, so that an early end leaves whole seeds."""
+    ways: list[tuple[float | str, str]]
     ways = [(HONEST, ""), *((float(of), heads) for of in settings.strengths for heads in settings.heads), (REMOVED, "")]
     return [Kind(task, at, heads, seed) for seed in range(settings.seeds) for task in tasks for at, heads in ways]
 
@@ -186,7 +187,9 @@ def fit_and_look(argument: Facts, folder: Path, store: Path) -> None:
         found["measures"] = {name: _mean(values) for name, values in looked.values.items()}
         found["predicted"] = "".join(str(label) for label in looked.predicted)
         found["texts"] = {"measured": len(texts.examples), "left_out": _counted(texts.excluded)}
-        found["heatmap"] = subject.shown_rows or "The answer is read from one token, and the heatmap is its row."
+        found["heatmap"] = (
+            getattr(subject, "shown_rows", "") or "The answer is read from one token, and the heatmap is its row."
+        )
     write_json(folder / SCORES, found)
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from heatcheck.data import Example
 from heatcheck.data.vocabulary import END, PAD, START
 from heatcheck.errors import BadInput, NotSupported
-from heatcheck.models.classifiers.attention import Attention
+from heatcheck.models.classifiers.attention import DotAttention, LinearAttention
 from heatcheck.models.classifiers.classifier import Classifier
 from heatcheck.models.classifiers.context_free import Unencoded
 from heatcheck.models.classifiers.gauge_twin import word_table
@@ -72,12 +72,7 @@ def distance(base: Classifier, other: Classifier, often: Frequencies) -> Distanc
         require_bare(model)
     if base.vocabulary.tokens != other.vocabulary.tokens or base.settings != other.settings:
         raise BadInput(f"{other.id} has another vocabulary or other settings than {base.id}: compare models of a kind.")
-    own, theirs = _blocks(base), _blocks(other)
-    apart = [rows - given for rows, given in zip(_turned(theirs, own), own, strict=True)]
-    biases = [_biases(base, other, part) for part in ("attention", "output")]
-    squares = [float(rows.square().sum()) for rows in apart]
-    parts = [squares[0], squares[1] + biases[0], squares[2] + biases[1]]
-    return Distance(sum(parts) ** 0.5, _of_words(base, other, often), *(part**0.5 for part in parts))
+    return _apart(_Parts.of(base), _Parts.of(other), often)
 
 
 def nearest_seed(base: Classifier, seeds: Sequence[Classifier], often: Frequencies) -> Distance:
@@ -106,8 +101,11 @@ def within_budget(
     if not 0 < budget < np.inf:
         raise BadInput(f"budget must be a finite number above 0, not {budget}.")
 
+    require_bare(base)
+    own = _Parts.of(base)
+
     def fits(share: float) -> bool:
-        ratios = distance(base, path(share), often).ratios(unit)
+        ratios = _apart(own, _Parts.of(path(share)), often).ratios(unit)
         return max(ratios["parameters"], ratios["words"]) <= budget
 
     low, high = 0.0, 1.0
@@ -121,48 +119,42 @@ def within_budget(
     return Within(twin, low, distance(base, twin, often))
 
 
-def _blocks(subject: Classifier) -> list[Float[Tensor, "_ feature"]]:
-    """Embeddings, the attention's row and the decoder's rows; not those of marks that nothing attends to."""
-    assert isinstance(subject.attention, Attention)
-    embeddings = subject.embed.weight.detach().double().cpu()
-    attended = torch.ones(len(embeddings), dtype=torch.bool)
-    attended[[PAD, START, END]] = False
-    rows = subject.attention.score.weight, subject.output.weight  # type: ignore[union-attr]  # `require_bare`
-    return [embeddings[attended], *(row.detach().double().cpu() for row in rows)]
+class _Parts(NamedTuple):
+    """What a model has learned, and what it computes from that."""
 
-
-def _turned(
-    theirs: Sequence[Float[Tensor, "_ feature"]], own: Sequence[Float[Tensor, "_ feature"]]
-) -> list[Float[Tensor, "_ feature"]]:
-    """Their rows after the rotation (or reflection) that brings them closest to ours: orthogonal Procrustes."""
-    left, _, right = torch.linalg.svd(torch.cat([*theirs]).T @ torch.cat([*own]))
-    return [rows @ (left @ right) for rows in theirs]
-
-
-def _biases(base: Classifier, other: Classifier, part: str) -> float:
-    """The squared difference of a part's biases."""
-    own, theirs = (
-        {name: value for name, value in getattr(model, part).state_dict().items() if name.endswith("bias")}
-        for model in (base, other)
-    )
-    return sum((float((own[name] - theirs[name]).double().square().sum()) for name in own), 0.0)
-
-
-def _of_words(base: Classifier, other: Classifier, often: Frequencies) -> float:
-    """The root mean square difference of score and votes over tokens."""
-    share = torch.from_numpy(often.counts / often.counts.sum())
-    own, theirs = (
-        torch.cat([(table.scores - share @ table.scores)[:, None], table.votes], 1)
-        for table in (_on_cpu(base), _on_cpu(other))
-    )
-    return float((share @ (own - theirs).square()).sum() ** 0.5)
-
-
-class _Table(NamedTuple):
+    rows: tuple[Tensor, Tensor, Tensor]  # embeddings, the attention's row, the decoder's rows
+    biases: tuple[Tensor, Tensor]  # the attention's, the decoder's
     scores: Float[Tensor, " word"]
     votes: Float[Tensor, "word output"]
 
+    @classmethod
+    def of(cls, subject: Classifier) -> "_Parts":
+        """Without the embeddings of marks that nothing attends to."""
+        assert isinstance(subject.attention, DotAttention | LinearAttention)
+        assert subject.attention.score is not None
+        attended = torch.ones(len(subject.vocabulary), dtype=torch.bool)
+        attended[[PAD, START, END]] = False
+        score, table = subject.attention.score, word_table(subject)
+        embeddings, attention, decoder = map(_exact, (subject.embed.weight, score.weight, subject.output.weight))
+        bias = torch.zeros(1).double() if score.bias is None else _exact(score.bias)
+        biases = bias, _exact(subject.output.bias)
+        return cls((embeddings[attended], attention, decoder), biases, table.scores.cpu(), table.votes.cpu())
 
-def _on_cpu(subject: Classifier) -> _Table:
-    table = word_table(subject)
-    return _Table(table.scores.cpu(), table.votes.cpu())
+
+def _exact(values: Tensor) -> Tensor:
+    return values.detach().double().cpu()
+
+
+def _apart(own: _Parts, theirs: _Parts, often: Frequencies) -> Distance:
+    """See `distance`; their rows are turned to be as close to ours as possible (orthogonal Procrustes)."""
+    left, _, right = torch.linalg.svd(torch.cat(theirs.rows).T @ torch.cat(own.rows))
+    turn = left @ right
+    embedding, *others = (
+        float((of @ turn - rows).square().sum()) for of, rows in zip(theirs.rows, own.rows, strict=True)
+    )
+    biases = (float((of - bias).square().sum()) for of, bias in zip(theirs.biases, own.biases, strict=True))
+    parts = [embedding, *(part + bias for part, bias in zip(others, biases, strict=True))]
+    share = torch.from_numpy(often.counts / often.counts.sum())
+    centred, other = (torch.cat([(of.scores - share @ of.scores)[:, None], of.votes], 1) for of in (own, theirs))
+    words = float((share @ (centred - other).square()).sum() ** 0.5)
+    return Distance(sum(parts) ** 0.5, words, *(part**0.5 for part in parts))
