@@ -166,7 +166,7 @@ def test_roles_of_kept_heads_stand_beside_those_of_all():
 
 def test_numbers_of_curves():
     def curve(accuracy):
-        return {"accuracy": accuracy, "area": [0.1, 0, 0, 9], "free_share": 0.05, "interaction": [1.5, 1, 2, 9]}
+        return {"accuracy": accuracy, "area": [0.1, 0, 0, 9], "free_share": 0.05}
 
     singles = {"heads": 8, "loss worse": 4, "loss better": 2, "accuracy worse": 1, "accuracy better": 0}
     curves = {
@@ -182,7 +182,6 @@ def test_numbers_of_curves():
     assert found[key("pruned", order="random, high end", share="0.5")] == 0.75
     assert found[key("pruning_area", order="greedy")] == 0.1
     assert found[key("free_share", order="greedy")] == 0.05
-    assert found[key("interaction", order="greedy")] == 1.5
     assert key("free_share", order="random") not in found
     assert (found[key("one_left", layer=1)], found[key("one_left", layer="all")]) == (0.85, 0.6)
 

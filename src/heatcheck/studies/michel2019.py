@@ -79,6 +79,8 @@ def numbers(found: CheckResult) -> Iterator[tuple[Key, float]]:
             yield key("matter_for", **{"for": str(m.by["for"])}), m.value
         elif m.name == "proxy_spearman" and m.by["way"] == "zero":
             yield key("gradient_ranks", estimate=str(m.by["estimate"])), m.value
+        elif m.name == "proxy_recall" and m.by["way"] == "zero":
+            yield key("gradient_finds", estimate=str(m.by["estimate"])), m.value
 
 
 def of_curves(facts: Facts) -> Iterator[tuple[Key, float]]:
@@ -97,7 +99,6 @@ def of_curves(facts: Facts) -> Iterator[tuple[Key, float]]:
     for order in lines.keys() - {RANDOM}:
         yield key("pruning_area", order=order), curves[order]["area"][0]
         yield key("free_share", order=order), curves[order]["free_share"]
-        yield key("interaction", order=order), curves[order]["interaction"][0]
     for layer, (accuracy, *_) in enumerate(found["one_left"]["layers"], start=1):
         yield key("one_left", layer=layer), accuracy
     yield key("one_left", layer=ALL), found["one_left"][ALL][0]

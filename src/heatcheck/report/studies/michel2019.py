@@ -45,6 +45,10 @@ SINGLES = in_columns(
         "Spearman ρ of one gradient with true removal, over heads",
         {"gradient_ranks:importance": "size of the slope (Michel)", "gradient_ranks:signed": "with its sign"},
     ),
+    Columns(
+        "Share of the costliest tenth of heads that one gradient finds",
+        {"gradient_finds:importance": "size of the slope (Michel)", "gradient_finds:signed": "with its sign"},
+    ),
 )
 ONE_LEFT = in_columns(
     Columns(
@@ -63,12 +67,12 @@ def orders(found: StudyResult) -> list[Table]:
         body = []
         for area in areas:
             order = str(area.by["order"])
-            beside = [_cell(rows.get((name, order))) for name in ("free_share", "interaction")]
-            body.append((order, *(_at(found, model.task, order, s) for s in SHOWN), with_interval(area), *beside))
+            free = _cell(rows.get(("free_share", order)))
+            body.append((order, *(_at(found, model.task, order, s) for s in SHOWN), with_interval(area), free))
         for name in (RANDOM, LOW, HIGH) if body else ():
-            body.append((name, *(_at(found, model.task, name, s) for s in SHOWN), NOTHING, NOTHING, NOTHING))
+            body.append((name, *(_at(found, model.task, name, s) for s in SHOWN), NOTHING, NOTHING))
         gone = (f"{float(share):.0%} gone" for share in SHOWN)
-        columns = ("order", *gone, "area against random", "free share", "interaction")
+        columns = ("order", *gone, "area against random", "free share")
         made.append(Table(f"Accuracy while heads are removed, {model.task}", columns, body, dense=True))
     return [table for table in made if table.rows]
 
@@ -151,8 +155,7 @@ VIEW = StudyView(
             title="How many heads can go",
             reading="heatcheck removes more and more heads without retraining. The area against random is how much "
             "more accurate an order is than random ones, mean over shares. Free is the largest share whose removal "
-            "surely costs less than one point of accuracy. Interaction compares the loss that half of the heads add "
-            "together with the sum of what each adds alone. Above 1, heads stood in for each other.",
+            "surely costs less than one point of accuracy.",
         ),
         Chapter(
             "one left",
@@ -194,6 +197,12 @@ VIEW = StudyView(
             "one gradient ranks the heads as removal does",
             "one gradient ranks the heads in another order",
         ),
+        study_quantity(
+            "gradient_finds",
+            "share of the costliest tenth of heads that a gradient finds: {}",
+            "one gradient finds the heads whose removal costs most",
+            "one gradient misses the heads whose removal costs most",
+        ),
         study_quantity("pruned", "accuracy with heads removed: {}", *RIGHT),
         study_quantity(
             "pruning_area",
@@ -206,12 +215,6 @@ VIEW = StudyView(
             "share of heads that can go for free: {}",
             "many heads can go at no sure cost",
             "hardly any head can go at no sure cost",
-        ),
-        study_quantity(
-            "interaction",
-            "loss of half of the heads over the sum of their losses: {}",
-            "above 1, heads stood in for each other",
-            "below 1, heads cost less together than one by one",
         ),
         study_quantity("one_left", "accuracy with one head left in layer {}", *RIGHT),
     ),
