@@ -60,10 +60,14 @@ from heatcheck.stats.two_way import (
 )
 
 if TYPE_CHECKING:
+    from heatcheck.stats.cone import conicity
     from heatcheck.stats.divergence import jensen_shannon_nats, kl_divergence_nats, total_variation
 
 # Lazy (PEP 562): they alone are of tensors, and what is found must be drawn where there is no torch.
-_OF_TENSORS = ("jensen_shannon_nats", "kl_divergence_nats", "total_variation")
+_OF_TENSORS = {
+    "conicity": "cone",
+    **dict.fromkeys(("jensen_shannon_nats", "kl_divergence_nats", "total_variation"), "divergence"),
+}
 
 __all__ = [
     "Bracket",
@@ -92,6 +96,7 @@ __all__ = [
     "bootstrap_intervals",
     "bounded_share_interval",
     "bracket_weights",
+    "conicity",
     "diagonal_links",
     "evenness",
     "f1",
@@ -145,4 +150,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _OF_TENSORS:
         raise AttributeError(f"module 'heatcheck.stats' has no attribute {name!r}")
-    return getattr(import_module("heatcheck.stats.divergence"), name)
+    return getattr(import_module(f"heatcheck.stats.{_OF_TENSORS[name]}"), name)

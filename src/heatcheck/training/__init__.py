@@ -39,6 +39,7 @@ from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_pl
 from heatcheck.training.stack import run_fits
 from heatcheck.training.starts import can_look_elsewhere
 from heatcheck.training.steps import epoch_batches
+from heatcheck.training.treatments import TREATMENTS, Treatment, treated
 
 __all__ = [
     "IMPOSED",
@@ -48,6 +49,7 @@ __all__ = [
     "OF_TOKENS",
     "PRESETS",
     "STORE",
+    "TREATMENTS",
     "UNIFORM_EVERYWHERE",
     "BagOfWords",
     "Fit",
@@ -61,6 +63,7 @@ __all__ = [
     "Recorded",
     "Scores",
     "TrainingSettings",
+    "Treatment",
     "batches_by_length",
     "between_recordings",
     "build",
@@ -98,5 +101,6 @@ __all__ = [
     "steps_of",
     "train",
     "train_loop",
+    "treated",
     "work_of",
 ]

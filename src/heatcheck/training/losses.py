@@ -14,6 +14,7 @@ from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Run, Site, Subject, log_odds_weights, readable_keys
 from heatcheck.stats import jensen_shannon_nats
+from heatcheck.training.penalties import STATES, Penalty, spread_of_states
 from heatcheck.training.recorded import Teacher, read_rows
 
 ALIGNMENT = "alignment"  # the mark of a deceptive loss that keeps weight off what the data links to each step
@@ -149,6 +150,20 @@ def off_alignment(own: Float[Tensor, "example head decision key"], batch: Batch)
     return -left.clamp(min=LEAST_LEFT).log().mean()
 
 
+def with_penalty(
+    penalty: Penalty,
+) -> Callable[[Subject, Run, Batch, Facts, Teacher | None], Float[Tensor, " example"]]:
+    """Likelihood + strength · a penalty. With strength 0 training ends with the weights of the likelihood alone."""
+
+    def of(
+        subject: Subject, run: Run, batch: Batch, facts: Facts, _: Teacher | None = None
+    ) -> Float[Tensor, " example"]:
+        strength: float = facts["strength"]
+        return likelihood(subject, run, batch, facts) + strength * penalty(subject, run, batch, facts)
+
+    return of
+
+
 def read_out(subject: Subject) -> tuple[Site, ...]:
     """The site whose weights are the heatmap."""
     return (subject.sites[-1],)
@@ -175,6 +190,7 @@ LOSSES: dict[str, Loss] = {
         ),
     ),
     "deceptive": Loss(deceptive, read_out, MappingProxyType({"strength": 1.0, "mark": "rationale"})),
+    "diversity": Loss(with_penalty(spread_of_states), lambda _: (STATES,), MappingProxyType({"strength": 0.5})),
     "likelihood": Loss(likelihood),
     "log_odds_regularised": Loss(log_odds_regularised, read_out, MappingProxyType({"strength": 5.0})),
 }
