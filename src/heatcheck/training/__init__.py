@@ -39,6 +39,7 @@ from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_pl
 from heatcheck.training.stack import run_fits
 from heatcheck.training.starts import can_look_elsewhere
 from heatcheck.training.steps import epoch_batches
+from heatcheck.training.sharpened import mean_entropy, temperature, temperature_twin
 from heatcheck.training.treatments import TREATMENTS, Treatment, treated
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "kind_of_run",
     "make_optimizer",
     "make_plan",
+    "mean_entropy",
     "observed_steps",
     "observed_texts",
     "own_corpus",
@@ -99,6 +101,8 @@ __all__ = [
     "share_done",
     "share_used",
     "steps_of",
+    "temperature",
+    "temperature_twin",
     "train",
     "train_loop",
     "treated",

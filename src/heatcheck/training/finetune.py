@@ -9,6 +9,7 @@ import torch
 from heatcheck.data import Corpus
 from heatcheck.errors import BadInput
 from heatcheck.models import Recipe, Trainable
+from heatcheck.training.losses import OF_STATES
 from heatcheck.training.settings import TrainingSettings, plan_finetuning
 
 OVER_WORDS = ("log_odds_regularised",)  # losses that compare weights with what is known of each word of a vocabulary
@@ -44,6 +45,10 @@ def check_transformer(recipe: Recipe) -> None:
         raise BadInput(
             "log-odds cannot replace or guide the weights of a transformer: they are scores of words, but a "
             "transformer reads pieces of words."
+        )
+    if recipe.loss["name"] in OF_STATES:
+        raise BadInput(
+            f"the loss {recipe.loss['name']} is about the states of a classifier trained from scratch. Leave out --model."
         )
     if recipe.loss.get("trains") == "attention":
         raise BadInput(

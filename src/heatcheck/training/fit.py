@@ -33,7 +33,7 @@ from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.finetune import build_transformer, check_transformer, plan_transformer
 from heatcheck.training.imposed import find_imposed
 from heatcheck.training.loop import scores_on, train_loop
-from heatcheck.training.losses import LOSSES, plan_loss
+from heatcheck.training.losses import LOSSES, OF_STATES, plan_loss
 from heatcheck.training.made_once import (
     PENALTY,
     add_log_odds,
@@ -52,11 +52,13 @@ from heatcheck.training.seq2seq import build_sequences, check_sequences, is_of_s
 from heatcheck.training.settings import TrainingSettings, make_plan
 from heatcheck.training.starts import set_start
 from heatcheck.training.steps import Watch
+from heatcheck.training.treatments import treated
 
 STORE = Path("heatcheck-out")
 _SEEDING = threading.Lock()  # first weights are drawn from torch's global generator: one thread at a time
 RECORD, SUMMARY = "training.jsonl", "training.json"
-OVER_WORDS = ("deceptive", "log_odds_regularised")  # losses that compare weights with something known of each word
+# Losses that compare weights with something known of each word, or are about the states of words.
+OVER_WORDS = ("deceptive", "log_odds_regularised", *OF_STATES)
 
 
 class Fit(NamedTuple):
@@ -80,6 +82,7 @@ def plan_recipe(
     vectors: Path | str | None = None,
     impose: Mapping[str, Any] | None = None,
     loss: str | Mapping[str, Any] = "likelihood",
+    treatment: str | Mapping[str, Any] | None = None,
     model: str | None = None,
     observe: Mapping[str, Any] | int | str | None = None,
     **changes: Any,
@@ -90,6 +93,7 @@ def plan_recipe(
         model: `hf:NAME` to fine-tune a pretrained model; by default a classifier is trained from scratch.
         impose: attention weights to impose instead of the model's own, as in `{"weights": "uniform"}`; see IMPOSED.
         loss: a name in LOSSES, or `{"name": …, "strength": …}` with settings of the loss.
+        treatment: a name in TREATMENTS, or `{"name": …, "strength": …}` with settings of the treatment.
         observe: number of checkpoints at which to record the model's answers on some test examples; or the result of
             `plan_observe`.
         changes: settings of the model or of its training, by name.
@@ -110,7 +114,11 @@ def plan_recipe(
         positive = sum(example.label == 1 for example in corpus["train"])
         planned["label_weight"] = [1.0, (len(corpus["train"]) - positive) / positive]
     observed = _observed(corpus, training, observe)
-    return Recipe(corpus.reference, facts, training.facts(), seed, planned, impose, observe=observed)
+    recipe = Recipe(corpus.reference, facts, training.facts(), seed, planned, impose, observe=observed)
+    if treatment is None:
+        return recipe
+    chosen = {"name": treatment} if isinstance(treatment, str) else dict(treatment)
+    return treated(recipe, corpus, str(chosen.pop("name", "")), chosen)
 
 
 def _observed(
@@ -228,6 +236,9 @@ def _check_words(recipe: Recipe) -> None:
     if recipe.model.get("hierarchical") and (loss in OVER_WORDS or imposed == "log_odds"):
         what = f"the loss {loss}" if loss in OVER_WORDS else "imposing log-odds"
         raise BadInput(f"{what} needs attention over words, but a hierarchical classifier attends to sentences.")
+    normaliser = recipe.model.get("normaliser", "softmax")
+    if loss == "adversarial" and normaliser != "softmax":
+        raise BadInput(f"the adversarial loss takes weights to be a softmax of scores, but here they are by {normaliser}.")
 
 
 def fit_into(

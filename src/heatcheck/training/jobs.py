@@ -12,9 +12,11 @@ from heatcheck.engine import Facts, FolderExists, Job, content_id, read_json, wh
 from heatcheck.models import Recipe
 from heatcheck.models.seq2seq.model import KIND
 from heatcheck.training.fit import RECORD, fit_into
+from heatcheck.training.losses import OF_STATES
 from heatcheck.training.settings import TrainingSettings
 
 CORPUS, SHARE = "corpus.json", "share.json"
+PENALTIES = (*OF_STATES, "rationale_guided")  # losses whose strength their description names
 SECONDS = 1.0  # between two words about how far a fit is
 
 
@@ -123,7 +125,9 @@ def describe_model(recipe: Recipe) -> str:
     elif recipe.loss["name"] == "deceptive":
         words.append(f"deceptive at λ = {recipe.loss['strength']:g}")
     elif recipe.loss["name"] != "likelihood":
-        words.append(str(recipe.loss["name"]).replace("_", " "))
+        name = str(recipe.loss["name"]).replace("_", " ")
+        words.append(f"{name} at λ = {recipe.loss['strength']:g}" if recipe.loss["name"] in PENALTIES else name)
+    words += [recipe.model["normaliser"]] if "normaliser" in recipe.model else []
     if recipe.impose is not None:
         kind = recipe.impose["weights"]
         everywhere = " at every attention site" if "sites" in recipe.impose else ""

@@ -14,7 +14,16 @@ from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models import Run, Site, Subject, log_odds_weights, readable_keys
 from heatcheck.stats import jensen_shannon_nats
-from heatcheck.training.penalties import STATES, Penalty, spread_of_states
+from heatcheck.training.penalties import (
+    EMBEDDINGS,
+    STATES,
+    Penalty,
+    distance_to_embeddings,
+    masked_words,
+    off_rationale,
+    off_relevance,
+    spread_of_states,
+)
 from heatcheck.training.recorded import Teacher, read_rows
 
 ALIGNMENT = "alignment"  # the mark of a deceptive loss that keeps weight off what the data links to each step
@@ -193,7 +202,18 @@ LOSSES: dict[str, Loss] = {
     "diversity": Loss(with_penalty(spread_of_states), lambda _: (STATES,), MappingProxyType({"strength": 0.5})),
     "likelihood": Loss(likelihood),
     "log_odds_regularised": Loss(log_odds_regularised, read_out, MappingProxyType({"strength": 5.0})),
+    "masked_words": Loss(with_penalty(masked_words), settings=MappingProxyType({"strength": 0.1, "share": 0.15})),
+    "rationale_guided": Loss(
+        with_penalty(off_rationale), read_out, MappingProxyType({"strength": 1.0, "mark": "rationale"})
+    ),
+    "relevance_guided": Loss(
+        with_penalty(off_relevance), lambda subject: (*read_out(subject), STATES), MappingProxyType({"strength": 5.0})
+    ),
+    "tying": Loss(
+        with_penalty(distance_to_embeddings), lambda _: (EMBEDDINGS, STATES), MappingProxyType({"strength": 1.0})
+    ),
 }
+OF_STATES = ("diversity", "masked_words", "relevance_guided", "tying")  # of a classifier with one attention over words
 CHOICES = {  # of settings that are one of a few words
     "start": ("fresh", "parent", "away"),
     "trains": ("all", "attention"),
@@ -219,26 +239,27 @@ def plan_loss(loss: str | Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput(f"the loss {name} has no setting {key!r}; it has no settings at all.")
         if key not in LOSSES[name].settings:
             raise UnknownName(f"setting of the loss {name}", key, LOSSES[name].settings)
-        planned[key] = _like(LOSSES[name].settings[key], key, value)
+        planned[key] = like(LOSSES[name].settings[key], f"loss.{key}", value)
     if planned.get("parent") == "":
         raise BadInput(f"the loss {name} needs a parent. Set it to the folder name of the model to learn from.")
     return planned
 
 
-def _like(default: Any, key: str, value: Any) -> Any:
-    """The value as the kind of its default, from a command line's text too."""
+def like(default: Any, key: str, value: Any) -> Any:
+    """The value as the kind of its default, from a command line's text too; `key` names it in an error."""
     if isinstance(default, bool):
         if str(value).lower() not in ("true", "false"):
-            raise BadInput(f"loss.{key} must be true or false, not {value!r}.")
+            raise BadInput(f"{key} must be true or false, not {value!r}.")
         return str(value).lower() == "true"
     if isinstance(default, str):
-        if str(value) not in CHOICES.get(key, (str(value),)):
-            raise UnknownName(f"value for loss.{key}", str(value), CHOICES[key])
+        known = CHOICES.get(key.rpartition(".")[2], (str(value),))
+        if str(value) not in known:
+            raise UnknownName(f"value for {key}", str(value), known)
         return str(value)
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise BadInput(f"loss.{key} must be a number, not {value!r}.") from None
+        raise BadInput(f"{key} must be a number, not {value!r}.") from None
     if not 0 <= number < float("inf"):
-        raise BadInput(f"loss.{key} must be at least 0, not {value!r}.")
+        raise BadInput(f"{key} must be at least 0, not {value!r}.")
     return number

@@ -20,6 +20,8 @@ from heatcheck.models.classifiers.context_free import Average, Unencoded
 from heatcheck.models.classifiers.dropout import Dropout
 from heatcheck.models.classifiers.encoder import Encoder
 from heatcheck.models.classifiers.gru import BiGRU
+from heatcheck.models.classifiers.normalisers import NORMALISERS
+from heatcheck.models.classifiers.orthogonal import AheadLSTM, OrthogonalAheadLSTM, OrthogonalLSTM
 from heatcheck.models.contract.encoding import options_of
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
@@ -31,7 +33,10 @@ ENCODERS: dict[str, type[Encoder]] = {
     "conv": Conv,
     "gru": BiGRU,
     "lstm": BiLSTM,
+    "lstm_ahead": AheadLSTM,
     "none": Unencoded,
+    "orthogonal_lstm": OrthogonalLSTM,
+    "orthogonal_lstm_ahead": OrthogonalAheadLSTM,
 }
 ENCODERS = Plugged("heatcheck.encoders", Encoder, ENCODERS, classes=True)
 DECODERS = ("linear", "merge")
@@ -48,19 +53,22 @@ class ClassifierSettings:
     attention: str = "tanh"
     embedding: int = 300
     embedding_scale: float = 0.1  # spread of embeddings that start at random
-    hidden: int = 128  # gru, lstm: a direction; cnn, conv: all windows together; none: not used
+    hidden: int = 128  # gru, lstm: a direction (of `ahead`, the only one); cnn, conv: all windows together; none: not used
     segments: int = 1
     decoder: str = "linear"  # merge: tanh(W c + W_q q) before the output, as Jain & Wallace for questions
     label_wise: bool = False  # an attention and a yes-or-no decision for each label
     dropout: float = 0.0  # on embeddings, and on contexts
     # Words are attended to within each sentence, then sentences within the text (Yang et al. 2016; Serrano & Smith).
     hierarchical: bool = False
+    normaliser: str = "softmax"  # from scores to weights: softmax, entmax, sparsemax or top_k
+    top_share: float = 0.2  # top_k: share of the text's tokens that have weight
 
     def __post_init__(self) -> None:
         for kind, name, known in (
             ("encoder", self.encoder, ENCODERS),
             ("attention", self.attention, ATTENTIONS),
             ("decoder", self.decoder, DECODERS),
+            ("normaliser", self.normaliser, NORMALISERS),
         ):
             if name not in known:
                 raise UnknownName(kind, name, known)
@@ -81,12 +89,20 @@ class ClassifierSettings:
             )
         if self.hierarchical and (self.segments == 2 or self.decoder != "linear" or self.label_wise):
             raise BadInput("hierarchical=true needs segments=1, decoder=linear and label_wise=false.")
+        if self.hierarchical and self.normaliser != "softmax":
+            raise BadInput(f"normaliser={self.normaliser} needs hierarchical=false.")
+        if not 0 < self.top_share <= 1:
+            raise BadInput(f"top_share must be above 0 and at most 1, not {self.top_share}.")
 
     def facts(self) -> dict[str, Any]:
         """The settings as a recipe stores them. Later additions are left out when off: older recipes keep their ids."""
         found = asdict(self)
         if not self.hierarchical:
             del found["hierarchical"]
+        if self.normaliser == "softmax":
+            del found["normaliser"]
+        if self.normaliser != "top_k":
+            del found["top_share"]
         return found
 
 

@@ -1,7 +1,7 @@
 """A classifier with one attention over the words of a text, or of the first text of a pair."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -12,13 +12,14 @@ from heatcheck.data.vocabulary import PAD
 from heatcheck.errors import BadInput
 from heatcheck.models.classifiers.attention import ATTENTIONS, Attention
 from heatcheck.models.classifiers.classifier import ENCODERS, Classifier, ClassifierSettings
+from heatcheck.models.classifiers.encoder import Encoder
+from heatcheck.models.classifiers.normalisers import NORMALISERS
 from heatcheck.models.classifiers.partial_softmax import Partial, TextSums
 from heatcheck.models.contract.encoding import encode_words
 from heatcheck.models.contract.recipe import Recipe
 from heatcheck.models.contract.response import Response
 from heatcheck.models.contract.subject import NO_EDITS, Edits, Run, Site, Tap, Want
-from heatcheck.models.contract.weights import masked_softmax
-from heatcheck.models.contract.without_each import Same, Without, groups, word_gaps
+from heatcheck.models.contract.without_each import Changed, Gaps, Piece, Same, Without, groups, word_gaps
 
 
 class FlatClassifier(Classifier):
@@ -69,16 +70,22 @@ class FlatClassifier(Classifier):
         tap = Tap(edits, want)
         states, question = self._states(batch, tap)
         scores = tap(Site("score"), self.attention(states, question)[:, None])  # [example head query key]
-        weights = tap(Site("attention"), masked_softmax(scores, batch.scored))
+        weights = tap(Site("attention"), self.weights_of(scores, batch.scored))
         context = tap(Site("context"), torch.einsum("eqk,ekf->eqf", weights[:, 0], states))
         logits = self._decide(self._before_output(context, question), batch.options)
         queries = torch.arange(logits.shape[1], device=self.device)
         return tap.run(logits, queries.expand(logits.shape[:2]))
 
+    def weights_of(
+        self, scores: Float[Tensor, "example head query key"], scored: Bool[Tensor, "example key"]
+    ) -> Float[Tensor, "example head query key"]:
+        """The weights that scores become; exact zeros where no weight may lie."""
+        return NORMALISERS[self.settings.normaliser].of(scores, scored, self.settings.top_share)
+
     def response(self, batch: Batch) -> Response:
         """Map weights to logits while the hidden states stay the same; linear unless the decoder merges."""
         states, question = self._states(batch, Tap(NO_EDITS, ()))
-        weights = masked_softmax(self.attention(states, question)[:, None], batch.scored)
+        weights = self.weights_of(self.attention(states, question)[:, None], batch.scored)
         attention = weights.transpose(1, 2)  # [example decision head token]: each decision has its own query
         if self.of_context is None:
             return self._linear_response(attention, batch.scored, states, batch.options)
@@ -120,26 +127,34 @@ class FlatClassifier(Classifier):
         seen[tokens] = True
         table, place = self.embed(seen.nonzero()[:, 0]), (seen.cumsum(0) - 1)[tokens]
         gaps = word_gaps(scored, word)
-        whole, pieces = self.encoder.without_each(table, place, valid, scored, gaps, mapping, tolerance=tolerance)
         each = torch.arange(len(rows), device=self.device)
-        texts = TextSums(*read(whole, each), scored)
-        found = Partial.of_nothing(len(gaps), texts.scores.shape[1], texts.values.shape[-1], self.device)
-        for piece in pieces:
-            example = gaps.example[piece.gap]
-            if isinstance(piece, Same):
-                part = (texts.first if piece.side == "before" else texts.last)(example, piece.token)
-            else:
-                part = Partial.of_tokens(*read(piece.readings, example), piece.present)
-            found.absorb(piece.gap, part)
-        of_whole = texts.first(each, torch.full_like(each, tokens.shape[1]))
+        inputs = (table, place, valid, scored, gaps, mapping)
+        if NORMALISERS[self.settings.normaliser].is_softmax:
+            mixed = _by_parts(*self.encoder.without_each(*inputs, tolerance=tolerance), read, scored, gaps)
+        else:  # what a word is worth may depend on all others: no part can be kept
+            whole, pieces = Encoder.without_each(self.encoder, *inputs)
+            found = [(each, Changed(each, whole, scored))]
+            found += [(gaps.example[piece.gap], piece) for piece in pieces if isinstance(piece, Changed)]
+            mixed = torch.cat([self._mixed(*read(piece.readings, of), piece.present) for of, piece in found])
         example = torch.cat([each, gaps.example])
         logits = self._decide_mixed(
-            torch.cat([of_whole.mean(), found.mean()]),
+            mixed,
             None if question is None else question[example],
             None if batch.options is None else batch.options[rows[example]],
         )
         left_out = torch.cat([torch.full_like(each, -1), word[gaps.example, gaps.start]])
         return Without(rows[example], left_out, logits)
+
+    def _mixed(
+        self,
+        scores: Float[Tensor, "gap query key"],
+        values: Float[Tensor, "gap query key column"],
+        present: Bool[Tensor, "gap key"] | None,
+    ) -> Float[Tensor, "gap query column"]:
+        """The weighted mean of the values of whole texts, in float64."""
+        assert present is not None, "a whole text is padded"
+        weights = self.weights_of(scores.double()[:, None], present)[:, 0]
+        return (weights[..., None, :] @ values.double())[..., 0, :]
 
     def _states(self, batch: Batch, tap: Tap) -> tuple[Tensor, Tensor | None]:
         embedded = tap(Site("embedding"), self.embed(batch.inputs["tokens"]))
@@ -192,3 +207,25 @@ class FlatClassifier(Classifier):
         elif mixed.shape[-1] == len(weight):
             return self._logits(mixed + bias, options)
         return self._logits(nn.functional.linear(mixed, weight, bias), options)
+
+
+def _by_parts(
+    whole: Float[Tensor, "example token column"],
+    pieces: Iterator[Piece],
+    read: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    scored: Bool[Tensor, "example token"],
+    gaps: Gaps,
+) -> Float[Tensor, "text query value"]:
+    """The softmax-weighted means of the whole texts and of those with gaps, from parts that many gaps share."""
+    each = torch.arange(len(whole), device=whole.device)
+    texts = TextSums(*read(whole, each), scored)
+    found = Partial.of_nothing(len(gaps), texts.scores.shape[1], texts.values.shape[-1], whole.device)
+    for piece in pieces:
+        example = gaps.example[piece.gap]
+        if isinstance(piece, Same):
+            part = (texts.first if piece.side == "before" else texts.last)(example, piece.token)
+        else:
+            part = Partial.of_tokens(*read(piece.readings, example), piece.present)
+        found.absorb(piece.gap, part)
+    of_whole = texts.first(each, torch.full_like(each, whole.shape[1]))
+    return torch.cat([of_whole.mean(), found.mean()])

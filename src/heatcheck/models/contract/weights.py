@@ -15,11 +15,16 @@ def masked_softmax(
     >>> masked_softmax(torch.zeros(1, 1, 1, 3), torch.tensor([[True, True, False]]))
     tensor([[[[0.5000, 0.5000, 0.0000]]]])
     """
+    refuse_empty(scored)
+    return scores.masked_fill(~scored[:, None, None, :], -torch.inf).softmax(-1)
+
+
+def refuse_empty(scored: Bool[Tensor, "example key"]) -> None:
+    """Raise BadInput if a text has no token to attend to."""
     # A step that is being recorded on a GPU cannot be asked; its texts were encoded, so each has a token.
     recording = scored.is_cuda and torch.cuda.is_current_stream_capturing()
     if not recording and not bool(scored.any(-1).all()):
         raise BadInput("an example has no token to attend to: remove empty texts.")
-    return scores.masked_fill(~scored[:, None, None, :], -torch.inf).softmax(-1)
 
 
 def softmax_within(
