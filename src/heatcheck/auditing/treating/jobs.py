@@ -6,8 +6,7 @@ from pathlib import Path
 from heatcheck.auditing.treating.numbers import ModelNumbers, measure_model
 from heatcheck.engine import Facts, read_json, write_json
 from heatcheck.models import Subject, load_folder
-from heatcheck.auditing.treating.sharpness import mean_entropy, temperature_twin
-from heatcheck.training import fit_job
+from heatcheck.training import fit_job, mean_entropy, temperature_twin
 from heatcheck.training.jobs import read_corpus
 
 VERSION = 1  # raised by hand when the same models would get other numbers

@@ -10,8 +10,7 @@ from heatcheck.data import Corpus
 from heatcheck.engine import Job, content_id, expect, expect_names
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import Recipe
-from heatcheck.training import STORE, fit_jobs
-from heatcheck.training.treatments import TREATMENTS, treated
+from heatcheck.training import STORE, TREATMENTS, fit_jobs, treated
 
 SEEDS, EXAMPLES = 5, 200
 PLACEBO = "placebo"  # changes nothing, so it is tried only by name

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from heatcheck import engine
-from heatcheck.auditing.lines import CardSettings
+from heatcheck.auditing.lines import LINES, CardSettings
 from heatcheck.auditing.treating.advice import advise
 from heatcheck.auditing.treating.jobs import audit_numbers, read_numbers, train_or_audit
 from heatcheck.auditing.treating.judging import Judged, Trio, judge
@@ -17,9 +17,8 @@ from heatcheck.auditing.treating.plan import TreatmentPlan
 from heatcheck.engine import Crew, Job, Outcome
 from heatcheck.models import Recipe
 from heatcheck.results.treatments import Treatments
-from heatcheck.training import describe_model, run_fits
+from heatcheck.training import TREATMENTS, describe_model, run_fits
 from heatcheck.training.stack import is_stacked
-from heatcheck.training.treatments import TREATMENTS
 
 Progress = Callable[[Outcome, int, int], None]
 
@@ -115,7 +114,8 @@ def gather(plan: TreatmentPlan, failed: dict[str, str], card: CardSettings | Non
             if before is not None and after is not None:
                 trios.append(Trio(before, after, twin))
         treatment = TREATMENTS[name]
-        judged.append(Judged(name, treatment.about, trios, treatment.not_judged_by, treatment.note))
+        trained_for = frozenset(LINES[line].short for line in treatment.not_judged_by if line in LINES)
+        judged.append(Judged(name, treatment.about, trios, trained_for, treatment.note))
     rows = judge(judged, card)
     return Treatments(
         task=plan.corpus.reference,
