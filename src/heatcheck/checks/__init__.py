@@ -23,6 +23,7 @@ from heatcheck.checks.perturbation import perturbation
 from heatcheck.checks.plausibility import plausibility
 from heatcheck.checks.roles import roles
 from heatcheck.checks.seed_variance import seed_variance
+from heatcheck.checks.states import states
 from heatcheck.engine import Plugged
 
 __all__ = ["CHECKS", "Case", "Check"]
@@ -49,5 +50,6 @@ CHECKS: dict[str, Check] = {
     "plausibility": plausibility,
     "roles": roles,
     "seed_variance": seed_variance,
+    "states": states,
 }
 CHECKS = Plugged("heatcheck.checks", Check, CHECKS)

@@ -197,7 +197,7 @@ def identified(
     A token is identified if no other input of its text is nearer to the probe's guess than its own. An identical input
     (a repeated word, in a model without positions in its inputs) counts as its own.
     """
-    learned = [_probe(x, y, ridge) for x, y in _stacked(_states(subject, fit))]
+    learned = [ridge_probe(x, y, ridge) for x, y in _stacked(_states(subject, fit))]
     rates: list[dict[str, list[float]]] = [{metric: [] for metric in METRICS} for _ in learned]
     chance: list[float] = []
     for inputs, layers in _states(subject, tried):
@@ -206,7 +206,7 @@ def identified(
         for of_layer, probe, states in zip(rates, learned, layers, strict=True):
             guess = np.column_stack([states, np.ones(len(states))]) @ probe
             for metric in METRICS:
-                nearest = _distances(guess, inputs, metric).argmin(1)
+                nearest = distances(guess, inputs, metric).argmin(1)
                 hits = same[np.arange(len(inputs)), nearest]
                 of_layer[metric].append(float(hits.mean()) if len(inputs) > 1 else np.nan)
     return [{m: np.array(v) for m, v in of_layer.items()} for of_layer in rates], np.array(chance)
@@ -236,7 +236,7 @@ def _stacked(
     return [(np.concatenate(of_layer), whole) for of_layer in zip(*layers, strict=True)]
 
 
-def _probe(
+def ridge_probe(
     states: Float[np.ndarray, "token size"], inputs: Float[np.ndarray, "token feature"], ridge: float
 ) -> Float[np.ndarray, "column feature"]:
     """The linear map (with an intercept) from states to inputs, by ridge regression."""
@@ -246,7 +246,7 @@ def _probe(
     return np.asarray(np.linalg.solve(gram + strength * np.eye(len(gram)), x.T @ inputs))
 
 
-def _distances(
+def distances(
     guess: Float[np.ndarray, "item feature"], inputs: Float[np.ndarray, "token feature"], metric: str
 ) -> Float[np.ndarray, "item token"]:
     if metric == "cosine":

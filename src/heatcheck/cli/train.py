@@ -29,7 +29,11 @@ def train(
         ),
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="Encoder: average, cnn, conv, gru, lstm or none.", show_default="lstm")
+        str | None,
+        typer.Option(
+            help="Encoder: average, cnn, conv, gru, lstm, lstm_ahead, none, orthogonal_lstm or orthogonal_lstm_ahead.",
+            show_default="lstm",
+        ),
     ] = None,
     attention: Annotated[str | None, typer.Option(help="Attention: tanh, dot or linear.", show_default="tanh")] = None,
     preset: Annotated[
@@ -49,6 +53,13 @@ def train(
         typer.Option(help="Fixed attention weights for training: uniform or log_odds.", show_default="learned weights"),
     ] = None,
     loss: Annotated[str, typer.Option(help="Loss: likelihood or log_odds_regularised.")] = "likelihood",
+    treatment: Annotated[
+        str | None,
+        typer.Option(
+            help="Treatment, a change that is meant to make attention easier to read; see docs/treatments.md.",
+            show_default="none",
+        ),
+    ] = None,
     setting: Settings = None,
     out: Annotated[
         Path | None,
@@ -71,17 +82,23 @@ def train(
     $ heatcheck train sst --preset jw-release --vectors glove.6B.300d.txt
     $ heatcheck train rotten_tomatoes --model hf:distilbert-base-uncased
     $ heatcheck train reviews --loss log_odds_regularised --set loss.strength=2
+    $ heatcheck train reviews --treatment diversity --set treatment.strength=1
 
     `heatcheck train TASK --set help=` lists every KEY of --set.
 
     If training stops early, run the same command again to resume.
     """
     changes: dict[str, str] = pairs(setting)
-    for name in ("seed", "preset", "vectors", "device", "out", "impose", "loss", "model"):
+    for name in ("seed", "preset", "vectors", "device", "out", "impose", "loss", "model", "treatment"):
         if name in changes:
             raise BadInput(f"--set does not take {name}: use --{name}.")
     changes |= {k: v for k, v in (("encoder", encoder), ("attention", attention)) if v is not None}
-    of_loss = {key.removeprefix("loss."): changes.pop(key) for key in list(changes) if key.startswith("loss.")}
+    of_loss, of_treatment = (
+        {key.removeprefix(of): changes.pop(key) for key in list(changes) if key.startswith(of)}
+        for of in ("loss.", "treatment.")
+    )
+    if of_treatment and treatment is None:
+        raise BadInput(f"treatment.{next(iter(of_treatment))} is a setting of a treatment. Name one with --treatment.")
 
     from heatcheck.cli import show
     from heatcheck.data import label_counts, load_task
@@ -107,6 +124,7 @@ def train(
         progress=not json,
         impose={"weights": impose} if impose else None,
         loss={"name": loss, **of_loss},
+        treatment={"name": treatment, **of_treatment} if treatment else None,
         **changes,
     )
     show.as_json(show.fit_facts(fit)) if json else show.fit_in_words(fit, label_counts(corpus))
