@@ -1,8 +1,8 @@
 """The study behind docs/treatments.md: every treatment on three tasks, five seeds, for one command on a GPU.
 
-    python -m benchmarks.treated prepare data/treated          # here: the corpora as files
-    python -m benchmarks.treated run data/treated OUT          # on the GPU machine: JSON per task under OUT
-    python -m benchmarks.treated csv OUT docs/treatments.csv   # here: then python docs/treatments.py
+python -m benchmarks.treated prepare data/treated          # here: the corpora as files
+python -m benchmarks.treated run data/treated OUT          # on the GPU machine: JSON per task under OUT
+python -m benchmarks.treated csv OUT docs/treatments.csv   # here: then python docs/treatments.py
 """
 
 import argparse
@@ -11,14 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heatcheck.auditing import LINES, audit
+from heatcheck.auditing import audit
 from heatcheck.auditing.treating import TreatmentPlan, gather, plan_treatments, run_treatments
 from heatcheck.data import Corpus, load_task
-from heatcheck.engine import Outcome, content_id, nulled, write_whole
+from heatcheck.engine import Outcome, nulled, write_whole
 from heatcheck.errors import HeatcheckError
 from heatcheck.results.treatments import treatments_facts, treatments_from
 from heatcheck.training import fit_jobs, plan_recipe, run_fits, treated

@@ -1,6 +1,5 @@
 """Treatments are judged from numbers alone: planted effects are found, other seeds are no change, twins are rivals."""
 
-
 import numpy as np
 import pytest
 
@@ -118,7 +117,9 @@ def test_a_gain_in_context_is_no_loss_of_accuracy():
             treated=trio.untreated._replace(
                 lines={
                     **trio.untreated.lines,
-                    "context": trio.untreated.lines["context"]._replace(below=trio.untreated.lines["context"].below / 2),
+                    "context": trio.untreated.lines["context"]._replace(
+                        below=trio.untreated.lines["context"].below / 2
+                    ),
                 }
             )
         )

@@ -23,6 +23,7 @@ from heatcheck.cli.report import chosen_formats
 from heatcheck.errors import BadInput, MissingPackage
 
 if TYPE_CHECKING:
+    from heatcheck.auditing.treating import TreatmentPlan
     from heatcheck.data import Corpus, Reading
     from heatcheck.models import Recipe
     from heatcheck.results.treatments import Treatments
@@ -40,10 +41,14 @@ def treat(
     ] = None,
     treatments: Annotated[
         str | None,
-        typer.Option(help="Treatments, comma-separated, or all.", show_default="a few that apply"),
+        typer.Option(
+            help="Treatments, comma-separated, or all.", show_default="as many as take 10 minutes with --workers 2"
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Models per treatment; fewer than 5 decide nothing.")] = 5,
-    examples: Annotated[int, typer.Option(help="Examples per audit.")] = 200,
+    examples: Annotated[
+        int | None, typer.Option(help="Examples per audit.", show_default="200; 100 of long texts")
+    ] = None,
     setting: Settings = None,
     workers: Workers = 0,
     engine: Engine = "here",
@@ -107,7 +112,7 @@ def treat(
         model=Path(model).name,
     )
     if plan:
-        _say_plan(planned.facts(), len(planned.fits()), len(planned.audits()), list(planned.treated), as_json=json)
+        _say_plan(planned, workers, as_json=json)
         return
     with show_study.models(shown=not json) as watch:
         found = run_treatments(planned, workers=workers, cluster=cluster, progress=watch)
@@ -177,14 +182,23 @@ def _write(found: "Treatments", paths: list[Path]) -> list[Path]:
     return written
 
 
-def _say_plan(facts: dict[str, Any], fits: int, audits: int, names: list[str], *, as_json: bool) -> None:
+def _say_plan(planned: "TreatmentPlan", workers: int, *, as_json: bool) -> None:
+    """Say what would be trained and audited, and about how long it takes."""
     from heatcheck.cli import show
+    from heatcheck.cli.progress import in_words
 
+    fits, audits = len(planned.fits()), len(planned.audits())
     if as_json:
-        show.as_json({**facts, "treatments": names, "training runs": fits, "audits": audits})
+        counts = {"training runs": fits, "audits": audits, "seconds of one core": round(planned.seconds)}
+        show.as_json({**planned.facts(), "treatments": list(planned.treated), **counts})
         return
-    typer.echo(f"treatments: {', '.join(names)}")
-    typer.echo(f"{fits} training runs and {audits} audits of {facts['examples']} examples each")
+    typer.echo(f"treatments: {', '.join(planned.treated)}")
+    typer.echo(f"{fits} training runs and {audits} audits of {planned.examples} examples each")
+    typer.echo(in_words(planned.seconds / max(1, workers)).removesuffix(" left"))
+    for name, why in planned.not_applied.items():
+        typer.echo(f"{name} does not apply: {why}")
+    for what in planned.left_out.values():
+        typer.echo(f"Not tried: {what}.")
 
 
 def _say(found: "Treatments") -> None:

@@ -96,7 +96,7 @@ def _brief(cell: TreatedCell) -> str:
     before, after = (_short(value) for value in (cell.before, cell.after))
     numbers = NOTHING if before == NOTHING else f"{before}→{after}"
     if cell.line == "accuracy":
-        return f"{numbers}\n{ {'helps': 'better', 'worse': 'worse'}.get(cell.word, '')}"
+        return f"{numbers}\n{ {'helps': 'better', 'worse': 'worse'}.get(cell.word, '') }"
     return f"{numbers}\n{cell.word}"
 
 
@@ -110,7 +110,10 @@ def _short(value: float) -> str:
 
 
 def _values(cell: TreatedCell) -> tuple[str, str, str]:
-    return (*(decimals(value) for value in (cell.before, cell.after)), decimals(math.nan if cell.twin is None else cell.twin))
+    return (
+        *(decimals(value) for value in (cell.before, cell.after)),
+        decimals(math.nan if cell.twin is None else cell.twin),
+    )
 
 
 def _ends(one: Difference | None) -> str:

@@ -14,7 +14,9 @@ SAYS = {
 
 def advise(rows: Sequence[TreatedRow]) -> str:
     """What to do: take the treatment that helps most lines for the least accuracy, or none."""
-    if not rows or all(cell.word == "too few seeds" for row in rows for cell in row.cells if cell.word != "cannot be asked"):
+    if not rows or all(
+        cell.word == "too few seeds" for row in rows for cell in row.cells if cell.word != "cannot be asked"
+    ):
         return "Nothing is decided: too few models were trained."
     helping = [row for row in rows if _helped(row) and not _harmed(row)]
     if helping:

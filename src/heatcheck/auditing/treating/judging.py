@@ -6,7 +6,7 @@ numbers. So a treatment helps only if it beats the twin as well. The intervals a
 of examples (stats/two_way.py). Among all cells of a table, false discoveries are controlled (Benjamini–Hochberg).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np

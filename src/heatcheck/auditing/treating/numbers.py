@@ -79,7 +79,13 @@ def measure_model(
         choices: others of `plan_audit`, such as `train`.
     """
     plan = plan_audit(
-        subject, corpus, checks=[*CHECK_OF.values(), "guide"], examples=examples, settings=settings, seed=seed, **choices
+        subject,
+        corpus,
+        checks=[*CHECK_OF.values(), "guide"],
+        examples=examples,
+        settings=settings,
+        seed=seed,
+        **choices,
     )
     case = plan.case
     of_guide = plan.checks.pop("guide")  # type: ignore[attr-defined]  # a dict

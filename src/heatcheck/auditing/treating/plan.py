@@ -5,16 +5,29 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from heatcheck.auditing.treating.costs import affordable, mean_words, seconds_of
 from heatcheck.auditing.treating.jobs import VERSION
 from heatcheck.data import Corpus
-from heatcheck.engine import Job, content_id, expect, expect_names
+from heatcheck.engine import Job, content_id, expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import Recipe
 from heatcheck.training import STORE, TREATMENTS, fit_jobs, treated
 
-SEEDS, EXAMPLES = 5, 200
+SEEDS, EXAMPLES, LONG_EXAMPLES = 5, 200, 100
+LONG = 100  # words of a text, on average, from which a quick audit takes fewer examples
 PLACEBO = "placebo"  # changes nothing, so it is tried only by name
-QUICK = ("diversity", "entmax", "masked_words", "relevance_guided")  # what a quick run tries, where it applies
+# The order in which a quick run tries them, as long as it has time; others come after these.
+QUICK = (
+    "diversity",
+    "entmax",
+    "relevance_guided",
+    "rationale_guided",
+    "sparsemax",
+    "top_k",
+    "tying",
+    "orthogonal",
+    "masked_words",
+)
 # What a short audit does in place of the checks' own settings.
 SHORT: Mapping[str, Any] = {
     "erasure.rivals": ("leave_one_out", "gradient_x_input"),
@@ -78,6 +91,13 @@ class TreatmentPlan:
             {"numbers_of": recipe.id, "sharp_as": decides["sharp as"], "corpus": corpus, **decides},
         )
 
+    @property
+    def seconds(self) -> float:
+        """About how many seconds of one core it takes, if nothing is there."""
+        return seconds_of(
+            self.untreated[0], self.corpus, [*self.treated], seeds=len(self.untreated), examples=self.examples
+        )
+
     def facts(self) -> dict[str, Any]:
         """What decides the numbers, as JSON has it."""
         return {
@@ -94,7 +114,7 @@ def plan_treatments(
     *,
     treatments: Sequence[str] | str | None = None,
     seeds: int = SEEDS,
-    examples: int = EXAMPLES,
+    examples: int | None = None,
     settings: Mapping[str, Any] | None = None,
     store: Path | str = STORE / "fits",
     vectors: Path | str | None = None,
@@ -105,42 +125,37 @@ def plan_treatments(
 
     Args:
         recipe: of the untreated model; its seed is the first one.
-        treatments: names, as a list or comma-separated; `all` for every one; by default those of a quick run.
+        treatments: names, as a list or comma-separated; `all` for every one; by default as many as a quick run has time
+            for: 10 minutes with two workers.
         seeds: models per treatment.
-        examples: examples per audit.
+        examples: examples per audit; by default 200, of long texts 100.
         settings: settings of the checks by `check.key`, such as `{"permutation.repeats": 100}`.
     """
-    expect("a whole number", seeds=seeds, examples=examples)
+    expect("a whole number", seeds=seeds)
+    expect_if_given("a whole number", examples=examples)
+    if examples is None:
+        examples = LONG_EXAMPLES if mean_words(corpus) > LONG else EXAMPLES
     if seeds < 1 or examples < 1:
         raise BadInput(f"treat needs at least one seed and one example, not {seeds} and {examples}.")
     if recipe.task != corpus.reference:
         raise BadInput(
             f"the model was trained on {recipe.task}, not on {corpus.reference}. Name its training data with --data."
         )
-    wanted = _chosen(treatments)
     base = replace(recipe, observe=None)
-    of_seed = [replace(base, seed=base.seed + number) for number in range(seeds)]
-    found: dict[str, tuple[Recipe, ...]] = {}
-    not_applied: dict[str, str] = {}
-    for name in TREATMENTS:
-        try:
-            made = tuple(treated(one, corpus, name) for one in of_seed)
-        except NotSupported as error:
-            not_applied[name] = str(error)
-            continue
-        if name in wanted:
-            found[name] = made
-    applying = [name for name in TREATMENTS if name not in not_applied and name != PLACEBO]
-    rest = [name for name in applying if name not in found]
-    left_out = {"treatments": f"{', '.join(rest)} (--treatments all)"} if rest and treatments is None else {}
-    if not found:
-        why = next((not_applied[name] for name in wanted if name in not_applied), "none was named")
-        raise BadInput(f"none of these treatments applies to this model: {why}")
+    of_seed = tuple(replace(base, seed=base.seed + number) for number in range(seeds))
+    applying, not_applied = _applying(of_seed, corpus, _named(treatments))
+    if not applying:
+        raise BadInput(f"none of these treatments applies to this model: {next(iter(not_applied.values()))}")
+    chosen, left_out = list(applying), {}
+    if treatments is None:
+        chosen = affordable(base, corpus, chosen, seeds=seeds, examples=examples)
+        if rest := [name for name in applying if name not in chosen]:
+            left_out["treatments"] = f"{', '.join(rest)} (--treatments all)"
     return TreatmentPlan(
         corpus,
-        tuple(of_seed),
-        found,
-        {name: why for name, why in not_applied.items() if treatments is None or name in wanted},
+        of_seed,
+        {name: applying[name] for name in chosen},
+        not_applied,
         left_out,
         examples,
         {**SHORT, **(settings or {})},
@@ -151,15 +166,30 @@ def plan_treatments(
     )
 
 
-def _chosen(treatments: Sequence[str] | str | None) -> list[str]:
-    """The names that were asked for."""
-    if treatments is None:
-        return [name for name in QUICK if name in TREATMENTS]
-    if treatments == "all":
-        return [name for name in TREATMENTS if name != PLACEBO]
+def _named(treatments: Sequence[str] | str | None) -> list[str]:
+    """The treatments that were asked for; all but the placebo where none is named."""
+    if treatments is None or treatments == "all":
+        return sorted(
+            (name for name in TREATMENTS if name != PLACEBO),
+            key=lambda name: QUICK.index(name) if name in QUICK else len(QUICK),
+        )
     expect_names(treatments=treatments)
     names = [name.strip() for name in treatments.split(",")] if isinstance(treatments, str) else list(treatments)
     for name in names:
         if name not in TREATMENTS:
             raise UnknownName("treatment", name, TREATMENTS)
     return names
+
+
+def _applying(
+    untreated: Sequence[Recipe], corpus: Corpus, names: Sequence[str]
+) -> tuple[dict[str, tuple[Recipe, ...]], dict[str, str]]:
+    """The treated recipes of each treatment that applies, and why others do not."""
+    found: dict[str, tuple[Recipe, ...]] = {}
+    not_applied: dict[str, str] = {}
+    for name in names:
+        try:
+            found[name] = tuple(treated(recipe, corpus, name) for recipe in untreated)
+        except NotSupported as error:
+            not_applied[name] = str(error)
+    return found, not_applied

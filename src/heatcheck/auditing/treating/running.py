@@ -108,9 +108,7 @@ def gather(plan: TreatmentPlan, failed: dict[str, str], card: CardSettings | Non
     for name, recipes in plan.treated.items():
         trios = []
         for recipe, beside in zip(recipes, plan.untreated, strict=True):
-            before, after, twin = (
-                _numbers(plan, *of) for of in ((beside, None), (recipe, None), (beside, recipe))
-            )
+            before, after, twin = (_numbers(plan, *of) for of in ((beside, None), (recipe, None), (beside, recipe)))
             if before is not None and after is not None:
                 trios.append(Trio(before, after, twin))
         treatment = TREATMENTS[name]
