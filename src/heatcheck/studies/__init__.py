@@ -9,6 +9,7 @@ from heatcheck.studies.clark2019 import clark2019
 from heatcheck.studies.jain2019 import jain2019
 from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.kovaleva2019 import kovaleva2019
+from heatcheck.studies.mohankumar2020 import mohankumar2020
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
 from heatcheck.studies.rows import compare
@@ -17,6 +18,7 @@ from heatcheck.studies.serrano2019 import serrano2019
 from heatcheck.studies.snell2021 import snell2021
 from heatcheck.studies.study import Study, change_settings, settings_facts
 from heatcheck.studies.sun2020 import sun2020
+from heatcheck.studies.tutek2020 import tutek2020
 from heatcheck.studies.vashishth2019 import vashishth2019
 from heatcheck.studies.vig2019 import vig2019
 from heatcheck.studies.wiegreffe2019 import wiegreffe2019
@@ -31,11 +33,13 @@ STUDIES: dict[str, Study] = {
     "jain2019": jain2019,
     "kobayashi2020": kobayashi2020,
     "kovaleva2019": kovaleva2019,
+    "mohankumar2020": mohankumar2020,
     "pruthi2020": pruthi2020,
     "pruthi2020_sequences": pruthi2020_sequences,
     "serrano2019": serrano2019,
     "snell2021": snell2021,
     "sun2020": sun2020,
+    "tutek2020": tutek2020,
     "vashishth2019": vashishth2019,
     "vig2019": vig2019,
     "wiegreffe2019": wiegreffe2019,
