@@ -8,6 +8,7 @@ python -m benchmarks.treated csv OUT docs/treatments.csv   # here: then python d
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from heatcheck.auditing.treating import TreatmentPlan, gather, plan_treatments, 
 from heatcheck.data import Corpus, load_task
 from heatcheck.engine import Outcome, nulled, write_whole
 from heatcheck.errors import HeatcheckError
-from heatcheck.results.treatments import treatments_facts, treatments_from
+from heatcheck.results.treatments import Treatments, treatments_facts, treatments_from
 from heatcheck.training import fit_jobs, plan_recipe, run_fits, treated
 from heatcheck.training.jobs import keep_corpus, read_corpus
 
@@ -28,6 +29,8 @@ EXAMPLES = {"imdb_small": 100}  # of long texts fewer: each word costs a pass
 OFTEN = 45.0  # seconds between two looks at what is there
 NECESSARY = ("diversity", "entmax")  # treatments whose models are also retrained without attention
 RETRAINED = "necessary.json"
+LINES, ENDS = ("accuracy", "points", "hard", "context"), ("value", "low", "high")
+STUDY = re.compile(r"(<!-- study -->\n).*?(<!-- /study -->)", re.DOTALL)  # of the page
 
 
 def prepare(folder: Path) -> None:
@@ -122,20 +125,75 @@ def necessary(corpus: Corpus, store: Path, out: Path) -> None:
 
 
 def to_csv(out: Path, path: Path) -> None:
-    """The numbers of all tasks as one CSV file, and *necessary* beside it."""
+    """The numbers of all tasks as one CSV file, and *necessary* in another; the page beside them gets its blocks."""
     from heatcheck.report.data_files import as_csv
     from heatcheck.report.treatments import columns_of
 
-    there = [out / f"{task}.json" for task in TASKS if (out / f"{task}.json").is_file()]
-    write_whole(path, as_csv(columns_of([treatments_from(json.loads(one.read_text())) for one in there])))
+    there = [task for task in TASKS if (out / f"{task}.json").is_file()]
+    found = {task: treatments_from(json.loads((out / f"{task}.json").read_text())) for task in there}
+    write_whole(path, as_csv(columns_of([*found.values()])))
+    kept = path.with_name(f"{path.stem}-necessary.csv")
     if (out / RETRAINED).is_file():
-        rows = []
+        columns: dict[str, list[Any]] = {name: [] for name in ("treatment", "quantity", "state", *ENDS, "seeds")}
         for name, line in json.loads((out / RETRAINED).read_text()).items():
             first = (line.get("evidence") or [{}])[0]
-            rows.append([name, line["state"], *(first.get(key) for key in ("name", "value", "low", "high", "n"))])
-        names = ("treatment", "state", "statistic", "value", "low", "high", "n")
-        columns = {key: [row[at] for row in rows] for at, key in enumerate(names)}
-        write_whole(path.with_name("treatments-necessary.csv"), as_csv(columns))
+            values = (name, "necessary", line["state"], *(first.get(end) for end in ENDS), first.get("n"))
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+        write_whole(kept, as_csv(columns))
+    page = path.with_suffix(".md")
+    if page.is_file():
+        blocks = [block(task, found[task], path.name) for task in found]
+        blocks += [necessary_block(kept.name)] if kept.is_file() else []
+        said = STUDY.sub(lambda old: f"{old[1]}\n{chr(10).join(blocks)}{old[2]}", page.read_text(encoding="utf-8"))
+        write_whole(page, said)
+
+
+def block(task: str, found: Treatments, file: str) -> str:
+    """The part of the page about one task: what helped, and two tables for docs/tables.py to fill."""
+    means = " | ".join(f"{{{line}|before}} → {{{line}|after}} **{{{line}|verdict}}**" for line in LINES)
+    changes = " | ".join(
+        f"{{{line}}} / {{{line}|beyond}} [{{{line}|beyond_low}}, {{{line}|beyond_high}}]" for line in LINES[1:]
+    )
+    head = f"<!-- table {file} task={task} each=treatment\n"
+    end = " -->\n\n\n<!-- /table -->\n"
+    n = found.rows[0].cell("points").examples or found.examples
+    return (
+        f"### {task}\n\n{said(found)}\n\nMeans of {found.seeds} seeds; {n} examples per audit, "
+        f"{found.rows[0].cell('accuracy').examples:,} for accuracy and context:\n\n"
+        f"{head}| treatment | accuracy ↑ | points: K ↑ | hard: q ↓ | context: G ↑ |\n|---|---|---|---|---|\n"
+        f"| {{treatment}} | {means} |{end}\n"
+        f"Treated minus untreated / treated minus temperature twin, with 95% intervals:\n\n"
+        f"{head}| treatment | accuracy | points: K | hard: q | context: G | evenness of weights |\n"
+        f"|---|---|---|---|---|---|\n| {{treatment}} | {{accuracy}} | {changes} | "
+        f"{{evenness|before}} → {{evenness|after}} |{end}"
+    )
+
+
+def necessary_block(file: str) -> str:
+    """The table of *necessary*."""
+    return (
+        f"### Necessary, by retraining (sst)\n\nN is the share of the gain that is lost without attention; above 0.1 "
+        f"means that attention is needed.\n\n<!-- table {file} each=treatment\n| model | N | answer |\n|---|---|---|\n"
+        "| {treatment} | {necessary} | {necessary|state} | -->\n\n\n<!-- /table -->\n"
+    )
+
+
+def said(found: Treatments) -> str:
+    """What the verdicts of a task come to, in a few sentences."""
+    words = {"helps": "helps", "only looks as if": "only looks as if it helps", "worse": "makes it worse"}
+    sentences = [found.advice]
+    for row in found.rows:
+        parts = [
+            f"{words[word]} ({', '.join(lines)})"
+            for word in words
+            if (lines := [line for line in LINES[1:] if row.cell(line).word == word])
+        ]
+        parts += ["costs accuracy"] if row.cell("accuracy").word == "worse" else []
+        if parts:
+            sentences.append(f"`{row.name}` {' and '.join(parts)}.")
+    idle = [f"`{row.name}`" for row in found.rows if not any(cell.word in words for cell in row.cells)]
+    return " ".join(sentences + ([f"No change seen: {', '.join(idle)}."] if idle else []))
 
 
 def main() -> int:

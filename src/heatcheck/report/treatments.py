@@ -64,27 +64,28 @@ def write_treatments(found: Treatments, path: Path | str) -> Path:
 
 
 def columns_of(every: Sequence[Treatments]) -> Columns:
-    """One row per task, treatment and line, as a CSV file has them."""
-    names = ("task", "treatment", "line", "verdict", "before", "after", "twin", "seeds", "examples")
-    ends = ("change", "change_low", "change_high", "change_p", "beyond", "beyond_low", "beyond_high", "beyond_p")
-    columns: Columns = {name: [] for name in (*names, *ends, "evenness_before", "evenness_after", "evenness_twin")}
+    """One row per task, treatment and line, for a CSV file; `value` is after − before, `beyond` is after − twin."""
+    names = ("task", "treatment", "quantity", "verdict", "seeds", "examples", "before", "after", "twin")
+    ends = ("value", "low", "high", "p", "beyond", "beyond_low", "beyond_high", "beyond_p")
+    columns: Columns = {name: [] for name in (*names, *ends)}
+
+    def add(task: str, row: TreatedRow, quantity: str, word: str, counts: tuple[int, int], *numbers: Any) -> None:
+        values = (task, row.name, quantity, word, *counts, *map(_rounded, numbers))
+        for name, value in zip(columns, values, strict=True):
+            columns[name].append(value)
+
     for found in every:
+        task = found.task.partition("@")[0]
         for row in found.rows:
             for cell in row.cells:
-                numbers = (found.task.partition("@")[0], row.name, cell.line, cell.word, *_numbers(cell))
-                sharp = (*(row.evenness or (None, None)), row.twin_evenness)
-                both = (*_numbers_of(cell.change), *_numbers_of(cell.beyond), *map(_rounded, sharp))
-                for name, value in zip(columns, (*numbers, *both), strict=True):
-                    columns[name].append(value)
+                means = (cell.before, cell.after, cell.twin)
+                ends_of = (*(cell.change or (None,) * 4), *(cell.beyond or (None,) * 4))
+                add(task, row, cell.line, cell.word, (cell.seeds, cell.examples), *means, *ends_of)
+            before, after = row.evenness or (None, None)
+            add(
+                task, row, "evenness", "", (found.seeds, found.examples), before, after, row.twin_evenness, *(None,) * 8
+            )
     return columns
-
-
-def _numbers(cell: TreatedCell) -> tuple[Any, ...]:
-    return (*map(_rounded, (cell.before, cell.after, cell.twin)), cell.seeds, cell.examples)
-
-
-def _numbers_of(one: Difference | None) -> tuple[Any, ...]:
-    return (None,) * 4 if one is None else tuple(map(_rounded, one))
 
 
 def _rounded(value: float | None) -> float | None:

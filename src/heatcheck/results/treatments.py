@@ -1,5 +1,6 @@
 """Treated models beside untreated ones: each line of the card before and after, and whether the treatment helped."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -101,13 +102,23 @@ def treatments_facts(found: Treatments) -> dict[str, Any]:
 def treatments_from(facts: Mapping[str, Any]) -> Treatments:
     """What `treatments_facts` wrote."""
 
+    def known(one: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: math.nan if value is None else value for name, value in one.items()}
+
     def difference(one: Mapping[str, Any] | None) -> Difference | None:
-        return None if one is None else Difference(**one)
+        return None if one is None else Difference(**known(one))
 
     rows = []
     for row in facts["rows"]:
         cells = tuple(
-            TreatedCell(**{**cell, "change": difference(cell["change"]), "beyond": difference(cell["beyond"])})
+            TreatedCell(
+                **{
+                    **cell,
+                    **known({name: cell[name] for name in ("before", "after")}),
+                    "change": difference(cell["change"]),
+                    "beyond": difference(cell["beyond"]),
+                }
+            )
             for cell in row["cells"]
         )
         evenness = None if row["evenness"] is None else tuple(row["evenness"])
