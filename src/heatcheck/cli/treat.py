@@ -15,7 +15,6 @@ from heatcheck.cli.options import (
     Settings,
     SkipBadRows,
     TextColumn,
-    Workers,
     cluster_of,
     pairs,
 )
@@ -50,7 +49,7 @@ def treat(
         int | None, typer.Option(help="Examples per audit.", show_default="200; 100 of long texts")
     ] = None,
     setting: Settings = None,
-    workers: Workers = 0,
+    workers: Annotated[int, typer.Option(help="Number of parallel processes; 0 runs in this process.")] = 0,
     engine: Engine = "here",
     vectors: Annotated[Path | None, typer.Option(help="Word vectors that the model started from.")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="List what would be trained and audited, then stop.")] = False,
@@ -83,7 +82,7 @@ def treat(
     $ heatcheck treat models/mine --data reviews.csv --workers 2
     $ heatcheck treat reviews.csv --workers 2
     $ heatcheck treat rotten_tomatoes --treatments all
-    $ heatcheck treat models/mine --treatments entmax,tying --set permutation.repeats=100
+    $ heatcheck treat models/mine --treatments entmax,tying --seeds 8
 
     Ctrl-C stops it; run the same command again to resume.
     """

@@ -19,6 +19,7 @@ from heatcheck.results.treatments import Difference, TreatedCell, TreatedRow, Wo
 
 LEVEL = 0.05  # share of false discoveries, on average
 BETTER = {ACCURACY: 1, POINTS: 1, HARD: -1, CONTEXT: 1}  # −1: the lower the better
+KINDS = ("untreated models", "treated models", "temperature twins")
 AVOIDS_TWIN = (ACCURACY,)  # sharper weights are no rival explanation of a better accuracy
 
 Crossed = Float[np.ndarray, "draw example"]
@@ -145,7 +146,7 @@ def _compare(one: Judged, line: str, card: CardSettings) -> _Compared:
     values = [_values(models, line, common) for models in everyone]
     if line == CONTEXT:  # a treatment that costs accuracy leaves less to gain: that must not look like a gain
         values = [(above, values[0][1]) for above, _ in values]
-    if why := _not_askable(line, values[0], values[1], untreated, treated, card):
+    if why := _not_askable(line, values, everyone, card):
         return _unasked(why)
     linear = [stats.linearised_ratio(*each) for each in values]
     change = stats.two_way_test(linear[1] - linear[0])
@@ -184,26 +185,24 @@ def _values(models: Sequence[ModelNumbers], line: str, common: Sequence[str]) ->
 
 def _not_askable(
     line: str,
-    before: tuple[Crossed, Crossed],
-    after: tuple[Crossed, Crossed],
-    untreated: Sequence[ModelNumbers],
-    treated: Sequence[ModelNumbers],
+    values: Sequence[tuple[Crossed, Crossed]],
+    everyone: Sequence[Sequence[ModelNumbers]],
     card: CardSettings,
 ) -> str:
-    """Why the card could not ask this of these models, taken together; empty if it could."""
+    """Why the card could not ask this of these models, each kind taken together; empty if it could."""
     if line == POINTS:
-        for name, (_, below) in (("untreated", before), ("treated", after)):
+        for kind, (_, below) in zip(KINDS, values, strict=False):
             if not _least(below) >= card.room:
-                return f"in the {name} models no other method finds words that matter more than random words"
+                return f"in the {kind} no other method finds words that matter more than random words"
     if line == CONTEXT:
-        if not min(model.lines[line].carries for model in untreated) >= card.guide_room:
+        if not min(model.lines[line].carries for model in everyone[0]) >= card.guide_room:
             return "no single word says enough about the label"
-        if not _least(before[1]) >= card.guide_room:
+        if not _least(values[0][1]) >= card.guide_room:
             return "a bag of words does about as well as the untreated models, so there is no gap to close"
     if line == HARD:
-        for name, models in (("untreated", untreated), ("treated", treated)):
+        for kind, models in zip(KINDS, everyone, strict=False):
             if np.mean([model.evenness for model in models]) > card.flat:
-                return f"the weights of the {name} models are nearly equal, so shuffles change almost nothing"
+                return f"the weights of the {kind} are nearly equal, so shuffles change almost nothing"
     return ""
 
 
