@@ -18,8 +18,8 @@ LEAST_SQUARE = 1e-6  # added to |mean|²: the first state has no mean before it 
 class OrthogonalLayer(nn.LSTM):
     """One direction of an LSTM; before it goes on, each state loses its part along the mean of the states before it.
 
-    h_t = ĥ_t − (ĥ_t·m / (m·m + 10⁻⁶)) m, with m the mean of h_1 … h_(t−1). The projected state enters the next step; the
-    cell does not change. The parameters are those of `nn.LSTM`, and so are their first values.
+    h_t = ĥ_t − (ĥ_t·m / (m·m + 10⁻⁶)) m, with m the mean of h_1 … h_(t−1). The projected state enters the next step;
+    the cell does not change. The parameters are those of `nn.LSTM`, and so are their first values.
     """
 
     def forward(  # type: ignore[override]  # torch's takes packed texts and first states too
