@@ -25,11 +25,12 @@ class OrthogonalLayer(nn.LSTM):
     def forward(  # type: ignore[override]  # torch's takes packed texts and first states too
         self, embedded: Float[Tensor, "example token feature"]
     ) -> tuple[Float[Tensor, "example token hidden"], None]:
-        to_gates = nn.functional.linear(embedded, self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0)
+        of_input, of_state, *biases = self.all_weights[0]
+        to_gates = nn.functional.linear(embedded, of_input, biases[0] + biases[1])
         state = cell = total = embedded.new_zeros(len(embedded), self.hidden_size)
         states = []
         for step, of_token in enumerate(to_gates.unbind(1)):
-            gates = of_token + nn.functional.linear(state, self.weight_hh_l0)
+            gates = of_token + nn.functional.linear(state, of_state)
             enter, forget, new, leave = gates.chunk(4, dim=-1)
             cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
             state = leave.sigmoid() * cell.tanh()
