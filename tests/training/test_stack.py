@@ -13,7 +13,19 @@ from safetensors.torch import load_file
 
 from heatcheck import engine
 from heatcheck.data import Split, load_task
-from heatcheck.training import Fits, build, evaluate, fit_job, fit_jobs, fit_recipe, plan_recipe, record, train
+from heatcheck.data.planted import planted
+from heatcheck.training import (
+    TREATMENTS,
+    Fits,
+    build,
+    evaluate,
+    fit_job,
+    fit_jobs,
+    fit_recipe,
+    plan_recipe,
+    record,
+    train,
+)
 from heatcheck.training.captured import CapturedSteps, rounded
 from heatcheck.training.encoded import Encoded, answers_to
 from heatcheck.training.evaluation import score
@@ -173,3 +185,19 @@ def test_on_a_gpu_an_audits_models_are_trained_side_by_side(tmp_path):
     recipes.append(replace(fits.recipe, seed=7, loss=adversary))
     outcomes = fits.make(recipes)
     assert [outcome.state for outcome in outcomes] == ["done"] * 3, [outcome.log for outcome in outcomes]
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
+@pytest.mark.parametrize("name", sorted(TREATMENTS))
+def test_treated_models_too(name, device):
+    corpus = planted("planted_keyword", sizes=(192, 8, 8))
+    recipe = plan_recipe(corpus, treatment=name, dropout=0.0, **SMALL)
+    (one, alone), (other, together) = (
+        twenty_steps(corpus, recipe, None, device, recorded=recorded) for recorded in (False, True)
+    )
+    if name == "masked_words":  # which words are hidden is drawn for texts with their padding, which differs
+        assert together == pytest.approx(alone, rel=0.2)
+        return
+    assert together == pytest.approx(alone, abs=1e-5)
+    for of, tensor in other.state_dict().items():
+        torch.testing.assert_close(tensor, one.state_dict()[of], atol=1e-4, rtol=1e-3)

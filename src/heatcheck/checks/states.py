@@ -76,7 +76,9 @@ def measure(case: Case, settings: StatesSettings) -> CheckResult:
 def read_texts(subject: Subject, examples: Sequence[Example]) -> list[Text]:
     """Embeddings and states of the words of each text; raises NotSupported for models that are no such classifier."""
     if not isinstance(subject, FlatClassifier):
-        raise NotSupported(f"states needs a classifier of heatcheck with one attention over words; {subject.id} is none.")
+        raise NotSupported(
+            f"states needs a classifier of heatcheck with one attention over words; {subject.id} is none."
+        )
     found: dict[int, Text] = {}
     for rows in batches_by_length(examples, 128, subject):
         batch = subject.encode([examples[row] for row in rows])

@@ -30,7 +30,10 @@ STATES = {
     "size_of:states": "length of a state",
     "size_of:embeddings": "length of an embedding",
 }
-SWAPPED = {"put_in:uniform": "accuracy, uniform weights imposed", "put_in:permuted": "accuracy, shuffled weights imposed"}
+SWAPPED = {
+    "put_in:uniform": "accuracy, uniform weights imposed",
+    "put_in:permuted": "accuracy, shuffled weights imposed",
+}
 
 
 def beyond(than: str) -> dict[str, str]:
@@ -44,7 +47,9 @@ def treatment_tables(*further: Mapping[str, str]) -> tuple[Columns, ...]:
     return (
         Columns("Each kind of model", columns),
         Columns("Treated minus untreated, seed by seed", beyond("untreated")),
-        Columns("Treated minus the untreated model with weights as sharp (temperature twin)", beyond("temperature twin")),
+        Columns(
+            "Treated minus the untreated model with weights as sharp (temperature twin)", beyond("temperature twin")
+        ),
     )
 
 

@@ -110,9 +110,7 @@ def read_twin(cell: Cell, folder: Path) -> Measured:
     return Measured(cell, facts["about"], facts["accuracy"], {}, read_results(folder), facts, folder.name)
 
 
-def gather(
-    tasks: Sequence[str], kinds: Sequence[Kind], found: Found, *, smoke: bool, not_comparable: str
-) -> Gathered:
+def gather(tasks: Sequence[str], kinds: Sequence[Kind], found: Found, *, smoke: bool, not_comparable: str) -> Gathered:
     """All kinds and their twins as one result; the first kind is the untreated one."""
     by_kind: dict[tuple[str, str], dict[int, Measured]] = defaultdict(dict)
     for one in (*found.measured.values(), *found.kept.values()):
@@ -124,7 +122,7 @@ def gather(
     reason = "a smoke run" if smoke else not_comparable
     for task in tasks:
         base = {seed: numbers_of(one) for seed, one in by_kind.get((task, kinds[0].name), {}).items()}
-        for name in (kind.name for kind in kinds for kind in (kind, Kind(twin_name(kind.name), {}))):
+        for name in (name for kind in kinds for name in (kind.name, twin_name(kind.name))):
             seeds = by_kind.get((task, name))
             if not seeds:
                 continue

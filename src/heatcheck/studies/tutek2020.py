@@ -7,7 +7,6 @@ what treated models gain may only be that their states know less of the context.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from heatcheck.data import read_vectors
@@ -116,21 +115,19 @@ def plan(settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Pi
 
 def gather(settings: Settings, found: Found) -> Gathered:
     """All models as one result."""
-    return gather_kinds(
-        settings.tasks, kinds_of(settings), found, smoke=settings.texts is not None, not_comparable=""
-    )
+    return gather_kinds(settings.tasks, kinds_of(settings), found, smoke=settings.texts is not None, not_comparable="")
 
 
 SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
 NOTES = (
-    "No published number stands here: we could not re-read the paper's, and its code was not found. The tying loss and "
-    "the settings are those of its authors' code of 2023. Their word vectors have 300 numbers (GloVe).",
+    "No published number stands here: we could not re-read the paper's, and its code was not found. The tying loss "
+    "and the settings are those of its authors' code of 2023. Their word vectors have 300 numbers (GloVe).",
     "Each state has as many numbers as an embedding, in the base model too. A state's own word is found if no "
     "embedding of another word of the text is nearer, by cosine. It is read from the state itself, and from a linear "
     "map of it that is fitted on other texts.",
     "Tying can be satisfied by short vectors. So the table has the mean length of states and of embeddings.",
-    "A temperature twin is the base model with its attention scores times a constant. On dev, its weights have the mean "
-    "entropy of the treated model's. So it differs from the base model only in how sharp its weights are.",
+    "A temperature twin is the base model with its attention scores times a constant. On dev, its weights have the "
+    "mean entropy of the treated model's. So it differs from the base model only in how sharp its weights are.",
     "The model without an encoder has embeddings as states. It shows what a state without any context gives.",
     "The paper's adversaries were not run again.",
 )

@@ -36,10 +36,10 @@ from heatcheck.training.own_file import own_corpus, read_as_remembered
 from heatcheck.training.recorded import Recorded, record
 from heatcheck.training.retrained_models import Fits, fingerprint
 from heatcheck.training.settings import PRESETS, Plan, TrainingSettings, make_plan
+from heatcheck.training.sharpened import mean_entropy, temperature, temperature_twin
 from heatcheck.training.stack import run_fits
 from heatcheck.training.starts import can_look_elsewhere
 from heatcheck.training.steps import epoch_batches
-from heatcheck.training.sharpened import mean_entropy, temperature, temperature_twin
 from heatcheck.training.treatments import TREATMENTS, Treatment, treated
 
 __all__ = [

@@ -238,7 +238,9 @@ def _check_words(recipe: Recipe) -> None:
         raise BadInput(f"{what} needs attention over words, but a hierarchical classifier attends to sentences.")
     normaliser = recipe.model.get("normaliser", "softmax")
     if loss == "adversarial" and normaliser != "softmax":
-        raise BadInput(f"the adversarial loss takes weights to be a softmax of scores, but here they are by {normaliser}.")
+        raise BadInput(
+            f"the adversarial loss takes weights to be a softmax of scores, but here they are by {normaliser}."
+        )
 
 
 def fit_into(

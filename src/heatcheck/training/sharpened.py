@@ -84,6 +84,4 @@ def _scores(subject: FlatClassifier, examples: Sequence[Example]) -> Float[np.nd
         scores = scores - scores.masked_fill(~batch.scored, -torch.inf).amax(1, keepdim=True)
         found.append(scores.masked_fill(~batch.scored, FAR).cpu().numpy())
     longest = max(part.shape[1] for part in found)
-    return np.concatenate(
-        [np.pad(part, ((0, 0), (0, longest - part.shape[1])), constant_values=FAR) for part in found]
-    )
+    return np.concatenate([np.pad(part, ((0, 0), (0, longest - part.shape[1])), constant_values=FAR) for part in found])

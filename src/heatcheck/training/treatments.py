@@ -1,8 +1,8 @@
 """Treatments: changes of a recipe that are meant to make a model's attention easier to read.
 
 Each is another loss, another encoder or another way from scores to weights. The training loop and the models know
-nothing of treatments: `treated` makes a recipe from a recipe. To add one, write a function from recipe to recipe and one
-entry of TREATMENTS.
+nothing of treatments: `treated` makes a recipe from a recipe. To add one, write a function from recipe to recipe and
+one entry of TREATMENTS.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,11 +59,13 @@ def treated(recipe: Recipe, corpus: Corpus, name: str, changes: Mapping[str, Any
         settings[key] = like(settings[key], f"treatment.{key}", value)
     if "encoder" not in recipe.model or recipe.model.get("hierarchical"):
         raise NotSupported(
-            f"the treatment {name} needs a classifier that heatcheck trains from scratch, with one attention over words."
+            f"the treatment {name} needs a classifier that heatcheck trains from scratch, with one attention over "
+            "words."
         )
     if recipe.impose is not None or recipe.loss["name"] != "likelihood":
         raise NotSupported(
-            f"the treatment {name} starts from a model whose weights and loss are its own: leave out --impose and --loss."
+            f"the treatment {name} starts from a model with learned weights and the usual loss: leave out --impose and "
+            "--loss."
         )
     return treatment.treat(recipe, corpus, settings)
 
@@ -83,7 +85,9 @@ def _with_normaliser(name: str) -> Treat:
 
     def treat(recipe: Recipe, _: Corpus, settings: Mapping[str, Any]) -> Recipe:
         if recipe.model.get("normaliser", "softmax") != "softmax":
-            raise NotSupported(f"this model's weights are made by {recipe.model['normaliser']} already, not by softmax.")
+            raise NotSupported(
+                f"this model's weights are made by {recipe.model['normaliser']} already, not by softmax."
+            )
         share = {"top_share": settings["share"]} if "share" in settings else {}
         return replace(recipe, model={**recipe.model, "normaliser": name, **share})
 
@@ -96,7 +100,9 @@ ORTHOGONAL = {"lstm": "orthogonal_lstm", "lstm_ahead": "orthogonal_lstm_ahead"}
 def _orthogonal(recipe: Recipe, _: Corpus, __: Mapping[str, Any]) -> Recipe:
     encoder = recipe.model["encoder"]
     if encoder not in ORTHOGONAL:
-        raise NotSupported(f"orthogonal states are those of an LSTM, and this encoder is {encoder}. Use --encoder lstm.")
+        raise NotSupported(
+            f"orthogonal states are those of an LSTM, and this encoder is {encoder}. Use --encoder lstm."
+        )
     return replace(recipe, model={**recipe.model, "encoder": ORTHOGONAL[encoder]})
 
 

@@ -53,7 +53,9 @@ class ClassifierSettings:
     attention: str = "tanh"
     embedding: int = 300
     embedding_scale: float = 0.1  # spread of embeddings that start at random
-    hidden: int = 128  # gru, lstm: a direction (of `ahead`, the only one); cnn, conv: all windows together; none: not used
+    hidden: int = (
+        128  # gru, lstm: a direction (of `ahead`, the only one); cnn, conv: all windows together; none: not used
+    )
     segments: int = 1
     decoder: str = "linear"  # merge: tanh(W c + W_q q) before the output, as Jain & Wallace for questions
     label_wise: bool = False  # an attention and a yes-or-no decision for each label
