@@ -9,12 +9,9 @@ from heatcheck.studies.clark2019 import clark2019
 from heatcheck.studies.jain2019 import jain2019
 from heatcheck.studies.kobayashi2020 import kobayashi2020
 from heatcheck.studies.kovaleva2019 import kovaleva2019
-<<<<<<< HEAD
-from heatcheck.studies.mohankumar2020 import mohankumar2020
-=======
 from heatcheck.studies.michel2019 import michel2019
+from heatcheck.studies.mohankumar2020 import mohankumar2020
 from heatcheck.studies.olsson2022 import olsson2022
->>>>>>> main
 from heatcheck.studies.pruthi2020 import pruthi2020
 from heatcheck.studies.pruthi2020_sequences import pruthi2020_sequences
 from heatcheck.studies.pruthi2020_transformer import pruthi2020_transformer
@@ -40,12 +37,9 @@ STUDIES: dict[str, Study] = {
     "jain2019": jain2019,
     "kobayashi2020": kobayashi2020,
     "kovaleva2019": kovaleva2019,
-<<<<<<< HEAD
-    "mohankumar2020": mohankumar2020,
-=======
     "michel2019": michel2019,
+    "mohankumar2020": mohankumar2020,
     "olsson2022": olsson2022,
->>>>>>> main
     "pruthi2020": pruthi2020,
     "pruthi2020_sequences": pruthi2020_sequences,
     "pruthi2020_transformer": pruthi2020_transformer,
