@@ -73,7 +73,7 @@ def treat(
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
-    """Try treatments that are meant to make a heatmap readable.
+    """Try treatments after which a heatmap may be readable.
 
     heatcheck trains the model with each treatment and without, with the same seeds. It audits them all, and prints
     which treatment helped and what it cost.

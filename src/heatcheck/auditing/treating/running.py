@@ -1,6 +1,6 @@
 """Runs a comparison of treatments: trains what is missing, audits each model as it is made, and judges.
 
-Models and numbers are kept by what decides them, so the same call again goes on where it stopped.
+Models and numbers are kept by what decides them. Run the same call again to resume.
 """
 
 import time
