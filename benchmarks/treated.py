@@ -62,7 +62,7 @@ def run_task(
     corpus: Corpus, task: str, store: Path, out: Path, seconds: float, workers: int, seeds: int, quick: bool
 ) -> None:
     """One task, with all treatments that apply."""
-    recipe = plan_recipe(corpus, **({"epochs": 1} if quick else {}))
+    recipe = plan_recipe(corpus, epochs=1) if quick else plan_recipe(corpus)
     plan = plan_treatments(
         recipe,
         corpus,

@@ -111,10 +111,8 @@ def _short(value: float) -> str:
 
 
 def _values(cell: TreatedCell) -> tuple[str, str, str]:
-    return (
-        *(decimals(value) for value in (cell.before, cell.after)),
-        decimals(math.nan if cell.twin is None else cell.twin),
-    )
+    """Before, after, and the twin's."""
+    return decimals(cell.before), decimals(cell.after), decimals(math.nan if cell.twin is None else cell.twin)
 
 
 def _ends(one: Difference | None) -> str:

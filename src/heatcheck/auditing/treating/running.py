@@ -49,7 +49,7 @@ def run_treatments(
         jobs = engine.map(
             train_or_audit, [*fits, *audits], plan.store, workers=workers, cluster=cluster, progress=progress
         )
-        with closing(jobs) as outcomes:
+        with closing(jobs) as outcomes:  # type: ignore[type-var]  # a generator, which has close
             for outcome in outcomes:
                 if outcome.folder is None:
                     failed[outcome.job.name] = outcome.reason
