@@ -79,7 +79,7 @@ def made(page: Path, what: str) -> str:
 
 
 def written(page: Path) -> str:
-    """The page with all its tables made again."""
+    """The page with all its tables as their files have them."""
     return BLOCK.sub(
         lambda found: f"<!-- table {found['what']}-->\n\n{made(page, found['what'])}\n<!-- /table -->\n",
         page.read_text(encoding="utf-8"),
