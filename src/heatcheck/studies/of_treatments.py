@@ -59,9 +59,9 @@ def twin_name(kind: str) -> str:
     """The name of a kind's temperature twin.
 
     >>> twin_name("diversity")
-    'as sharp as diversity'
+    'as_sharp_as_diversity'
     """
-    return f"as sharp as {kind}"
+    return f"as_sharp_as_{kind}"
 
 
 def twin_work(version: int, base: Cell, treated: Cell, corpus: Corpus, found: Found, place: Place) -> Work:

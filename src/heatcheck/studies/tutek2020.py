@@ -79,10 +79,10 @@ def kinds_of(settings: Settings) -> list[Kind]:
     return [
         Kind("base", base, treated=False),
         *(
-            Kind(f"{name.replace('_', ' ')} {strength:g}", {**base, "treatment": {"name": name, "strength": strength}})
+            Kind(f"{name}_{strength:g}", {**base, "treatment": {"name": name, "strength": strength}})
             for name, strength in treated
         ),
-        Kind("no encoder", {**base, "encoder": "none"}, treated=False),
+        Kind("no_encoder", {**base, "encoder": "none"}, treated=False),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Treatments: changes of a recipe that are meant to make a model's attention easier to read.
+"""Treatments: changes of a recipe that are meant to give heatmaps that can be read.
 
 Each is another loss, another encoder or another way from scores to weights. The training loop and the models know
 nothing of treatments: `treated` makes a recipe from a recipe. To add one, write a function from recipe to recipe and
