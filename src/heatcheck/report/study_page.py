@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from heatcheck.engine import write_whole
 from heatcheck.report.checks import view_of
 from heatcheck.report.figures.figure import Figure
-from heatcheck.report.heat import Heatmap, shaded
+from heatcheck.report.heat import Heatmap, weighed
 from heatcheck.report.html import render
 from heatcheck.report.studies import view_of_study
 from heatcheck.report.study_columns import every_number
@@ -211,6 +211,6 @@ def _heatmap(one: Mapping[str, Any]) -> Heatmap:
         f"predicted {one['predicted']}" + (f", {one['probability']:.2f}" if one.get("probability") is not None else ""),
         str(one.get("text_pair") or ""),
         " ".join(one["words"]),
-        [(explainer_name(name), shaded(one["words"], one[name])) for name in ("attention", "counterfactual")],
+        [(explainer_name(name), weighed(one["words"], one[name])) for name in ("attention", "counterfactual")],
         f"JSD {number(one['jsd'])}; the output moves by {number(one['change'])}",
     )

@@ -151,8 +151,8 @@ def losses_by_share(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         column=alt.Column("operator:N", title=None),
     )
     caption = (
-        "Above: the probability that the predicted label loses without a ranking's top words; higher is better. "
-        "Below: the same with these words alone; lower is better. Both are by the share of words. Bars are "
+        "A good ranking is high above (its words gone) and low below (its words alone). Both show the probability that "
+        "the predicted label loses, by the share of words. Bars are "
         "intervals. Random orders are dashed: a line close to them says nothing about the words. Dotted lines know "
         "which words speak for the answer; an attention heatmap does not."
     )

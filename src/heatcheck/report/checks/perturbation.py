@@ -126,8 +126,9 @@ def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     wide = 540 if len(panels) == 1 else 200
     drawn = alt.layer(bars, dots, data=alt_data(rows)).properties(width=wide, height=max(22 * len(order), 60))
     caption = (
-        "The probability lost without a method's first words minus that lost without its last words, averaged over the "
-        "shares removed. Further right is better; bars are intervals. If a method's interval includes that of random "
+        "Further right is better: the method's first words cost more probability than its last ones. The area is that "
+        "difference, averaged over the shares removed; bars are intervals. If a method's interval includes "
+        "that of random "
         "order, it has not been shown to say anything about this model."
     )
     return declare(
