@@ -13,7 +13,7 @@
   const list = named("texts");
   if (!list) return;
   const { explainers, names, weights, unseen, rival, heat, examples } = JSON.parse(named("example-data").textContent);
-  const [FIRST, STEP] = [5, 30]; // texts at first, and more at a time
+  const [FIRST, STEP] = [4, 30]; // texts at first, and more at a time
   const LONG = 150; // words; the rest of a text is opened on request
   const wrong = (example) => example.g !== undefined && example.p !== undefined && example.g !== example.p;
   const number = (value) => String(value).replace("-", "\u2212");

@@ -5,10 +5,9 @@
   const lines = { gridColor: INK, gridOpacity: 0.14, domainColor: INK, domainOpacity: 0.4, tickColor: INK, tickOpacity: 0.4 };
   const config = {
     background: null,
-    aria: false, // a figure is one picture, with its caption as its name; its numbers are in the tables
     font: "system-ui, sans-serif",
     axis: { ...lines, labelColor: INK, titleColor: INK, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
-    legend: { labelColor: INK, titleColor: INK, labelFontSize: 12, symbolStrokeWidth: 2.5, symbolSize: 220 },
+    legend: { symbolBaseFillColor: INK, symbolBaseStrokeColor: INK, labelColor: INK, titleColor: INK, labelFontSize: 12, symbolStrokeWidth: 2.5, symbolSize: 220 },
     header: { labelColor: INK, titleColor: INK, labelFontSize: 13, labelFontWeight: "bold" },
     rule: { color: INK },
     text: { color: INK },
@@ -119,10 +118,15 @@
         }
       }
       const svg = place.querySelector("svg");
+      // One picture with its caption as its name: its numbers are in the tables, mark by mark nobody wants to hear them.
+      for (const part of svg.querySelectorAll("[role], [aria-roledescription], [aria-label]")) {
+        ["role", "aria-roledescription", "aria-label"].forEach((name) => part.removeAttribute(name));
+      }
+      svg.removeAttribute("aria-roledescription");
       svg.setAttribute("role", "img");
       svg.setAttribute("aria-label", spec.description || "a figure");
       // A wall of panels may still be too wide: it scrolls, with the keyboard too.
-      if (widthOf(place) > room + 1) {
+      if (widthOf(place) > room || place.scrollWidth > place.clientWidth) {
         place.tabIndex = 0;
         place.setAttribute("role", "region");
         place.setAttribute("aria-label", "a wide figure, which scrolls sideways: " + place.dataset.figure);

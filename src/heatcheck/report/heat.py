@@ -50,6 +50,7 @@ def shaded(words: Sequence[str], scores: Sequence[float | None]) -> list[Word]:
 
 
 LEVELS = 10  # of shades, without the paper
+DARKEST = 7  # shade of the largest score of a method whose scores have no scale
 
 
 def shade_of(weight: float) -> int:
@@ -72,6 +73,22 @@ def weighed(words: Sequence[str], weights: Sequence[float | None]) -> list[Word]
     return [
         Word(word, 0 if weight is None else shade_of(weight), "" if weight is None else short(weight))
         for word, weight in zip(words, weights, strict=False)
+    ]
+
+
+def by_size(words: Sequence[str], scores: Sequence[float | None]) -> list[Word]:
+    """Words with scores of another method, on a scale of their own; a minus stands before those against the answer.
+
+    >>> [(word.level, word.title) for word in by_size(["a", "fine", "film"], [-0.5, 2.0, None])]
+    [(2, '−.50'), (7, '2.00'), (0, '')]
+    """
+    known = [abs(score) for score in scores if score is not None and math.isfinite(score)]
+    largest = max(known, default=0.0) or 1.0
+    return [
+        Word(word, 0, "")
+        if score is None or not math.isfinite(score)
+        else Word(word, min(LEVELS, round(DARKEST * abs(score) / largest)), short(score))
+        for word, score in zip(words, scores, strict=False)
     ]
 
 

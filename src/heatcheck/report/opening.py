@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from heatcheck.report.heat import LEVELS, HeatRow, Word, short, weighed
+from heatcheck.report.heat import HeatRow, Word, by_size, weighed
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import Audit, AuditedExample, CheckResult, Instead
 from heatcheck.results.written import decimals
 
-DARKEST = 7  # shade of the largest score of a method whose scores have no scale
 OWN, SHUFFLED, WORST = "attention", "shuffled", "counterfactual"
 LONG = 75  # characters; of a longer text
 ROOM = 60  # as many are shown: about one line
@@ -41,7 +40,7 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     permutation = audit.results.get("permutation")
     values = _values_of(permutation, example.id)
     who = f"the heatmap: {audit.heatmap}" if audit.heatmap else "the model’s heatmap"
-    words = weighed(example.words, example.scores[OWN]) if heat == OWN else _by_size(example, heat)
+    words = weighed(example.words, example.scores[OWN]) if heat == OWN else by_size(example.words, example.scores[heat])
     rows = [HeatRow(who, words, *_answer(example, values.get("p_own")), scores=heat != OWN)]
     if SHUFFLED in example.scores and math.isfinite(values.get("p_typical", math.nan)):
         words = weighed(example.words, example.scores[SHUFFLED])
@@ -50,7 +49,7 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
         )
     if instead is not None and instead.method in example.scores:
         who = f"show this instead: {explainer_name(instead.method)}"
-        rows.append(HeatRow(who, _by_size(example, instead.method), scores=True))
+        rows.append(HeatRow(who, by_size(example.words, example.scores[instead.method]), scores=True))
     worst, told = _worst_case(audit, example)
     told += _small_print(audit, rows)
     kept = heaviest([row.words for row in rows])
@@ -98,18 +97,6 @@ def _cut(words: Sequence[Word], kept: set[int]) -> list[Word]:
 def _known(example: AuditedExample, method: str) -> list[float]:
     """The scores of those words that have one."""
     return [score for score in example.scores.get(method, ()) if score is not None and math.isfinite(score)]
-
-
-def _by_size(example: AuditedExample, method: str) -> list[Word]:
-    """Scores of another method, on a scale of their own; a minus stands before those against the answer."""
-    scores = example.scores[method]
-    largest = max(map(abs, _known(example, method)), default=0.0) or 1.0
-    return [
-        Word(word, 0, "")
-        if score is None or not math.isfinite(score)
-        else Word(word, min(LEVELS, round(DARKEST * abs(score) / largest)), short(score))
-        for word, score in zip(example.words, scores, strict=False)
-    ]
 
 
 def _values_of(result: CheckResult | None, example: str) -> Mapping[str, float]:

@@ -258,9 +258,9 @@ def tau_distributions(results: Results, names: Sequence[str]) -> Figure | None:
         f"relation. Marks on the axis are means. {means(panels)} In a model without context, part of τ is mechanical: "
         "its report has the floor."
     )
-    return outlines(
-        panels, names, "compare-agreement", "agreement", caption, span=(-1.0, 1.0), axis="Kendall τ, text by text"
-    )
+    every = [values for of in panels.values() for values in of.values()]
+    span = in_use(np.concatenate(every), [0.0], full=(-1.0, 1.0)) if every else (-1.0, 1.0)
+    return outlines(panels, names, "compare-agreement", "agreement", caption, span=span, axis="Kendall τ, text by text")
 
 
 def _not_chance(by: Facts) -> str | None:

@@ -124,7 +124,8 @@ def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     )
     panels = list(dict.fromkeys(row["operator"] for row in rows))
     wide = 540 if len(panels) == 1 else 200
-    drawn = alt.layer(bars, dots, data=alt_data(rows)).properties(width=wide, height=max(22 * len(order), 60))
+    step = 22 if len(order) < 16 else 15
+    drawn = alt.layer(bars, dots, data=alt_data(rows)).properties(width=wide, height=max(step * len(order), 60))
     caption = (
         "Further right is better: the method's first words cost more probability than its last ones. The area is that "
         "difference, averaged over the shares removed; bars are intervals. If a method's interval includes "
