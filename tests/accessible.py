@@ -1,4 +1,4 @@
-"""What axe-core finds wrong on a page: what people with a screen reader, with a keyboard or with weak eyes cannot use."""
+"""What axe-core finds wrong on a page: what a screen reader, a keyboard or weak eyes cannot use."""
 
 from functools import cache
 from importlib.resources import files

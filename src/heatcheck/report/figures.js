@@ -89,9 +89,10 @@
     });
   };
 
-  const roomOf = (place) => { // what is folded will be about as wide as what it is folded in
-    for (let part = place; part; part = part.parentElement) if (part.clientWidth) return part.clientWidth - (part === place ? 0 : 40);
-    return 0;
+  const isFolded = (place) => place.closest("details:not([open])");
+  const roomOf = (place) => { // what is folded will be about as wide as the section it is folded in
+    if (!isFolded(place) && place.clientWidth) return place.clientWidth;
+    return Math.max(0, (place.closest("section, main")?.clientWidth || 0) - 40);
   };
   const options = { mode: "vega-lite", renderer: "svg", actions: false, config };
   const widthOf = (place) => Number(place.querySelector("svg")?.getAttribute("width") || 0);
@@ -140,7 +141,7 @@
   const places = window.vegaEmbed ? [...document.querySelectorAll("[data-figure]")] : [];
   const pause = () => new Promise((go) => setTimeout(go));
   const drawAll = async (these) => {
-    const folded = these.filter((place) => place.closest("details:not([open])"));
+    const folded = these.filter(isFolded);
     for (const place of [...these.filter((one) => !folded.includes(one)), ...folded]) {
       await draw(place);
       await pause();
