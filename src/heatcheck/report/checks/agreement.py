@@ -224,7 +224,7 @@ def tau_matrix(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     chart = alt.Chart(alt.Data(values=cells))
     squares = chart.mark_rect(cornerRadius=3, stroke="#888888", strokeWidth=0.5).encode(
         **place,
-        color=alt.Color("tau:Q", title="mean τ", legend=None).scale(domain=[0, 1], scheme="blues", clamp=True),
+        color=alt.Color("tau:Q", title="mean τ", legend=None).scale(domain=[0, 1], scheme="greens", clamp=True),
         tooltip=[
             alt.Tooltip("row:N"),
             alt.Tooltip("column:N"),
