@@ -132,7 +132,7 @@ def agreement_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure
     first = at_last(result, "A", pairs[0])
     floor = at_last(result, "A_floor", pairs[0])
     caption = (
-        "Where a line leaves its dashed floor, attention has begun to follow what the panel names. Lines show "
+        "Attention follows what a panel names as soon as its line leaves the dashed floor. Lines show "
         "how often "
         "the first's highest word is among the second's top words: means over seeds and texts with 95% "
         "intervals. The dashed line shows the same with shuffled second scores. The axis is "

@@ -57,7 +57,7 @@ def tokens_by_layer(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     panel = LayerPanel("after each layer", lines, across)
     chart = by_layer([panel], styles, axis="share of tokens found again", full=(0.0, 1.0), height=200)
     caption = (
-        "Where the lines are high, the hidden state at a word still says which word it was. A linear map recovers the "
+        "High lines mean that the hidden state at a word still says which word it was. A linear map recovers the "
         "words from their hidden states. If it cannot, a weight at a place is no weight on that place's word."
     )
     return declare("identifiability-tokens", result.check, caption, chart)

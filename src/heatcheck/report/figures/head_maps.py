@@ -66,7 +66,7 @@ def _map(one: HeadMap, scale: Mapping[str, Any], title: str, width: int, height:
     squares = base.mark_rect(stroke="#ffffff", strokeOpacity=0.35, strokeWidth=0.5).encode(
         color=alt.Color("value:Q", title=title)
         .scale(**scale)
-        .legend(orient="top", gradientLength=180, titleOrient="left", format="~g"),
+        .legend(orient="top", gradientLength=160, titleLimit=0, format="~g"),
         tooltip=[
             alt.Tooltip("layer:O"),
             alt.Tooltip("head:O"),

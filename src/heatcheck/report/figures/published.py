@@ -47,7 +47,7 @@ def ours_against_theirs(found: StudyResult, view: StudyView) -> Figure | None:
         f"A point on the diagonal is a number of ours that equals {whose}'s; above it, ours is larger. "
         "Vertical bars are "
         "the 95% intervals of our means over seeds. “Inside” means that the published number is within the interval of "
-        f"one further seed. Of {len(points)} numbers: {counts}."
+        f"one further seed. The {len(points)} numbers are: {counts}."
     )
     if shown < len(points):
         caption += f" {len(points) - shown} do not fit these axes and are in the tables only."
