@@ -52,7 +52,10 @@ def test_it_opens_with_the_answer_of_each_model(tmp_path):
     assert page.source.index('id="answers"') < page.source.index('id="comparable"') < page.source.index('id="cards"')
     command = 'heatcheck explain MODEL "TEXT" --by leave_one_out'
     failing, untested, pointing = (headline_of(audit.card) for audit in found.values())
-    differs = "They differ in one line: Do the highlighted words matter? No for failing; yes for pointing."
+    differs = (
+        "They differ in one line: Do the highlighted words matter? No for failing; not run for untested; "
+        "yes for pointing."
+    )
     assert shown == " ".join(
         ("3 models side by side: can their attention heatmaps be read as explanations?", differs,
          "Not comparable one by one. Why", "failing", failing.answer, failing.instead, "For new texts:", command,
