@@ -50,6 +50,7 @@ check: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/python docs/commands.py --check
 	$(BIN)/python docs/rooms.py --check
+	$(BIN)/python docs/tables.py --check
 	$(MAKE) test
 
 format: $(VENV)/.installed
@@ -57,6 +58,7 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/python docs/commands.py
 	$(BIN)/python docs/rooms.py
+	$(BIN)/python docs/tables.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks

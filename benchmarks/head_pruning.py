@@ -16,28 +16,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from heatcheck import stats
 from heatcheck.data import Example, load_task
-from heatcheck.engine import stream
-from heatcheck.heads.gates import GateSettings, learn_gates
-from heatcheck.heads.proxy import estimate_each
-from heatcheck.heads.pruning import (
-    RANDOM_ORDERS,
-    SHARES,
-    greedy_order,
-    least_first,
-    one_left_per_layer,
-    plain_orders,
-    prune,
-)
-from heatcheck.heads.reference import read_reference
-from heatcheck.heads.removal import remove_each
-from heatcheck.heads.sets import remove_sets
+from heatcheck.heads.frontier import learn_frontier
+from heatcheck.heads.gates import GateSettings
+from heatcheck.heads.pruned import find_orders, leave_one, remove_singly, try_orders
+from heatcheck.heads.pruning import RANDOM_ORDERS, least_first
 from heatcheck.models import load, require_layers
 from heatcheck.training import pick_device
 
 PENALTIES = (0.0, 0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-HALF = 0.5  # of the heads, for the interaction
 
 
 def study(model: str, task: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -47,66 +34,24 @@ def study(model: str, task: str, options: argparse.Namespace) -> dict[str, Any]:
     train, dev, test = (_some(corpus[split].examples, options.texts) for split in ("train", "dev", "test"))
     started = time.time()
     found: dict[str, Any] = {"model": model, "task": task, "texts": {"dev": len(dev), "test": len(test)}}
-    reference = read_reference(subject, train[:256])
-    removed = remove_each(subject, dev, reference, ["zero"])
-    effects = removed.effect("zero")
-    importance = estimate_each(subject, dev, None, ["zero"]).importance
-    points, by_gates = frontier(subject, train, test, options)
-    best = least_first(effects.mean(-1))
-    orders = {
-        "loss added": best,  # with its sign: heads whose removal lowers the loss go first
-        "loss added, reversed": best[::-1].copy(),
-        "answers moved": least_first(removed.without["zero"].moved.mean(-1)),
-        "gradient (Michel)": least_first(importance.mean(-1)),
-        "gates": least_first(by_gates),
-        **plain_orders(best),
-    }
-    if options.greedy:
-        orders["greedy"] = greedy_order(subject, dev[: options.greedy], None, best)
-    curves = prune(subject, test, None, orders, random=options.random)
-    on_test = remove_each(subject, test, None, ["zero"]).effect("zero")
-    found["accuracy"] = float(removed.whole.right.mean())
-    found["curves"] = {"shares": list(SHARES)}
-    for name, order in orders.items():
-        generator = stream(0, "pruning", name)
-        found["curves"][name] = {
-            "accuracy": curves.of[name].right.mean(-1).tolist(),
-            "loss": curves.of[name].loss.mean(-1).tolist(),
-            "area": list(curves.area(name, generator=generator)),
-            "free_share": curves.free_share(name, generator=generator),
-            "interaction": list(curves.interaction(name, order, on_test, HALF, generator=generator)),
-        }
-    of_random = curves.random.right.mean(-1)  # [draw share]
-    found["curves"]["random"] = {
-        "accuracy": of_random.mean(0).tolist(),
-        "band": np.quantile(of_random, [0.025, 0.975], axis=0).tolist(),
-        "orders": len(of_random),
-    }
-    one_left = remove_sets(subject, test, one_left_per_layer(effects.mean(-1))[None], None)
-    found["one head left per layer"] = float(one_left.right.mean())
-    found["gates"] = points
+    on_dev, on_test = (remove_singly(subject, examples) for examples in (dev, test))
+    points = learn_frontier(
+        subject,
+        train,
+        test,
+        penalties=options.penalties,
+        seeds=options.seeds,
+        settings=GateSettings(steps=options.steps),
+        progress=lambda point: print(point.facts(), flush=True),
+    )
+    by_gates = np.mean([point.log_a for point in points if not point.weights], axis=0)
+    orders = {**find_orders(subject, dev, on_dev, greedy=options.greedy), "gates": least_first(by_gates)}
+    found["accuracy"] = float(on_dev.whole.mean())
+    found["curves"] = try_orders(subject, test, orders, on_test, random=options.random)
+    found["one head left per layer"] = leave_one(subject, dev, test).everywhere.value
+    found["gates"] = [point.facts() for point in points]
     found["seconds"] = time.time() - started
     return found
-
-
-def frontier(
-    subject: Any, train: Sequence[Example], test: Sequence[Example], options: argparse.Namespace
-) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Heads kept and accuracy, by penalty, seed and whether weights learn; and the mean log a of gates alone."""
-    points, log_a = [], []
-    for weights in (False, True):
-        for penalty in options.penalties:
-            for seed in range(options.seeds):
-                settings = GateSettings(penalty=penalty, steps=options.steps, weights=weights)
-                gated = learn_gates(subject, train, settings, seed=seed)
-                right = gated.accuracy(test)
-                interval = stats.bootstrap_interval(right, generator=stream(seed, "gates", penalty))
-                point = {"weights": weights, "penalty": penalty, "seed": seed, "kept": gated.kept}
-                points.append({**point, "accuracy": interval.value, "low": interval.low, "high": interval.high})
-                print(points[-1], flush=True)
-                if not weights:
-                    log_a.append(gated.log_a)
-    return points, np.mean(log_a, axis=0)
 
 
 def _some(examples: Sequence[Example], most: int | None) -> list[Example]:

@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from heatcheck.engine import stream
+from heatcheck.studies.side_by_side import tensor_cores
 from heatcheck.studies.snell2021.copying import COPY_TASKS, EXAMPLES, CopyTask, Run, draw
-from heatcheck.studies.snell2021.stacked import Member, Shape, StackTrainer, first_weights, tensor_cores
+from heatcheck.studies.snell2021.stacked import Member, Shape, StackTrainer, first_weights
 
 
 class PlainCopier(nn.Module):

@@ -54,8 +54,8 @@ def test_the_page_of_the_card_has_every_answer():
             assert words in page
 
 
-@pytest.mark.parametrize("script", ["commands.py", "rooms.py"])
-def test_pages_hold_the_help_and_the_rooms_of_today(script):
+@pytest.mark.parametrize("script", ["commands.py", "rooms.py", "tables.py"])
+def test_pages_hold_the_help_the_rooms_and_the_numbers_of_today(script):
     check = [sys.executable, str(ROOT / "docs" / script), "--check"]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

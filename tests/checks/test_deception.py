@@ -519,3 +519,16 @@ def test_a_fit_is_loaded_and_a_model_without_recipe_is_kept(recurrent, tmp_path)
     folder = elsewhere.keep(made)
     assert elsewhere.keep(made) == folder, "once"
     assert load_folder(folder).state_dict()["embed.weight"].equal(made.state_dict()["embed.weight"])
+
+
+def test_twins_within_a_budget_hide_less_than_those_without_one(context_free):
+    found = measure(context_free, replace(FEW, budget=0.3))
+    twin, within = "gauge twin", "gauge twin within budget"
+    assert value(found, "agreement", within) == 1
+    assert value(found, "mass", twin) < value(found, "mass", within) < value(found, "mass", "honest")
+    ratios = found.facts["parameter_distance"]
+    assert all(
+        max(pair) == pytest.approx(0.3, abs=5e-3) for pair in zip(ratios["parameters"], ratios["words"], strict=True)
+    )
+    with pytest.raises(BadInput, match="at least 0"):
+        DeceptionSettings(budget=-1.0)

@@ -13,7 +13,8 @@ from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import read_out
 from heatcheck.models import Site, load_folder
 from heatcheck.models.known_answers import Reader
-from heatcheck.training import fit_recipe, plan_recipe
+from heatcheck.report.checks.gauge import gauge_tables
+from heatcheck.training import Fits, fit_recipe, plan_recipe
 from subjects import SUBJECTS, classifier
 
 measure = CHECKS["gauge"].measure
@@ -198,3 +199,67 @@ def test_saturated_weights_are_not_guessed():
 def test_bad_settings():
     with pytest.raises(BadInput, match=r"gauge\.draws must be at least 1"):
         GaugeSettings(draws=0)
+
+
+# A budget of distance -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def with_seeds(tmp_path_factory):
+    """A trained model without context, and its other seeds."""
+    folder, whole = tmp_path_factory.mktemp("seeds"), load_task("planted_keyword")
+    splits = {name: Split(name, whole[name].examples[:200]) for name in whole.splits}
+    corpus = Corpus("small", whole.labels, splits, whole.tokens)
+    small = {"encoder": "none", "attention": "linear", "embedding": 8, "epochs": 4, "learning_rate": 0.05}
+    fit_recipe(plan_recipe(corpus, dropout=0.0, **small), corpus, folder / "model", device="cpu")
+    subject = load_folder(folder / "model")
+    fits = Fits(subject, corpus, store=folder / "fits", device="cpu")
+    case = case_of(subject, corpus["test"].examples, fits=fits)
+    recipes = CHECKS["gauge"].plan(case, GaugeSettings(budget=0.5, seeds=2))
+    assert [recipe.seed for recipe in recipes] == [1, 2]
+    assert CHECKS["gauge"].plan(case, GaugeSettings()) == [], "without a budget nothing is retrained"
+    fits.make(recipes)
+    return case
+
+
+def test_the_twin_within_a_budget_is_no_farther_than_the_seeds(with_seeds):
+    for budget in (0.2, 0.5):
+        result = measure(with_seeds, GaugeSettings(budget=budget, seeds=2))
+
+        def apart(part, result=result, **by):
+            return result.find("parameter_distance", part=part, **by)
+
+        assert result.find("agreement", twin="within_budget").value == 1
+        assert result.find("jsd_contributions", twin="within_budget").value < 1e-6
+        assert max(apart(part, twin="within_budget").value for part in ("parameters", "words")) == pytest.approx(
+            budget, abs=5e-3
+        )
+        for part in ("parameters", "words"):
+            seeds = [apart(part, seed=seed).value for seed in (1, 2)]
+            assert min(seeds) == pytest.approx(1), "the unit is the nearest"
+            assert apart(part, twin="reversed").low == pytest.approx(apart(part, twin="reversed").value / max(seeds))
+            assert apart(part, twin="uniform").value < apart(part, twin="reversed").value
+        assert 0 < result.facts["share_of_the_way"] < 1
+        assert 0 < result.find("jsd", twin="within_budget").value < result.find("jsd", twin="reversed").value
+    enough = measure(with_seeds, GaugeSettings(budget=1e6, seeds=2))
+    assert enough.facts["share_of_the_way"] == 1
+    assert enough.find("jsd", twin="within_budget").value == pytest.approx(enough.find("jsd", twin="reversed").value)
+
+
+def test_the_page_has_the_distances(with_seeds):
+    result = measure(with_seeds, GaugeSettings(budget=0.5, seeds=2))
+    twins, distances = gauge_tables(result)
+    assert [row[0] for row in twins.rows] == ["uniform", "reversed", "within budget"]
+    assert [row[0] for row in distances.rows] == [
+        *(row[0] for row in twins.rows),
+        *(f"another seed ({n})" for n in (1, 2)),
+    ]
+    assert len(gauge_tables(measure(with_seeds, GaugeSettings()))) == 1
+
+
+def test_a_budget_that_cannot_be_measured_leaves_the_rest(keyword):
+    result = measure(case_of(Reader("planted_keyword"), keyword[:30]), GaugeSettings(budget=1.0))
+    assert "heatcheck trains" in result.not_run["the twin within a budget"]
+    assert result.find("agreement", twin="reversed").value == 1
+    with pytest.raises(BadInput, match="at least 0"):
+        GaugeSettings(budget=-1.0)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from heatcheck.errors import BadInput
-from heatcheck.heads.pruning import Curves, greedy_order, least_first, one_left_per_layer, plain_orders, prune
+from heatcheck.heads.pruning import Curves, greedy_order, least_first, plain_orders, prune
 from heatcheck.heads.reference import read_reference
 from heatcheck.heads.removal import Answers, remove_each
 from heatcheck.heads.sets import remove_sets
@@ -87,7 +87,3 @@ def test_the_numbers_of_a_curve(n, free):
     assert found.value == pytest.approx(2.0), "0.6 together, 0.3 one by one"
     with pytest.raises(BadInput, match="share must be one of"):
         curves.interaction("own", order, single, 0.3, generator=generator)
-
-
-def test_one_head_is_left_per_layer():
-    assert one_left_per_layer(np.array([[0.1, 0.3], [0.2, np.nan]])).tolist() == [[True, False], [False, False]]

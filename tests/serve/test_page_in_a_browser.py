@@ -1,93 +1,19 @@
 """The live page, used as a person would, beside what the library computes."""
 
 import json
-import threading
-from contextlib import contextmanager
 
 import pytest
-import uvicorn
+from by_hand import TEXT, drag, probabilities, settled, weights
 from kept_audits import keep
+from serving import serving
 
 import heatcheck as hc
-import subjects
-import tiny_transformers
 from heatcheck.data import Example
 from heatcheck.explainers import stand_ins
 from heatcheck.models import Site
 from heatcheck.results import headline_of
-from heatcheck.serve import make_app, shown_text
-from heatcheck.serve.running import _listen
+from heatcheck.serve import shown_text
 from heatcheck.serve.schema import AskedWeights
-
-TEXT = "a good film but a dull end"
-
-
-@contextmanager
-def served(models):
-    """The page's address, as long as it is needed."""
-    listening = _listen(0)
-    listening.listen(16)
-    server = uvicorn.Server(uvicorn.Config(make_app(models), log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()
-
-
-@pytest.fixture(scope="module")
-def models():
-    return {"lstm": subjects.classifier([Example("0", TEXT)], encoder="lstm"), "bert": tiny_transformers.tiny("bert")}
-
-
-@pytest.fixture(scope="module")
-def address(models):
-    with served(models) as found:
-        yield found
-
-
-@pytest.fixture
-def page(browser, address):
-    """A page that was just opened, with the text typed; nothing may go wrong on its console."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900})
-    opened = context.new_page()
-    troubles = []
-    opened.on("pageerror", lambda error: troubles.append(str(error)))
-    opened.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
-    opened.goto(address)
-    opened.wait_for_selector("body[data-ready]")
-    opened.fill("#text", TEXT)
-    # Not of the text that the page opened with, which has more words.
-    opened.wait_for_function(
-        "(words) => document.querySelectorAll('#bars .column').length === words", arg=len(TEXT.split())
-    )
-    yield opened
-    context.close()
-    # A refused request (422) is told of on the console by the browser itself.
-    assert [one for one in troubles if "422" not in one] == []
-
-
-def probabilities(page):
-    return [float(node.get_attribute("data-probability")) for node in page.query_selector_all("#labels b")]
-
-
-def weights(page):
-    return [float(bar.get_attribute("aria-valuenow")) for bar in page.query_selector_all("#bars .pull")]
-
-
-def drag(page, place, to):
-    """Pulls a bar to a weight, as a hand does: down on it, some way, and up."""
-    box = page.query_selector_all("#bars .pull")[place].bounding_box()
-    across = box["x"] + box["width"] / 2
-    page.mouse.move(across, box["y"] + box["height"] - 3)
-    page.mouse.down()
-    page.mouse.move(across, box["y"] + box["height"] - 20, steps=3)
-    page.mouse.move(across, box["y"] + box["height"] - 1 - to**0.5 * 70, steps=4)
-    page.mouse.up()
-    page.wait_for_function("() => document.getElementById('moved').textContent !== ''")
 
 
 def under(subject, text, given):
@@ -104,22 +30,11 @@ def under(subject, text, given):
     return subject.run(batch, edits={site: edit}).logits[0, 0].softmax(-1).tolist()
 
 
-def settled(page, wanted, tolerance=2e-4):
-    """Waits until the page shows these probabilities."""
-    page.wait_for_function(
-        "([wanted, tolerance]) => { const shown = [...document.querySelectorAll('#labels b')]"
-        ".map((node) => Number(node.dataset.probability));"
-        "return shown.length === wanted.length && shown.every((p, at) => Math.abs(p - wanted[at]) < tolerance); }",
-        arg=[wanted, tolerance],
-        timeout=10_000,
-    )
-
-
 def test_the_page_opens_with_the_headline_of_the_models_audit(browser, models):
     audit, _ = keep(models["lstm"], "2026-03-02", n=1_000)
     headline = headline_of(audit.card)
     assert len(headline.do_not_say) > 2
-    with served(models) as address:
+    with serving(models) as address:
         context = browser.new_context(viewport={"width": 1200, "height": 900})
         page = context.new_page()
         page.goto(address)
@@ -152,7 +67,7 @@ def test_what_an_audit_says_is_text_and_never_markup(browser, models):
     facts = json.loads(kept.read_text())
     facts["headline"] = dict.fromkeys(facts["headline"], "<b>bold</b>") | {"may_say": ["<i>x</i>"], "do_not_say": []}
     kept.write_text(json.dumps({**facts, "task": "<img src=x>"}))
-    with served(models) as address:
+    with serving(models) as address:
         page = browser.new_page()
         page.goto(address)
         page.wait_for_selector("body[data-ready]")
@@ -305,7 +220,7 @@ def test_layers_and_heads_of_a_transformer(page, models):
     page.click("#glance button >> nth=0")
     page.wait_for_function("() => document.getElementById('where').textContent === 'layer 1, head 1'")
     page.wait_for_function("() => document.getElementById('mean-note').textContent.startsWith('Layer 1, head 1')")
-    assert page.locator("#matrix td[title]").count() == 49
+    assert page.locator("#matrix td[title]").count() == 7 * 8  # the last column is special tokens
 
     def flat(own):
         own = own.clone()

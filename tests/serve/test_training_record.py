@@ -8,6 +8,7 @@ import pytest
 from observed_model import STEPS, observed_model
 from serving import send, serving
 
+import accessible
 from heatcheck.data import Corpus, Example, Split, load_task
 from heatcheck.errors import BadInput, BrokenFolder, NotSupported
 from heatcheck.serve import training_record as over_training
@@ -306,11 +307,26 @@ def test_steps_are_scrubbed_through_and_played(page, browser, folder, training, 
     shows(opened, 4, 2)
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
 
+    # The map has a row per word and a stripe per step; a click on it goes to a step. Axes say where it begins and ends.
+    strips = opened.locator("#training-map canvas")
+    assert strips.count() == opened.locator("#training-bars .column").count()
+    assert strips.first.evaluate("node => node.width") == len(STEPS)
+    assert opened.locator("#training-map .axis span").all_inner_texts() == ["step 0", "20"]
+    ticks = opened.locator("#training-curves svg >> nth=0").locator("text").all_text_contents()
+    assert ticks == ["1", "0", "step 0", "20"]
+    wide = strips.first.bounding_box()["width"]
+    strips.first.click(position={"x": wide * 0.3, "y": 4})
+    shows(opened, 4, 1)
+    strips.first.click(position={"x": wide * 0.6, "y": 4})
+    shows(opened, 4, 2)
+    assert accessible.violations(opened, "#training") == []
+
     other = context.new_page()
     other.goto(opened.url)
     other.wait_for_selector("#training-bars .column")
     shows(other, 4, 2)
 
+    opened.focus("#step")
     opened.keyboard.press("End")
     # Each in one turn of the page: it goes on while nobody asks.
     both = "['step-value', 'play'].map((id) => document.getElementById(id).textContent)"
@@ -330,6 +346,7 @@ def test_steps_are_scrubbed_through_and_played(page, browser, folder, training, 
     shows(opened, 0, 1)
     opened.select_option("#model", "lstm")
     opened.wait_for_selector("#training-shown", state="hidden")
-    assert f"{HOW} trains one with a record." in opened.inner_text("#training-note")
+    assert f"{HOW.strip('`')} trains one with a record." in opened.inner_text("#training-note")
+    assert opened.inner_text("#training-note code") == HOW.strip("`")
     context.close()
     assert [one for one in troubles if "422" not in one] == []  # the browser itself tells of a refused request

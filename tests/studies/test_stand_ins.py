@@ -18,13 +18,16 @@ TINY = {
     "jain2019": {"encoders": ("average",), "attentions": ("tanh",), "texts": 40, "examples": 8, "search": False},
     "kobayashi2020": {"seeds": 1, "texts": 24, "examples": 4},
     "kovaleva2019": {"seeds": 1, "texts": 24, "examples": 4},
+    "michel2019": {"seeds": 1, "texts": 24, "examples": 4, "curves": 6, "random": 2},
     "pruthi2020": {"encoders": ("none",), "texts": 40},
     "pruthi2020_sequences": {"tasks": ("multi30k",), "strengths": (), "texts": 40, "hidden": 4},
+    "pruthi2020_transformer": {"heads": ("mean",), "seeds": 1, "texts": 24},
     "serrano2019": {"encoders": ("none",), "texts": 40, "examples": 8},
     "snell2021": {"steps": 10, "tasks": ("copy_iid", "lottery")},
     "sun2020": {"epochs": 1},
     "vashishth2019": {"tasks": ("sst",), "texts": 24, "hidden": 4},
     "vig2019": {"seeds": 1, "texts": 24, "examples": 4},
+    "voita2019": {"seeds": 1, "texts": 24, "examples": 4, "curves": 6, "steps": 2, "penalties": (0.04,)},
     "wiegreffe2019": {"strengths": (2e-3,), "texts": 24, "examples": 6},
 }
 GENERATED = "snell2021"  # needs no data

@@ -16,6 +16,7 @@ from jaxtyping import Int
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
+from heatcheck.checks.gauge_within import twin_within
 from heatcheck.checks.marked_words import DISTANCES, Looked, Marked, find_mark, look, shares
 from heatcheck.checks.retrained_answers import fits_of, seed_recipes, trained_for
 from heatcheck.data import Example
@@ -25,7 +26,7 @@ from heatcheck.models import Classifier, HasLayers, KnowsItsTwins, Recipe, Subje
 from heatcheck.models.classifiers.gauge_twin import BOUND, Tokens, gauge_twin
 from heatcheck.results import CheckResult, Measurement
 
-HONEST, TWIN = {"fit": "honest"}, {"fit": "gauge twin"}
+HONEST, TWIN, WITHIN = {"fit": "honest"}, {"fit": "gauge twin"}, {"fit": "gauge twin within budget"}
 PRIOR, SHARE = "prior", "share"
 # The values of texts by their names -> the measurement, and its facts.
 AT_DISTANCE: dict[str, tuple[str, Facts]] = {
@@ -55,10 +56,14 @@ class DeceptionSettings:
     seeds: int = 5  # of each kind; the honest ones include the audited model
     slack: float = 0.02  # accuracy that a model may lose and still deceive, as published
     bound: float = BOUND  # of the gauge twin: how much larger a word's relevance may become, as |ln m|
+    # How far the parameters of a second twin may be, in distances of the nearest other honest seed; 0: no such twin.
+    budget: float = 0.0
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
         at_least_one(self, "deception", "seeds", "draws")
+        if not 0 <= self.budget < np.inf:
+            raise BadInput(f"deception.budget must be a number, at least 0, not {self.budget}.")
         if not all(0 < strength < np.inf for strength in self.strengths):
             raise BadInput(f"deception.strengths must be numbers above 0, not {self.strengths}.")
         if len(set(self.strengths)) < len(self.strengths):
@@ -91,6 +96,7 @@ class Found:
     no_twin: str = ""  # why
     norms: dict[str, float] = field(default_factory=dict)  # of the longest embedding, by kind of model
     folders: list[str] = field(default_factory=list)  # of the twins, in the store
+    within: dict[str, list[float]] = field(default_factory=dict)  # distances of the twins within a budget
 
     def look(self, model: Subject) -> Looked:
         looked, missing = look(model, self.texts, self.gold, self.train)
@@ -182,6 +188,7 @@ def measure(case: Case, settings: DeceptionSettings) -> CheckResult:
             "longest_embedding": found.norms,
             "twins": found.folders,
             "no_twin": found.no_twin,
+            **({"parameter_distance": found.within} if found.within else {}),
         },
     )
 
@@ -207,6 +214,7 @@ def _look_at_written(case: Case, subject: KnowsItsTwins, settings: DeceptionSett
 def _look_at_fitted(case: Case, settings: DeceptionSettings, found: Found) -> None:
     """Measure trained models, and the twins of honest ones if there are any."""
     twins: dict[int, Looked] = {}
+    honest: dict[int, Classifier] = {}  # those that have twins
     for by, recipes in _recipes(case, settings, found.texts.mark):
         looked: dict[int, Looked] = {}
         for recipe in recipes:
@@ -219,8 +227,29 @@ def _look_at_fitted(case: Case, settings: DeceptionSettings, found: Found) -> No
             if by == HONEST and not found.no_twin and isinstance(model, Classifier):
                 twin = _look_at_twin(case, model, settings, found)
                 twins |= {} if twin is None else {recipe.seed: twin}
+                honest |= {} if twin is None else {recipe.seed: model}
         found.add(by, looked)
     found.add(TWIN, twins)
+    if settings.budget and twins:
+        try:
+            found.add(WITHIN, _look_within(honest, settings, found))
+        except NotSupported as error:
+            found.not_run["twins within a budget"] = str(error)
+
+
+def _look_within(honest: Mapping[int, Classifier], settings: DeceptionSettings, found: Found) -> dict[int, Looked]:
+    """Measure, for each honest model, the twin whose parameters are no farther than the budget allows."""
+    if len(honest) < 2:
+        raise NotSupported("a budget is measured against another honest seed. Set deception.seeds to 2 or more.")
+    looked: dict[int, Looked] = {}
+    for seed, model in honest.items():
+        tokens = Tokens.of(model.vocabulary, found.train, found.texts.mark)
+        others = [other for number, other in honest.items() if number != seed]
+        within = twin_within(model, others, found.train, tokens, bound=settings.bound, budget=settings.budget)
+        looked[seed] = found.look(within.twin)
+        for part, ratio in within.ratios.items():
+            found.within.setdefault(part, []).append(ratio)
+    return looked
 
 
 def _look_at_twin(case: Case, model: Classifier, settings: DeceptionSettings, found: Found) -> Looked | None:
@@ -287,7 +316,8 @@ def _paired(group: Group, honest: Group) -> Iterator[Measurement]:
         apart = np.stack([honest.fits[seed].values[name] - group.fits[seed].values[name] for seed in both])
         yield Measurement(called, *stats.two_way_interval(apart), baseline, group.by)
     same = np.stack([(honest.fits[seed].predicted == group.fits[seed].predicted).astype(float) for seed in both])
-    baseline = "1 by theory: every decision is the same" if group.by == TWIN else "1: every decision is the same"
+    known = group.by in (TWIN, WITHIN)
+    baseline = "1 by theory: every decision is the same" if known else "1: every decision is the same"
     yield Measurement("agreement", *stats.two_way_interval(same), baseline, group.by)
 
 

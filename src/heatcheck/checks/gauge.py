@@ -6,7 +6,7 @@ for every label and every text, and the positive normaliser changes no decision.
 m = e^{2a} reverses the heatmap. A token's contribution, α_t r_t, changes only by one factor per text.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -17,12 +17,13 @@ from scipy.special import log_softmax, logsumexp, softmax
 from heatcheck import stats
 from heatcheck.checks.case import Case
 from heatcheck.checks.check import Check, at_least_one, measured
+from heatcheck.checks.gauge_within import WITHIN, find_budgeted, wanted_seeds
 from heatcheck.checks.retrained_answers import tempered, total_variation
 from heatcheck.data import Example
 from heatcheck.engine import Facts
-from heatcheck.errors import NotSupported
+from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import Readout, of_words, read_out
-from heatcheck.models import HasLayers
+from heatcheck.models import HasLayers, Subject
 from heatcheck.results import CheckResult, Measurement
 
 TWINS = {"uniform": 1.0, "reversed": 2.0}  # ln m = this times a: the twin's scores are 0, or −a
@@ -31,12 +32,18 @@ TOLERANCE = 1e-4  # for a score in nats, and relative to the largest relevance; 
 
 @dataclass(frozen=True)
 class GaugeSettings:
-    """The bootstrap only: the twins are closed forms without settings."""
+    """How far a twin's parameters may be from the model's; without a budget nothing is retrained."""
 
+    budget: float = (
+        0.0  # the largest distance of a further twin, in distances of the nearest other seed; 0: no such twin
+    )
+    seeds: int = 3  # other seeds, with a budget
     draws: int = 2000  # of the bootstrap over examples
 
     def __post_init__(self) -> None:
-        at_least_one(self, "gauge", "draws")
+        at_least_one(self, "gauge", "draws", "seeds")
+        if not 0 <= self.budget < np.inf:
+            raise BadInput(f"gauge.budget must be a number, at least 0, not {self.budget}.")
 
 
 @dataclass(frozen=True)
@@ -203,11 +210,18 @@ def _depends_on_context(case: Case, what: str) -> NotSupported:
 
 def measure(case: Case, settings: GaugeSettings) -> CheckResult:
     """Measure how far each twin's weights and probabilities are, and how many of its decisions are the same."""
-    found = find_twins(case)
+    found, budgeted, not_run = find_twins(case), None, {}
+    twins = dict(found.twins)
+    if settings.budget:
+        try:
+            budgeted = find_budgeted(case, TWINS, budget=settings.budget, seeds=settings.seeds)
+            twins[WITHIN] = answer_of(budgeted.within.twin, case.tested)
+        except NotSupported as error:
+            not_run["the twin within a budget"] = str(error)
     base = case.standardised(found.own.log_probabilities)
     decided = found.own.decisions
     values: dict[str, Float[np.ndarray, " example"]] = {}
-    for name, twin in found.twins.items():
+    for name, twin in twins.items():
         values[f"jsd:{name}"] = jensen_shannon(found.own.weights, twin.weights)
         answers = log_softmax(case.logit_scale * twin.log_probabilities, axis=-1)
         values[f"tvd:{name}"] = total_variation(np.exp(answers), base)
@@ -220,13 +234,18 @@ def measure(case: Case, settings: GaugeSettings) -> CheckResult:
         check="gauge",
         subject=case.subject.id,
         holds="states",
-        measurements=tuple(_measurements(case, settings, values)),
+        measurements=(
+            *_measurements(case, settings, values, twins),
+            *(() if budgeted is None else budgeted.measurements()),
+        ),
         examples=tuple(example.id for example in case.tested),
         per_example=values,
         excluded={},
         settings=asdict(settings),
         seed=case.seed,
+        not_run=not_run,
         facts={
+            **({} if budgeted is None else {"share_of_the_way": budgeted.within.share}),
             "logit_scale": case.logit_scale,
             "types": found.types,
             "witness": _witness(case, found, values["jsd:reversed"]),
@@ -260,7 +279,17 @@ def _witness(case: Case, found: Gauged, jsd: Float[np.ndarray, " example"]) -> F
     }
 
 
-def _measurements(case: Case, settings: GaugeSettings, values: Mapping[str, np.ndarray]) -> Iterator[Measurement]:
+def answer_of(twin: Subject, examples: Sequence[Example]) -> Answer:
+    """What a twin that is a model of its own answers."""
+    readout = read_out(twin, examples)
+    assert readout is not None, "a twin is of the kind of its base"
+    votes = np.asarray(readout.relevance[:, 0] + readout.bias[:, 0, None])
+    return Answer.of(readout.attention[:, 0], np.where((readout.word >= 0)[..., None], votes, 0.0))
+
+
+def _measurements(
+    case: Case, settings: GaugeSettings, values: Mapping[str, np.ndarray], twins: Iterable[str]
+) -> Iterator[Measurement]:
     baselines = {
         "jsd": "0: the same weights; ln 2 = .693: no word in common",
         "tvd": "0: the same probabilities",
@@ -268,7 +297,7 @@ def _measurements(case: Case, settings: GaugeSettings, values: Mapping[str, np.n
         "agreement": "1 by theory: every decision is the same",
         "jsd_contributions": "0 by theory: each word contributes the same share",
     }
-    for twin in TWINS:
+    for twin in twins:
         for name, baseline in baselines.items():
             each = values[f"{name}:{twin}"]
             yield from measured(case, name, each, np.isfinite(each), baseline, {"twin": twin}, settings.draws)
@@ -283,5 +312,6 @@ gauge = Check(
     settings=GaugeSettings,
     measure=measure,
     cost=lambda case, _: 0 if isinstance(case.subject, HasLayers) else len(case.tested),  # it is not for those
+    plan=lambda case, settings: wanted_seeds(case, settings.seeds) if settings.budget else [],
     of="weights",
 )

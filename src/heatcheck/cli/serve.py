@@ -1,5 +1,6 @@
 """`heatcheck serve`: start a local page to try a model's heatmaps by hand."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +15,8 @@ def serve(
     model: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Model folders, hf:NAME or known:NAME@TASK.", show_default="the demo's model and two known models"
+            help="Model folders, hf:NAME or known:NAME@TASK; or the folder of the study olsson2022.",
+            show_default="the demo's model and two known models",
         ),
     ] = None,
     port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8765,
@@ -37,18 +39,26 @@ def serve(
     \b
     $ heatcheck serve models/mine
     $ heatcheck serve models/mine --open
+    $ heatcheck serve heatcheck-out/studies/olsson2022
 
     The page is reachable from this machine only (127.0.0.1). It needs no network and stores no text.
     """
     from heatcheck import serve as room
     from heatcheck.cli import show
+    from heatcheck.errors import BadInput
     from heatcheck.models import load, shown_names
+    from heatcheck.results import STUDY
     from heatcheck.training import pick_device
 
+    studies = [name for name in model or () if (Path(name) / STUDY).is_file()]
+    if len(studies) > 1:
+        raise BadInput(f"the page plays one study at a time, not {len(studies)}: name one folder of a study.")
+    if studies:
+        model = [name for name in model or () if name not in studies]
     place = str(pick_device(device))
     how = asked(labels, prompt, shots, chat, answer=answer, against=against, score=score)
-    names = dict.fromkeys(model or [_demo_model(shown=not json), *KNOWN])
-    if not json:
+    names = dict.fromkeys(model or ([] if studies else [_demo_model(shown=not json), *KNOWN]))
+    if names and not json:
         typer.echo(f"loading {len(names)} model{'s' if len(names) > 1 else ''} …")
     loaded = [load(name, device=place, dtype=dtype, **how) for name in names]
     shown = shown_names(list(names), loaded)
@@ -59,12 +69,14 @@ def serve(
             show.as_json({"address": address, "models": list(subjects)})
         else:
             typer.echo(f"the page: {address}   (ctrl-C ends it)")
+            if studies and subjects:
+                typer.echo(f"the study: {address}heads")
         if browser:
             import webbrowser
 
             webbrowser.open(address)
 
-    room.serve(subjects, folders=folders, port=port, started=started)
+    room.serve(subjects, folders=folders, study=next(iter(studies), None), port=port, started=started)
 
 
 def _demo_model(*, shown: bool) -> str:

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heatcheck import stats
 from heatcheck.data import Example
 from heatcheck.engine import check_time, stream
 from heatcheck.errors import BadInput
@@ -81,6 +82,21 @@ class Looked:
         column = self._column(measure)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.sums[:, :, column, 0].sum(0) / self.sums[:, :, column, 1].sum(0))
+
+    def of_layers(self, measure: str, draws: int = 1000) -> dict[int | str, stats.Interval]:
+        """One measure as the mean over the heads of each layer and of all layers, with intervals over examples."""
+        column = self._column(measure)
+        above, below = self.sums[:, :, column, 0], self.sums[:, :, column, 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn = (self._counts(draws) @ above) / (self._counts(draws) @ below)
+        value, n = self.mean(measure), int((below > 0).any(1).sum())
+        layers = np.array([place.layer for place in self.places])
+        found: dict[int | str, stats.Interval] = {}
+        for layer in (*sorted(set(layers.tolist())), "all"):
+            own = np.ones(len(layers), dtype=bool) if layer == "all" else layers == layer
+            ends = np.quantile(drawn[:, own].mean(1), [0.025, 0.975]) if n > 1 else (-np.inf, np.inf)
+            found[layer] = stats.Interval(float(value[own].mean()), float(ends[0]), float(ends[1]), n)
+        return found
 
     def share_above(self, measure: str, threshold: float, draws: int = 1000) -> tuple[float, float]:
         """The interval of the share of heads whose measure is above a threshold."""

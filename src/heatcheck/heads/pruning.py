@@ -162,10 +162,3 @@ def greedy_order(
         gone += [left[place] for place in np.argsort(added, kind="stable")[:step]]
         progress(len(gone))
     return np.array(gone)
-
-
-def one_left_per_layer(effects: Float[np.ndarray, "layer head"]) -> Bool[np.ndarray, "layer head"]:
-    """The set of all heads but the one of each layer whose removal alone adds the most loss."""
-    found = np.asarray(~np.isnan(effects))
-    found[np.arange(len(effects)), np.nanargmax(effects, axis=1)] = False
-    return found

@@ -59,6 +59,7 @@ class Found(NamedTuple):
     other_tree: float
     arcs: int
     coverage: float  # the share of the relation's arcs that the model can see in this direction
+    on_train: float  # the head's score where it was chosen
 
 
 class SyntacticRole(NamedTuple):
@@ -157,6 +158,7 @@ def score_syntax(
                     float(by_luck.sum() / max(luck_n.sum(), 1)),
                     int(n.sum()),
                     float(n.sum() / whole),
+                    float(ready[:, best].sum() / on_train.sum()),
                 )
             )
             over = [(right - base, (counts @ (right - base)) / drawn[:, None]) for base in (at_offset, of_twin)]

@@ -25,7 +25,7 @@ _SAID_KEYS = {
     "matched": "with the runs of {}",
 }
 
-_REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin"}
+_REFITTED = {"retrained", "refitted", "honest", "deceptive", "gauge twin", "gauge twin within budget"}
 
 
 def quantity_of(name: str, check: str = "") -> Quantity | None:

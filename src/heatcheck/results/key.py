@@ -66,7 +66,9 @@ AXES: dict[str, tuple[tuple[str, ...], ...]] = {
     "delta_js_negative": (("sampler",), ("sampler", "bin")),
     "pair": (("compared", "cell"),),
     "pair_difference": (("compared",),),
-    # pruthi2020, both halves
+    # pruthi2020, both halves and the transformer
+    "row_mass": (("trained", "layer"),),
+    "others_mass": (("trained", "layer"),),
     "neighbours_share": (("distance",),),
     "neighbours": (("distance",), ("trained", "distance")),
     **dict.fromkeys(
@@ -89,6 +91,9 @@ AXES: dict[str, tuple[tuple[str, ...], ...]] = {
             "misaligned_at",
             "misaligned_by_hand_at",
             "beside_at",
+            "largest_at",
+            "rollout_at",
+            "left_out_at",
         ),
         (("trained",),),
     ),
@@ -115,6 +120,7 @@ AXES: dict[str, tuple[tuple[str, ...], ...]] = {
     "area": (("ranking", "operator"),),
     "above_random": (("ranking", "operator"),),
     "rank": (("ranking", "operator", "among"),),
+    "syntactic": (("relation", "of"),),
 }
 # Facts that a table has another column for: they are in no text.
 BESIDE = frozenset({"scale", "epoch"})

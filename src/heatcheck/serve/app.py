@@ -26,6 +26,7 @@ from heatcheck.errors import HeatcheckError, TookTooLong
 from heatcheck.models import Subject
 from heatcheck.models.classifiers.hierarchical import sentence_of_each
 from heatcheck.serve import shown_text
+from heatcheck.serve.heads_over_training import AskedHeadRun, HeadRuns, HeadsOverTraining, HeadsSeen
 from heatcheck.serve.newest_audit import KEPT, newest_audits
 from heatcheck.serve.schema import (
     Adversary,
@@ -87,6 +88,11 @@ PAGE = {
     "/page.css": ("heatcheck.serve", "page.css", "text/css"),
     "/report.css": ("heatcheck.report", "page.css", "text/css"),
 }
+HEADS_PAGE = {
+    "/heads": ("heatcheck.serve", "heads.html", "text/html"),
+    "/heads.js": ("heatcheck.serve", "heads.js", "text/javascript"),
+    "/heads.css": ("heatcheck.serve", "heads.css", "text/css"),
+}
 
 
 class Sentence(JSONResponse):
@@ -97,13 +103,18 @@ class Sentence(JSONResponse):
 
 
 def make_app(
-    subjects: Mapping[str, Subject], *, folders: Mapping[str, Path | str] | None = None, seconds: float = SECONDS
+    subjects: Mapping[str, Subject],
+    *,
+    folders: Mapping[str, Path | str] | None = None,
+    heads: HeadsOverTraining | None = None,
+    seconds: float = SECONDS,
 ) -> FastAPI:
     """The FastAPI app of the page. It gives access to these models, their records and headlines, and nothing else.
 
     Args:
         subjects: models by the name that the page shows.
         folders: model folders, for models whose name is not their folder.
+        heads: how heads formed in the runs of a study, for a page of its own at /heads.
         seconds: time limit per request.
     """
     folder_of = {name: (folders or {}).get(name, name) for name in subjects}
@@ -178,7 +189,22 @@ def make_app(
         """One recorded text at every step: weights, relevances and the prediction."""
         return await answer(lambda _, asked: trainings[asked.model].one(asked.id), asked)
 
-    for path, (room, name, kind) in PAGE.items():
+    if heads is not None:
+
+        @app.get("/api/head-runs")
+        def head_runs() -> HeadRuns:
+            """The runs of the study whose heads can be watched."""
+            return heads.overview()
+
+        @app.post("/api/head-run", responses=PROBLEMS)
+        def head_run(asked: AskedHeadRun) -> HeadsSeen:
+            """One run: numbers at each look, and maps of its best head."""
+            return heads.one(asked)
+
+    shown = PAGE if heads is None else PAGE | HEADS_PAGE
+    if not subjects:
+        shown = shown | {"/": HEADS_PAGE["/heads"]}
+    for path, (room, name, kind) in shown.items():
         app.add_api_route(path, _file(room, name, kind), include_in_schema=False)
 
     app.add_exception_handler(HTTPException, _of_http)

@@ -1,7 +1,7 @@
 // Words shaded by scores, and bars that can be dragged.
 
-// With a capital letter, unless it begins with a file path.
-export const asSentence = (text) => (/^\S*\//.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1));
+// With a capital letter, unless it begins with a file path or with heatcheck's own name.
+export const asSentence = (text) => (/^(\S*\/|heatcheck\b)/.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1));
 
 export function make(tag, className, text) {
   const node = document.createElement(tag);
@@ -10,41 +10,65 @@ export function make(tag, className, text) {
   return node;
 }
 
-export const number = (value, digits = 2) => value.toFixed(digits).replace("-", "\u2212");
-
-export function level(score, largest) {
-  return score === null || !largest ? 0 : Math.round(10 * Math.abs(score) / largest);
+// What stands between backticks as code.
+export function spoken(node, text) {
+  node.replaceChildren(...text.split("`").map((part, at) => (at % 2 ? make("code", "", part) : part)));
 }
 
-const largestOf = (scores) => Math.max(0, ...scores.filter((score) => score !== null).map(Math.abs));
+export const number = (value, digits = 2) => value.toFixed(digits).replace("-", "\u2212");
 
-export function heatRow(name, words, scores, title = "") {
+// One scale for all heatmaps of the page: the shade of a share of all weight, 0 to 1. Square roots, as the bars are.
+export const level = (share) => (share === null ? 0 : Math.round(10 * Math.sqrt(Math.min(1, Math.abs(share)))));
+
+// What each score is of the whole, so that methods of any unit stand on the same scale.
+function shares(scores, rest, byRow) {
+  const sizes = scores.map((score) => Math.abs(score ?? 0));
+  // By row, the largest is as dark as can be.
+  const whole = byRow ? Math.max(...sizes) : sizes.reduce((sum, size) => sum + size, rest ?? 0);
+  return sizes.map((size) => (whole ? size / whole : 0));
+}
+
+// The shades and the shares that they stand for.
+export function scale(place) {
+  place.replaceChildren("share: ", ...[0.01, 0.04, 0.1, 0.25, 0.5, 1].flatMap((share) => {
+    const shade = make("span", "w h" + level(share), share < 1 ? String(share).slice(1) : "1");
+    return [shade, " "];
+  }));
+}
+
+// Words shaded by scores. `rest` is the weight on tokens that are no words; null for methods that score words alone.
+export function heatRow(name, words, scores, { title = "", rest = null, byRow = false } = {}) {
   const row = make("div", "row");
   const who = make("span", "who", name);
   who.title = title;
   const heat = make("p", "heat");
-  const largest = largestOf(scores);
+  const of = shares(scores, rest, byRow);
   const top = scores.map((score, place) => [score, words[place]]).filter(([score]) => score !== null)
     .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).slice(0, 3);
   heat.setAttribute("role", "img");
+  const special = rest ? `${percent(rest)} on special tokens` : "";
   heat.setAttribute("aria-label",
-    name + ", heaviest words: " + top.map(([score, word]) => word + " " + number(score, 3)).join(", "));
+    name + ", heaviest words: " + [...top.map(([score, word]) => word + " " + number(score, 3)), special].filter(Boolean).join(", "));
   words.forEach((word, place) => {
     if (!word) return;
     const score = scores[place];
-    const span = make("span", "w h" + level(score, largest), word);
+    const span = make("span", "w h" + level(of[place]), word);
     if (score === null) span.classList.add("none");
-    if (score < 0 && level(score, largest) > 0) span.classList.add("minus");
+    if (score < 0 && level(of[place]) > 0) span.classList.add("minus");
     span.title = score === null ? "no score" : number(score, 3);
     heat.append(span, " ");
   });
+  if (special) heat.append(make("span", "special", special));
   row.append(who, heat);
   return row;
 }
 
+const percent = (share) => (share < 0.005 ? "under 1%" : Math.round(100 * share) + "%");
+
 const HEIGHT = 70; // pixels of a weight of 1
 const high = (weight) => Math.sqrt(Math.max(weight, 0)) * HEIGHT;
 const weightAt = (pixels) => Math.min(1, Math.max(0, pixels / HEIGHT)) ** 2;
+const KNOB = 26; // pixels that a finger can hold
 const STEPS = { ArrowUp: 0.02, ArrowRight: 0.02, ArrowDown: -0.02, ArrowLeft: -0.02, PageUp: 0.1, PageDown: -0.1 };
 
 // One column per word. `moved(place, weight)` is called while a bar is dragged, `erased(place)` on a click.
@@ -57,25 +81,34 @@ export function bars(place, { moved, erased }) {
     const own = make("div", "its-own");
     const fill = make("div", "fill");
     const value = make("span", "value");
-    bar.append(own, fill, value);
+    const knob = make("div", "knob"); // where a finger can drag; elsewhere on the bar it scrolls the page
+    bar.append(own, fill, value, knob);
     bar.tabIndex = 0;
     bar.setAttribute("role", "slider");
     bar.setAttribute("aria-label", "weight of " + word);
     bar.setAttribute("aria-valuemin", "0");
     bar.setAttribute("aria-valuemax", "1");
     const follow = (event) => moved(at, weightAt(bar.getBoundingClientRect().bottom - event.clientY));
+    let held = null; // the pointer that drags; a browser captures a finger for every element that it touches
+    const stuck = () => bar.getAttribute("aria-disabled") === "true";
     bar.addEventListener("pointerdown", (event) => {
-      if (bar.getAttribute("aria-disabled") === "true") return;
+      if (stuck() || (event.pointerType === "touch" && event.target !== knob)) return;
       bar.setPointerCapture(event.pointerId);
-      bar.focus();
+      held = event.pointerId;
+      bar.focus({ preventScroll: true });
       event.preventDefault();
-      follow(event);
+      if (event.target !== knob) follow(event);
     });
     bar.addEventListener("pointermove", (event) => {
-      if (bar.hasPointerCapture(event.pointerId)) follow(event);
+      if (event.pointerId === held) follow(event);
+    });
+    for (const end of ["pointerup", "pointercancel"]) bar.addEventListener(end, () => { held = null; });
+    // A tap: the finger went up where it came down, and scrolled nothing.
+    bar.addEventListener("click", (event) => {
+      if (!stuck() && event.pointerType === "touch" && event.target !== knob) follow(event);
     });
     bar.addEventListener("keydown", (event) => {
-      if (bar.getAttribute("aria-disabled") === "true") return;
+      if (stuck()) return;
       const now = Number(bar.getAttribute("aria-valuenow"));
       const to = event.key === "Home" ? 0 : event.key === "End" ? 1 : event.key in STEPS ? now + STEPS[event.key] : null;
       if (to === null) return;
@@ -88,7 +121,7 @@ export function bars(place, { moved, erased }) {
       label.addEventListener("click", () => erased(at));
     }
     node.append(bar, label);
-    return { node, bar, own, fill, value, label, word, fixed };
+    return { node, bar, own, fill, value, knob, label, word, fixed };
   }
 
   return {
@@ -109,6 +142,8 @@ export function bars(place, { moved, erased }) {
         one.bar.setAttribute("aria-valuetext", none ? "none" : weight.toFixed(3));
         one.fill.style.height = (none ? 0 : high(weight)) + "px";
         one.value.style.bottom = (none ? 0 : Math.max(high(weight), high(own[at] ?? 0)) + 3) + "px";
+        one.knob.style.bottom = (none ? 0 : high(weight)) - KNOB / 2 + "px";
+        one.knob.hidden = none || fixed;
         one.own.style.bottom = high(own[at] ?? 0) + "px";
         one.own.hidden = own[at] === null || own[at] === undefined;
         // With dozens of words, only visible weights get a number; the rest is in the tooltip.
@@ -126,15 +161,13 @@ export function bars(place, { moved, erased }) {
   };
 }
 
-// The weights as a strip with one stripe per word.
+// Shares as a strip with one stripe each.
 export function strip(canvas, scores, colours) {
-  const known = scores.map((score) => score ?? 0);
-  const largest = largestOf(known);
-  canvas.width = Math.max(known.length, 1);
+  canvas.width = Math.max(scores.length, 1);
   canvas.height = 1;
   const pen = canvas.getContext("2d");
-  known.forEach((score, at) => {
-    pen.fillStyle = colours[level(score, largest)];
+  scores.forEach((score, at) => {
+    pen.fillStyle = colours[level(score)];
     pen.fillRect(at, 0, 1, 1);
   });
 }

@@ -1,5 +1,5 @@
 import { ask, models, newest, paced, Refused } from "/asking.js";
-import { asSentence, bars, heatRow, level, make, number, shades, strip } from "/drawing.js";
+import { asSentence, bars, heatRow, level, make, number, scale, shades, strip } from "/drawing.js";
 import { overTraining } from "/training.js";
 
 const $ = (id) => document.getElementById(id);
@@ -7,7 +7,7 @@ const MATRIX_WORDS = 40; // more do not fit on a screen
 const FIRST = ["gradient", "leave_one_out", "gradient_rollout", "rollout"]; // ticked at first, where they work
 
 // ---- what is shown: everything that a link must hold -------------------------------------------------------
-const BLANK = { model: "", text: "", pair: "", erased: [], by: null, epsilon: 0.05,
+const BLANK = { model: "", text: "", pair: "", erased: [], by: null, byRow: false, epsilon: 0.05,
                 kind: "own", weights: null, rest: 0, seed: 0, layer: null, head: null,
                 probe: null, step: null };
 let state = { ...BLANK };
@@ -16,6 +16,8 @@ let bounds;
 let found = null; // the last answer to /api/look
 let own = { weights: [], rest: 0 }; // of the layer and head whose bars are shown
 let heads = null; // the last answer to /api/layers
+let whole = null; // the answer for the text with every word, while some are erased
+let typedByHand = false; // a text of the user's own, which another model reads too
 
 const encode = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))))
   .replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
@@ -69,8 +71,10 @@ async function trying(work) {
 
 // ---- the answer --------------------------------------------------------------------------------------------
 function showAnswer(imposed) {
-  const before = found.probabilities;
-  const now = imposed ? imposed.probabilities : before;
+  // Beside what is shown now: the model's own weights, or the text with every word.
+  const before = !imposed && whole ? whole.probabilities : found.probabilities;
+  const now = imposed ? imposed.probabilities : found.probabilities;
+  const changed = Boolean(imposed || whole);
   const order = before.map((_, at) => at);
   if (order.length > 6) order.sort((a, b) => Math.max(now[b], before[b]) - Math.max(now[a], before[a]));
   $("labels").replaceChildren(...order.slice(0, 6).map((at) => {
@@ -80,23 +84,33 @@ function showAnswer(imposed) {
     fill.style.width = 100 * now[at] + "%";
     const mark = make("div", "its-own");
     mark.style.left = 100 * before[at] + "%";
-    mark.hidden = !imposed;
+    mark.hidden = !changed;
     bar.append(fill, mark);
     const value = make("b", "", number(now[at], 3));
     value.dataset.probability = now[at];
     row.append(make("span", "name", found.labels[at]), bar, value);
-    if (imposed) row.append(make("span", "note", "was " + number(before[at], 3)));
+    row.append(make("span", "note", changed ? "was " + number(before[at], 3) : ""));
     return row;
   }));
-  $("moved").textContent = imposed ? reading(imposed, before) : "";
+  $("moved").textContent = imposed ? reading(imposed, before) : whole ? withoutWords(before, now) : "";
   const strange = found.unknown.filter((at) => !state.erased.includes(at)).map((at) => words()[at]);
   $("unknown").textContent = strange.length
     ? "The model does not know these words and cannot tell them apart: " + [...new Set(strange)].slice(0, 12).join(", ") + "." : "";
 }
 
+const largestAt = (values) => values.indexOf(Math.max(...values));
+
+// What erasing did to the answer, as a sentence.
+function withoutWords(before, now) {
+  const label = largestAt(before);
+  const gone = state.erased.map((at) => `“${words()[at]}”`);
+  const named = gone.length > 4 ? `${gone.length} words` : gone.join(", ");
+  const said = `Without ${named}, the probability of ${found.labels[label]} goes from ${number(before[label], 3)} to ${number(now[label], 3)}.`;
+  return largestAt(now) === label ? said : `${said} The model now predicts ${found.labels[largestAt(now)]}.`;
+}
+
 function reading(imposed, before) {
-  const chosen = (from) => from.indexOf(Math.max(...from));
-  const flipped = chosen(imposed.probabilities) !== chosen(before);
+  const flipped = largestAt(imposed.probabilities) !== largestAt(before);
   const size = `The heatmap changed by ${number(imposed.jsd_nats)} (JSD, at most 0.69), `
     + `the prediction by ${number(imposed.change, 3)} (at most 1)`;
   if (flipped) return size + ". The model now predicts another label: for this text, these weights matter.";
@@ -117,7 +131,7 @@ function showBars() {
   board.show(currentWeights(), mark, {
     gone: new Set(state.erased), strange: new Set(found.unknown), fixed: Boolean(facts().movable),
   });
-  $("whole").hidden = !state.erased.length;
+  $("whole").disabled = !state.erased.length;
   const kind = { own: "", given: "changed by hand", uniform: "uniform weights", permuted: `shuffle ${state.seed + 1}` }[state.kind];
   const at = state.layer === null ? "" : `layer ${state.layer + 1}, ${state.head === null ? "all heads" : "head " + (state.head + 1)}`;
   $("where").textContent = [at, kind].filter(Boolean).join(" · ");
@@ -192,6 +206,7 @@ function forgetAdversary() {
   $("use").hidden = true;
   $("adversary-row").replaceChildren(make("p", "note", "…"));
   $("adversary-found").textContent = "";
+  $("adversary-note").textContent = "heatcheck is looking for them.";
 }
 
 async function adversary() {
@@ -204,7 +219,8 @@ async function adversary() {
   $("adversary-note").textContent = WAYS[answer.method];
   $("use").hidden = answer.method === "search" || Boolean(facts().movable);
   $("adversary-row").replaceChildren(
-    heatRow("the model’s own", words(), found.weights), heatRow("different weights", words(), answer.weights));
+    heatRow("the model’s own", words(), found.weights, { rest: found.rest }),
+    heatRow("different weights", words(), answer.weights, { rest: answer.rest }));
   const bound = answer.upper_nats !== null && answer.method === "bracket" ? `, at most ${number(answer.upper_nats)}` : "";
   $("adversary-found").textContent = `The heatmap differs by ${number(answer.jsd_nats)} nats${bound} (JSD; `
     + `at most ${number(answer.most_nats)} for any weights). The prediction changes by ${number(answer.change, 3)}. `
@@ -252,7 +268,8 @@ async function rivals() {
     if (signal.aborted) return;
     const about = facts().explainers.find((one) => one.name === name).about;
     if (answer.missing[name]) rows[at].lastChild.textContent = answer.missing[name];
-    else rows[at].replaceWith(heatRow(SPACED(name), words(), answer.scores[name], about));
+    else rows[at].replaceWith(heatRow(SPACED(name), words(), answer.scores[name],
+      { title: about, rest: name === "attention" ? found.rest : null, byRow: state.byRow }));
   })));
 }
 
@@ -296,7 +313,7 @@ function showGlance() {
       cell.setAttribute("aria-label", label);
       cell.setAttribute("aria-pressed", String(chosen));
       const canvas = make("canvas");
-      strip(canvas, weights, colours);
+      strip(canvas, [...weights, heads.rest[l][h]], colours);
       cell.append(canvas);
       cell.addEventListener("click", () => choose(l, h));
       const holder = make("td");
@@ -338,23 +355,23 @@ async function matrix() {
   const answer = await matrixOnce((signal) => ask("head", { ...asked(), layer, head: state.head }, signal));
   if (!answer) return;
   flattened(answer, who);
-  $("matrix-note").textContent = who + ". A row shows the weights from one word to all others, scaled to its own largest.";
+  $("matrix-note").textContent = who + ". A row shows the weights from one word to all others, and to special tokens. Darker is more, on the scale of the page.";
   const table = make("table", "matrix");
   const top = make("tr");
   top.append(make("td"));
-  kept.forEach((at) => {
+  const special = answer.rest.some((one) => one > 0) ? ["special tokens"] : [];
+  [...kept.map((at) => words()[at]), ...special].forEach((word) => {
     const cell = make("th", "across");
-    cell.append(make("span", "", words()[at]));
+    cell.append(make("span", "", word));
     top.append(cell);
   });
   table.append(top, ...kept.map((from) => {
     const row = make("tr");
     row.append(make("th", "", words()[from]));
-    const weights = kept.map((at) => answer.matrix[from][at]);
-    const largest = Math.max(...weights.map((one) => one ?? 0));
-    kept.forEach((to, at) => {
-      const cell = make("td", "h" + level(weights[at], largest));
-      cell.title = `${words()[from]} → ${words()[to]}: ${weights[at] === null ? "none" : number(weights[at], 3)}`;
+    const to = [...kept.map((at) => [words()[at], answer.matrix[from][at]]), ...special.map((name) => [name, answer.rest[from]])];
+    to.forEach(([word, weight]) => {
+      const cell = make("td", "h" + level(weight));
+      cell.title = `${words()[from]} → ${word}: ${weight === null ? "none" : number(weight, 3)}`;
       row.append(cell);
     });
     return row;
@@ -441,13 +458,14 @@ async function refresh() {
     let answers;
     try {
       answers = await lookOnce((signal) => Promise.all(
-        [ask("look", asked(), signal), deep ? ask("layers", asked(), signal) : null]));
+        [ask("look", asked(), signal), deep ? ask("layers", asked(), signal) : null,
+          state.erased.length ? ask("look", { ...asked(), erased: [] }, signal) : null]));
     } catch (error) {
       $("found").hidden = true;
       throw error;
     }
     if (!answers) return;
-    [found, heads] = answers;
+    [found, heads, whole] = answers;
     $("found").hidden = false;
     if (state.weights && state.weights.length !== words().length) Object.assign(state, { kind: "own", weights: null });
     board.lay(words(), deep ? "special tokens" : "");
@@ -463,12 +481,20 @@ async function refresh() {
   });
 }
 
+const take = (texts) => Object.assign(state, texts, { erased: [], kind: "own", weights: null });
+
+// A text that the model may be asked at first: one with several words, if it has samples at all.
+function sampleOf(model) {
+  const sample = model.samples.find((one) => one.text.split(" ").length > 7) ?? model.samples[0];
+  return sample ? { text: sample.text, pair: sample.text_pair ?? "" } : null;
+}
+
 let typing;
 function typed() {
   clearTimeout(typing);
   typing = setTimeout(() => {
     if ($("text").value === state.text && $("pair").value === state.pair) return; // nothing changed since the page opened
-    Object.assign(state, { text: $("text").value, pair: $("pair").value, erased: [], kind: "own", weights: null });
+    take({ text: $("text").value, pair: $("pair").value });
     refresh();
   }, 250);
 }
@@ -490,6 +516,7 @@ function layModel() {
   $("sample").replaceChildren(new Option("choose …", ""), ...samples.map((one, at) =>
     new Option((one.label ? `[${one.label}] ` : "") + one.text.slice(0, 70), String(at))));
   $("epsilon").value = Math.log10(state.epsilon);
+  $("by-row").checked = state.byRow;
   layAudit();
   layRivals();
   layHeads();
@@ -501,13 +528,13 @@ async function start() {
   known = new Map(offered.models.map((one) => [one.name, one]));
   $("text").title = `at most ${bounds.words} words`;
   $("model").replaceChildren(...offered.models.map((one) => new Option(one.name, one.name)));
-  const restored = recall();
+  const restored = typedByHand = recall();
   if (!restored) {
     state.model = offered.models[0].name;
     state.text = $("text").value; // the user may have typed already
-    const sample = offered.models[0].samples.find((one) => one.text.split(" ").length > 7) ?? offered.models[0].samples[0];
-    if (sample && !state.text) Object.assign(state, { text: sample.text, pair: sample.text_pair ?? "" });
+    if (!state.text) Object.assign(state, sampleOf(offered.models[0]));
   }
+  scale($("scale"));
   layModel();
   const problem = $("problem").hidden ? "" : $("problem").textContent;
   $("share").hidden = false;
@@ -517,20 +544,25 @@ async function start() {
 }
 
 $("asking").addEventListener("submit", (event) => event.preventDefault());
-$("text").addEventListener("input", typed);
-$("pair").addEventListener("input", typed);
+for (const id of ["text", "pair"]) {
+  $(id).addEventListener("input", () => { typedByHand = true; typed(); });
+}
+// A text of the user's own stays; a sample of the last model gives way to one of this model.
 $("model").addEventListener("change", () => {
-  const texts = { text: state.text, pair: state.pair };
-  state = { ...BLANK, ...texts, model: $("model").value };
-  openTraining();
-  if (!known.get(state.model).samples.length || state.text) { layModel(); refresh(); return; }
+  const model = known.get($("model").value);
+  const texts = (typedByHand ? null : sampleOf(model)) ?? { text: state.text, pair: state.pair };
+  state = { ...BLANK, ...texts, byRow: state.byRow, model: model.name };
+  whole = null;
   layModel();
+  openTraining();
+  refresh();
 });
 $("sample").addEventListener("change", () => {
   const chosen = facts().samples[Number($("sample").value)];
   if ($("sample").value === "") return;
   $("text").value = chosen.text;
   $("pair").value = chosen.text_pair ?? "";
+  typedByHand = false;
   typed();
 });
 $("own").addEventListener("click", () => setKind("own"));
@@ -551,6 +583,10 @@ $("use").addEventListener("click", () => {
 });
 $("by").addEventListener("change", () => {
   state.by = [...$("by").querySelectorAll("input:checked")].map((tick) => tick.value);
+  trying(rivals);
+});
+$("by-row").addEventListener("change", () => {
+  state.byRow = $("by-row").checked;
   trying(rivals);
 });
 for (const id of ["layer", "head"]) {

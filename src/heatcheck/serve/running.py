@@ -15,6 +15,7 @@ def serve(
     subjects: Mapping[str, Subject],
     *,
     folders: Mapping[str, Path | str] | None = None,
+    study: Path | str | None = None,
     port: int = PORT,
     started: Callable[[str], None] = lambda _: None,
 ) -> None:
@@ -23,6 +24,7 @@ def serve(
     Args:
         subjects: models by the name that the page shows.
         folders: model folders, for models whose name is not their folder.
+        study: folder of a study whose heads were watched during training (olsson2022), for the page at /heads.
         port: 0 picks a free one.
         started: called with the address once the page can be opened.
     """
@@ -34,12 +36,14 @@ def serve(
     import torch
 
     from heatcheck.serve.app import make_app
+    from heatcheck.serve.heads_over_training import read_heads
 
-    if not subjects:
+    if not subjects and study is None:
         raise BadInput("the page needs at least one model.")
+    heads = None if study is None else read_heads(study)
     with _listen(port) as listening:
         torch.set_num_threads(1)  # requests run in parallel, one per core
-        app = make_app(subjects, folders=folders)
+        app = make_app(subjects, folders=folders, heads=heads)
         # No access log: the page promises to store no text.
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         started(f"http://{HOST}:{listening.getsockname()[1]}/")

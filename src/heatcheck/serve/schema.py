@@ -200,6 +200,7 @@ class Head(BaseModel):
     """
 
     matrix: list[list[float | None]]
+    rest: list[float | None]  # of each word: its weight on tokens that belong to no word, such as [CLS]
     offsets: dict[str, float | None]  # mean weight at a distance of key minus query; None: no token sees one there
     first: float  # mean weight on the first token
     flat: list[float]  # probabilities with equal weights in every row

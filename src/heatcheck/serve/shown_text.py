@@ -266,13 +266,16 @@ def head(subject: Subject, asked: AskedHead) -> Head:
     before, flat = (_probabilities(run.logits) for run in (plain, flattened))
     matrix = _array(weights[chosen].mean(0))
     rows: list[list[float | None]] = [[None] * len(text.whole.words) for _ in text.whole.words]
+    rest: list[float | None] = [None] * len(text.whole.words)
     for number, place in enumerate(text.kept):
         tokens = text.word == number
         if tokens.any():
-            rows[place] = text.of_words(matrix[tokens].mean(0))
+            row = matrix[tokens].mean(0)
+            rows[place], rest[place] = text.of_words(row), text.rest(row)
     seen = _array(uniform(weights[None])[0, 0]) > 0
     return Head(
         matrix=rows,
+        rest=rest,
         offsets={str(offset): _at(matrix, seen, offset) for offset in OFFSETS},
         first=float(matrix[:, 0][seen[:, 0]].mean()),
         flat=flat,

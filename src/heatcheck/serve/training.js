@@ -1,11 +1,12 @@
 // How a heatmap developed: a slider over the recorded steps of a training.
 import { ask, newest, Refused } from "/asking.js";
-import { asSentence, make, number } from "/drawing.js";
+import { asSentence, make, number, shades, spoken, strip } from "/drawing.js";
 
 const $ = (id) => document.getElementById(id);
 const PACE = 450; // milliseconds per step while it plays
 const HEIGHT = 44; // pixels of the largest bar of a row, over all steps
 const WIDE = 200, HIGH = 50; // of a curve, in its own units
+const MAP_WORDS = 60; // rows of the map that fit on a screen
 const CURVES = {
   accuracy: ["accuracy", "majority class"],
   evenness: ["evenness of attention", "uniform weights"],
@@ -25,12 +26,23 @@ function drawn(tag, facts) {
   return node;
 }
 
+function written(said, x, y, anchor) {
+  const node = drawn("text", { x, y, "text-anchor": anchor, class: "tick" });
+  node.textContent = said;
+  return node;
+}
+
 // A mean over the recorded texts: line, interval, baseline, and a mark at the current step.
-function curve(one, count, chosen) {
+function curve(one, steps, chosen) {
+  const count = steps.length;
   const across = (at) => (count > 1 ? at / (count - 1) : 0.5) * WIDE;
   const points = (values) => values.map((value, at) => `${across(at)},${(1 - value) * HIGH}`);
-  const picture = drawn("svg", { viewBox: `-5 -4 ${WIDE + 10} ${HIGH + 8}`, "aria-hidden": "true" });
-  for (const y of [0, HIGH]) picture.append(drawn("line", { x1: 0, x2: WIDE, y1: y, y2: y, class: "end" }));
+  const picture = drawn("svg", { viewBox: `-12 -6 ${WIDE + 20} ${HIGH + 20}`, "aria-hidden": "true" });
+  for (const [y, said] of [[0, "1"], [HIGH, "0"]]) {
+    picture.append(drawn("line", { x1: 0, x2: WIDE, y1: y, y2: y, class: "end" }), written(said, -4, y + 3, "end"));
+  }
+  picture.append(written(`step ${step(steps[0])}`, 0, HIGH + 11, "start"));
+  if (count > 1) picture.append(written(step(steps.at(-1)), WIDE, HIGH + 11, "end"));
   if (!one.low.includes(null)) {
     const around = [...points(one.high), ...points(one.low).reverse()].join(" ");
     picture.append(drawn("polygon", { points: around, class: "within" }));
@@ -41,7 +53,7 @@ function curve(one, count, chosen) {
     drawn("polyline", { points: points(one.values).join(" "), class: "line" }), mark, dot);
   picture.addEventListener("click", (event) => {
     const { left, width } = picture.getBoundingClientRect();
-    const share = ((event.clientX - left) / width * (WIDE + 10) - 5) / WIDE;
+    const share = ((event.clientX - left) / width * (WIDE + 20) - 12) / WIDE;
     chosen(Math.min(count - 1, Math.max(0, Math.round(share * (count - 1)))));
   });
   const [title, beside] = CURVES[one.name];
@@ -60,6 +72,35 @@ function curve(one, count, chosen) {
     note.textContent = `${interval}${one.n} texts; dashed: ${beside}, ${p(one.baseline[at])}`;
   };
   return { node, show };
+}
+
+// Attention by word and step: one row per word, one stripe per step, and a mark at the current step.
+function wordMap(place, words, attention, steps, chosen) {
+  place.hidden = !attention;
+  if (!attention) return () => {};
+  const kept = words.map((word, at) => at).filter((at) => words[at]).slice(0, MAP_WORDS);
+  const colours = shades();
+  const mark = make("div", "now");
+  const strips = make("div", "strips");
+  strips.append(mark, ...kept.map((at) => {
+    const canvas = make("canvas");
+    strip(canvas, steps.map((_, when) => attention[when][at]), colours);
+    return canvas;
+  }));
+  strips.addEventListener("click", (event) => {
+    const { left, width } = strips.getBoundingClientRect();
+    chosen(Math.min(steps.length - 1, Math.max(0, Math.floor((event.clientX - left) / width * steps.length))));
+  });
+  const names = make("div", "names");
+  names.append(...kept.map((at) => make("span", "", words[at])));
+  const axis = make("p", "axis note");
+  axis.append(make("span", "", `step ${step(steps[0])}`), make("span", "", step(steps.at(-1))));
+  const cut = words.filter(Boolean).length - kept.length;
+  place.replaceChildren(make("p", "", "Attention of each word over training" + (cut ? `, first ${kept.length} words` : "")), names, strips, axis);
+  return (at) => {
+    mark.style.left = 100 * at / steps.length + "%";
+    mark.style.width = 100 / steps.length + "%";
+  };
 }
 
 // One column per word: its attention above, its relevance or influence below.
@@ -90,6 +131,7 @@ export function overTraining({ moved, settled }) {
   let scale = { above: 1, below: 1 };
   let columns = [];
   let curves = [];
+  let markMap = () => {};
   let playing = null;
   const once = newest();
 
@@ -137,6 +179,7 @@ export function overTraining({ moved, settled }) {
     $("step").setAttribute("aria-valuetext", told);
     $("step-value").textContent = told;
     curves.forEach((of) => of.show(at));
+    markMap(at);
     if (!one) return; // nothing to show of this text, or not yet
     const [weights, votes] = ["attention", below].map((name) => one.of_words[name]?.[at]);
     columns.forEach((of, place) => {
@@ -166,13 +209,16 @@ export function overTraining({ moved, settled }) {
       below && `Below: ${BELOW[below](one.label)}; a bar pointing down speaks against it.`,
       "Heights are square roots, on the same scale at all steps.",
       one.text_pair && `Second text: ${one.text_pair}`].filter(Boolean).join(" ");
+    markMap = wordMap($("training-map"), one.words, attention, all.steps, (place) => { pause(); go(place); settled(); });
     $("training-bars").classList.toggle("no-above", !attention);
     $("training-bars").classList.toggle("no-below", !below);
   }
 
   async function choose(id) {
     one = null;
-    for (const part of ["said", "bars", "key"]) $("training-" + part).replaceChildren();
+    for (const part of ["said", "bars", "key", "map"]) $("training-" + part).replaceChildren();
+    $("training-map").hidden = true;
+    markMap = () => {};
     one = await answered("observed", { model, id }) ?? null;
     if (one) lay();
     show();
@@ -196,7 +242,7 @@ export function overTraining({ moved, settled }) {
       model = facts.name;
       $("training").hidden = false;
       $("training-shown").hidden = true;
-      $("training-note").textContent = asSentence(facts.training);
+      spoken($("training-note"), asSentence(facts.training));
       if (facts.training) { await once(async () => null); return; }
       const found = await answered("training", { model });
       if (!found) return;
@@ -207,7 +253,7 @@ export function overTraining({ moved, settled }) {
         + "Move the slider or press play. The saved model may come from a step before the last.";
       $("probe").replaceChildren(...all.texts.map(({ id, opening, label }) => new Option(`[${label}] ${opening || id}`, id)));
       $("step").max = all.steps.length - 1;
-      curves = all.curves.map((of) => curve(of, all.steps.length, (place) => { pause(); go(place); settled(); }));
+      curves = all.curves.map((of) => curve(of, all.steps, (place) => { pause(); go(place); settled(); }));
       $("training-curves").replaceChildren(...curves.map((of) => of.node));
       at = all.steps.includes(wanted) ? all.steps.indexOf(wanted) : all.steps.length - 1;
       const known = all.texts.some(({ id }) => id === probe);

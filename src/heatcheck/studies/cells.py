@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from heatcheck.auditing import Plan, plan_audit, run_checks
 from heatcheck.checks import CHECKS
@@ -39,6 +39,18 @@ class Cell(NamedTuple):
     examples: int = 500  # of the test texts, for checks that use a sample
     seen: str = ""  # what else a reader must know about it
     refit: bool = False  # also retrain the models that its checks plan
+    own: Mapping[str, Any] = MappingProxyType({})  # settings of what the study keeps beside the results
+
+
+class Extra(NamedTuple):
+    """What a study's own function gets beside a plan and the results, if its cells have settings of their own."""
+
+    own: Facts  # the cell's
+    data_dir: str | None  # folder of the corpora
+
+
+# Of a plan and the results of its checks; and of an `Extra`, if the cell has settings of its own.
+More: TypeAlias = Callable[..., Facts]
 
 
 class Measured(NamedTuple):
@@ -59,8 +71,11 @@ def plan_job(study: str, version: int, cell: Cell, corpus: Corpus, where: Facts)
     decides = [version, cell.name, recipe.id, list(cell.checks), dict(cell.settings), cell.examples]
     if not cell.refit:
         decides.append("no other fits")
+    if cell.own:
+        decides.append(dict(cell.own))
     readable = cell.name.replace(", ", "-").replace(" ", "-")
-    argument = {**cell._asdict(), "choices": dict(cell.choices), "settings": dict(cell.settings)}
+    of_cell = {name: dict(getattr(cell, name)) for name in ("choices", "settings", "own")}
+    argument = {**cell._asdict(), **of_cell}
     return Job(
         f"{readable}-{content_id({study: decides})}",
         f"{cell.name}: checks",
@@ -105,9 +120,7 @@ def as_published(checks: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def measure_cell(
-    argument: Facts, folder: Path, store: Path, *, more: Callable[[Plan, Mapping[str, CheckResult]], Facts]
-) -> None:
+def measure_cell(argument: Facts, folder: Path, store: Path, *, more: More) -> None:
     """Run the checks on one model and its retrained models, and keep all that a page needs.
 
     What `more` returns is kept too; `Measured.facts` has it again.
@@ -119,6 +132,7 @@ def measure_cell(
         fits_of(plan.case).failed.update(argument["failed"])
     results, not_run = run_checks(plan)
     keep_results(results, folder)
+    extra = (Extra(argument["own"], argument["data_dir"]),) if argument["own"] else ()
     facts = about(source, corpus)
     facts["differs"] = "; ".join(part for part in (facts["differs"], argument["seen"]) if part)
     write_json(
@@ -128,7 +142,7 @@ def measure_cell(
             "about": {**facts, "not_run": not_run},
             "test": read_json(fits / argument["base"] / SUMMARY)["test"],  # evaluated when it was trained
             "predicted": _predicted(plan),
-            **more(plan, results),
+            **more(plan, results, *extra),
         },
     )
 

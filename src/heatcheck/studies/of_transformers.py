@@ -4,19 +4,21 @@ The user names the pretrained model. Without one, a small model is trained from 
 wide, as Abnar & Zuidema's verb model.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
+from heatcheck import stats
 from heatcheck.data import Corpus
 from heatcheck.engine import Facts, FolderExists, content_id, whole_folder
 from heatcheck.results import CheckResult, Key, Model, Row, key
-from heatcheck.studies.cells import Cell
+from heatcheck.studies.cells import Cell, More
 from heatcheck.studies.corpora import Source
-from heatcheck.studies.rows import Where, row_of
+from heatcheck.studies.rows import Where, row_from, row_of
 from heatcheck.studies.study import (
     ALL,
     TEXTS,
@@ -24,8 +26,10 @@ from heatcheck.studies.study import (
     Gathered,
     Place,
     Study,
+    Work,
     given_of,
     need_seeds,
+    nothing_more,
     setting,
     shown_settings,
 )
@@ -37,6 +41,14 @@ FROM_NOTHING: Mapping[str, Any] = {"learning_rate": 1e-3, "epochs": 6}
 WORDS = 10_000  # in the vocabulary of a model trained from scratch
 
 Numbers = Callable[[CheckResult], Iterator[tuple[Key, float]]]
+
+
+class Kept(NamedTuple):
+    """What the work on a further model left: its numbers with their intervals over texts."""
+
+    task: str
+    model: str
+    numbers: Mapping[Key, stats.Interval]
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,16 @@ class Settings:
 QUICK = Settings(tasks=("sst",), seeds=2, examples=12, epochs=1, texts=48)
 
 
+def no_facts(_: Facts) -> Iterator[tuple[Key, float]]:
+    """For studies whose numbers are all in the results of their check."""
+    return iter(())
+
+
+def no_work(_: Any, __: Place, ___: Found) -> Sequence[Work]:
+    """For studies of fine-tuned classifiers alone."""
+    return ()
+
+
 def study_of(
     name: str,
     check: str,
@@ -69,6 +91,12 @@ def study_of(
     tasks: tuple[str, ...] = TASKS,
     of_check: Mapping[str, Any] = MappingProxyType({}),
     version: int = 1,
+    settings: type = Settings,
+    quick: Any = QUICK,
+    own: tuple[str, ...] = (),
+    more: More = nothing_more,
+    of_facts: Callable[[Facts], Iterator[tuple[Key, float]]] = no_facts,
+    works: Callable[[Any, Place, Found], Sequence[Work]] = no_work,
 ) -> Study:
     """A study of transformers.
 
@@ -76,6 +104,11 @@ def study_of(
         numbers: the results of the check as named numbers; each is averaged over seeds.
         of_check: settings of the check.
         version: of the study's cells, raised by hand when their results change.
+        settings: a subclass of `Settings`.
+        own: the fields of the settings that `more` needs.
+        more: what a cell keeps beside the results of its check.
+        of_facts: the same as named numbers.
+        works: further models, which are not fine-tuned; each leaves a `Kept`.
     """
     return Study(
         name=name,
@@ -83,21 +116,30 @@ def study_of(
         paper=paper,
         about=about,
         tasks=tasks,
-        settings=Settings,
-        quick=QUICK,
+        settings=settings,
+        quick=quick,
         version=version,
         corpora=lambda settings: {task: Source(task, settings.texts) for task in settings.tasks},
         refuse=lambda settings: need_seeds(name, settings, 1),
-        plan=partial(_plan, check, of_check),
-        gather=partial(_gather, check, numbers),
+        plan=partial(_plan, check, of_check, own, works),
+        gather=partial(_gather, check, numbers, of_facts),
+        more=more,
         notes=notes,
         smoke=SMOKE,
         table=table,
     )
 
 
-def _plan(check: str, of_check: Facts, settings: Settings, place: Place, found: Found) -> Iterator[Sequence[Cell]]:
-    """One cell per task and seed."""
+def _plan(
+    check: str,
+    of_check: Facts,
+    own: Sequence[str],
+    works: Callable[[Any, Place, Found], Sequence[Work]],
+    settings: Settings,
+    place: Place,
+    found: Found,
+) -> Iterator[Sequence[Cell | Work]]:
+    """One cell per task and seed, and the study's own work."""
     starts = {task: _start(settings, corpus, place.folder) for task, corpus in found.corpora.items()}
     yield [
         Cell(
@@ -110,13 +152,20 @@ def _plan(check: str, of_check: Facts, settings: Settings, place: Place, found: 
             {f"{check}.{key}": value for key, value in of_check.items()},
             seed=seed,
             examples=settings.examples,
+            own={name: getattr(settings, name) for name in own},
         )
         for task in found.corpora
         for seed in range(settings.seeds)
-    ]
+    ] + [*works(settings, place, found)]
 
 
-def _gather(check: str, numbers: Numbers, settings: Settings, found: Found) -> Gathered:
+def _gather(
+    check: str,
+    numbers: Numbers,
+    of_facts: Callable[[Facts], Iterator[tuple[Key, float]]],
+    settings: Settings,
+    found: Found,
+) -> Gathered:
     published = {one.key: one for one in found.published}
     rows: list[Row] = []
     models: list[Model] = []
@@ -127,7 +176,7 @@ def _gather(check: str, numbers: Numbers, settings: Settings, found: Found) -> G
             continue
         values: dict[Key, list[float]] = {key("accuracy"): [one.accuracy for one in seeds]}
         for one in seeds:
-            for quantity, value in numbers(one.results[check]):
+            for quantity, value in (*numbers(one.results[check]), *of_facts(one.facts)):
                 values.setdefault(quantity, []).append(value)
         why = "another model and other data"
         # The usual words about how a corpus differs are about the recurrent models' preparation of it.
@@ -138,6 +187,9 @@ def _gather(check: str, numbers: Numbers, settings: Settings, found: Found) -> G
             for quantity, of_seeds in values.items()
         ]
         models.append(Model(task, _name(settings), "", tuple(seeds[0].about["labels"]), len(seeds), {}, ()))
+        for name, numbers_of in ((one.model, one.numbers) for one in found.kept.values() if one.task == task):
+            rows += [row_from(Where(task, name, "", of), one, math.nan, None, "") for of, one in numbers_of.items()]
+            models.append(Model(task, name, "", (), 1, {}, ()))
     return Gathered(rows, models, tasks, settings=shown_settings(settings, tasks, model=_name(settings)))
 
 

@@ -221,8 +221,8 @@ NOTES = (
     "The gauge twin of an embedding model makes the same decision as the honest model on every text, by proof. Its "
     "scores are chosen to stay off the marked words of train. It is not trained. Each word contributes the same share "
     "in both models.",
-    "This study covers models without context and BiLSTMs only. It does not cover BERT, on which the paper has its "
-    "strongest result.",
+    "This study covers models without context and BiLSTMs only. BERT, on which the paper has its strongest result, is "
+    "in pruthi2020_transformer.",
 )
 
 pruthi2020 = Study(

@@ -16,7 +16,7 @@ from heatcheck.engine import Facts, value_like
 from heatcheck.engine.place import JobFunction
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.results import CheckResult, Model, Published, Row
-from heatcheck.studies.cells import Cell, Measured
+from heatcheck.studies.cells import Cell, Extra, Measured, More
 from heatcheck.studies.corpora import Source
 from heatcheck.studies.rows import read_table
 
@@ -71,7 +71,7 @@ class Gathered(NamedTuple):
     settings: Facts | None = None  # as the page shows them; None: as given, with the tasks that have results
 
 
-def nothing_more(_: Plan, __: Mapping[str, CheckResult]) -> Facts:
+def nothing_more(_: Plan, __: Mapping[str, CheckResult], *___: Extra) -> Facts:
     """For studies whose cells keep the results of their checks alone; workers find it by name."""
     return {}
 
@@ -96,7 +96,7 @@ class Study:
     gather: Callable[[Any, Found], Gathered]
     corpora: Callable[[Any], Mapping[str, Source]] = lambda _: {}  # by the names that the study uses
     refuse: Callable[[Any], None] = lambda _: None  # raises for settings that make no sense
-    more: Callable[[Plan, Mapping[str, CheckResult]], Facts] = nothing_more  # what a cell keeps beside its results
+    more: More = nothing_more  # what a cell keeps beside its results
     notes: tuple[str, ...] = ()  # what a reader must know before any number
     smoke: str = ""  # the first note of a smoke run
     smoke_if: tuple[str, ...] = ("texts",)  # a run is one if any of these settings is given

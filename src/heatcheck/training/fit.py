@@ -31,7 +31,7 @@ from heatcheck.training import checkpoint
 from heatcheck.training.bar import Bar
 from heatcheck.training.evaluation import Scores, evaluate
 from heatcheck.training.finetune import build_transformer, check_transformer, plan_transformer
-from heatcheck.training.imposed import find_imposed
+from heatcheck.training.imposed import check_imposed
 from heatcheck.training.loop import scores_on, train_loop
 from heatcheck.training.losses import LOSSES, plan_loss
 from heatcheck.training.made_once import (
@@ -207,7 +207,7 @@ def check_recipe(recipe: Recipe, corpus: Corpus, store: Path) -> TrainingSetting
     if recipe.loss["name"] not in LOSSES:
         raise UnknownName("loss", recipe.loss["name"], LOSSES)
     if recipe.impose is not None:
-        find_imposed(recipe.impose)
+        check_imposed(recipe.impose)
     if recipe.observe is not None:
         check_observe(recipe.observe, corpus)
     _check_words(recipe)

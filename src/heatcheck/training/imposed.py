@@ -15,14 +15,16 @@ from torch import Tensor
 
 from heatcheck.data import Batch
 from heatcheck.engine import Facts, stream
-from heatcheck.errors import BadInput, UnknownName
+from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import (
     NO_EDITS,
     Edit,
     Edits,
+    Site,
     Subject,
     log_odds_weights,
     readable_keys,
+    require_layers,
     uniform_everywhere,
     uniform_weights,
     whole_model,
@@ -118,6 +120,26 @@ def _instead(weights: Float[Tensor, "example head query key"]) -> Edit:
     return lambda own: weights.to(own.dtype).expand_as(own)
 
 
+def grouped(subject: Subject, batch: Batch, mark: str) -> Edits:
+    """Hide marked tokens from the others and these from them, in every layer; only the read-out's token sees all.
+
+    Nobody sees the read-out's token. This is the mask of Pruthi et al. for BERT: what a marked word says can then reach
+    the answer only through that token's own rows.
+    """
+    layered = require_layers(subject, "the mask between marked and other words")
+    if getattr(subject, "pools", False):
+        raise NotSupported(f"{subject.id} reads its answer from all tokens; grouped weights need a single one.")
+    marked = batch.marks.get(mark, torch.zeros_like(batch.scored)) & batch.scored
+    row = torch.nn.functional.one_hot(layered.rows(batch), marked.shape[1]).bool()
+    same = marked[:, :, None] == marked[:, None, :]  # [example query key]
+    seen = ((same | row[:, :, None]) & ~row[:, None, :])[:, None]
+    return {
+        Site("score", site.where): lambda scores: scores.masked_fill(~seen, torch.finfo(scores.dtype).min)
+        for site in subject.sites
+    }
+
+
+GROUPED = "grouped"  # {"weights": "grouped", "mark": the mark that makes the groups}
 IMPOSED: dict[str, Kind] = {
     "first": lambda subject, batch, _: _instead(first_key(subject, batch)),
     "last": lambda subject, batch, _: _instead(last_key(subject, batch)),
@@ -132,23 +154,27 @@ IMPOSED: dict[str, Kind] = {
 def imposed(subject: Subject, batch: Batch, facts: Facts | None, parent: Parent | None = None) -> Edits:
     """The edits of a recipe's `impose` for this batch: none, or one that gives the read-out other weights.
 
-    `{"weights": "uniform", "sites": "all"}` gives every attention site uniform ones.
+    `{"weights": "uniform", "sites": "all"}` gives every attention site uniform ones. With `{"weights": "grouped",
+    "mark": …}`, marked words and others do not see each other (`grouped`).
     """
     if facts is None:
         return NO_EDITS
+    check_imposed(facts)
+    if facts["weights"] == GROUPED:
+        return grouped(subject, batch, str(facts["mark"]))
     if "sites" in facts:
-        find_imposed(facts)
         return uniform_everywhere(whole_model(subject), batch)
-    return {subject.sites[-1]: find_imposed(facts)(subject, batch, parent)}
+    return {subject.sites[-1]: IMPOSED[facts["weights"]](subject, batch, parent)}
 
 
-def find_imposed(facts: Facts) -> Kind:
-    """What makes the weights of a recipe's `impose`, by name."""
+def check_imposed(facts: Facts) -> None:
+    """Raise BadInput if a recipe's `impose` names no kind of weights, or says something else that cannot be."""
     kind = str(facts.get("weights"))
-    if kind not in IMPOSED:
-        raise UnknownName("kind of imposed weights", kind, IMPOSED)
+    if kind == GROUPED and "mark" not in facts:
+        raise BadInput(f"{GROUPED} weights need a mark: name the words to hide from the others, with mark.")
+    if kind not in (*IMPOSED, GROUPED):
+        raise UnknownName("kind of imposed weights", kind, [*IMPOSED, GROUPED])
     if "sites" in facts and (kind, facts["sites"]) != ("uniform", "all"):
         raise BadInput(
             f"{kind} weights cannot be imposed at sites={facts['sites']!r}. Only uniform weights can, with sites='all'."
         )
-    return IMPOSED[kind]

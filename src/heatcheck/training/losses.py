@@ -12,7 +12,7 @@ from torch import Tensor
 from heatcheck.data import Batch
 from heatcheck.engine import Facts
 from heatcheck.errors import BadInput, UnknownName
-from heatcheck.models import Run, Site, Subject, log_odds_weights, readable_keys
+from heatcheck.models import HasLayers, Run, Site, Subject, log_odds_weights, readable_keys
 from heatcheck.stats import jensen_shannon_nats
 from heatcheck.training.recorded import Teacher, read_rows
 
@@ -115,6 +115,9 @@ def deceptive(
 ) -> Float[Tensor, " example"]:
     """Likelihood − strength · log(1 − weight on the marked tokens): attention that stays off them (Pruthi et al.).
 
+    With several heads, the logarithm is a mean over heads, or with `heads="max"` that of the head with the most weight
+    there. It is chosen for each example; the published code chooses one head for a whole batch.
+
     With `mark="alignment"`, for sequence-to-sequence models, see `off_alignment`.
     """
     mark = str(facts["mark"])
@@ -125,11 +128,25 @@ def deceptive(
         raise BadInput(
             f"the deceptive loss keeps attention off words marked {mark!r}, but these examples have no such marks."
         )
-    own = read_rows(run.parts[subject.sites[-1]], run.row)  # [example head decision key]
-    elsewhere = (own * (~batch.marks[mark] & readable_keys(subject, batch))[:, None, None, :]).sum(-1)
-    strength: float = facts["strength"]
+    if scores_of(subject) in run.parts:  # a key that no query sees has no weight
+        own, other = before_dropout(subject, run), ~batch.marks[mark]
+    else:
+        own = read_rows(run.parts[subject.sites[-1]], run.row)  # [example head decision key]
+        other = ~batch.marks[mark] & readable_keys(subject, batch)
+    elsewhere = (own * other[:, None, None, :]).sum(-1)
     # A sum of what is left rather than 1 − mass: it keeps its digits where the mass is nearly 1.
-    return likelihood(subject, run, batch, facts) - strength * elsewhere.clamp(min=LEAST_LEFT).log().mean((1, 2))
+    left = elsewhere.clamp(min=LEAST_LEFT).log()
+    strength: float = facts["strength"]
+    of_heads = left.amin(1).mean(1) if facts.get("heads", "mean") == "max" else left.mean((1, 2))
+    return likelihood(subject, run, batch, facts) - strength * of_heads
+
+
+def before_dropout(subject: Subject, run: Run) -> Float[Tensor, "example head decision key"]:
+    """A transformer's heatmap, from its scores: in training, dropout changes the weights themselves."""
+    scores = run.parts[scores_of(subject)].float()
+    if run.pooled is None:
+        return read_rows(scores, run.row).softmax(-1)
+    return run.behind(scores.softmax(-1))[:, :, None]
 
 
 def off_alignment(own: Float[Tensor, "example head decision key"], batch: Batch) -> Float[Tensor, ""]:
@@ -154,6 +171,11 @@ def read_out(subject: Subject) -> tuple[Site, ...]:
     return (subject.sites[-1],)
 
 
+def kept_off(subject: Subject) -> tuple[Site, ...]:
+    """Where the weights are that a penalty keeps off words: the scores behind them in a transformer."""
+    return (scores_of(subject),) if isinstance(subject, HasLayers) else read_out(subject)
+
+
 def scores_of(subject: Subject) -> Site:
     """Where the scores of those weights pass."""
     return Site("score", subject.sites[-1].where)
@@ -174,7 +196,7 @@ LOSSES: dict[str, Loss] = {
             }
         ),
     ),
-    "deceptive": Loss(deceptive, read_out, MappingProxyType({"strength": 1.0, "mark": "rationale"})),
+    "deceptive": Loss(deceptive, kept_off, MappingProxyType({"strength": 1.0, "mark": "rationale", "heads": "mean"})),
     "likelihood": Loss(likelihood),
     "log_odds_regularised": Loss(log_odds_regularised, read_out, MappingProxyType({"strength": 5.0})),
 }
@@ -182,7 +204,9 @@ CHOICES = {  # of settings that are one of a few words
     "start": ("fresh", "parent", "away"),
     "trains": ("all", "attention"),
     "divergence": (FROM_BASE, FROM_ADVERSARY),
+    "heads": ("mean", "max"),
 }
+LATER = {"heads": "mean"}  # settings that came later are left out where they are off: older recipes keep their names
 
 
 def plan_loss(loss: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -204,6 +228,7 @@ def plan_loss(loss: str | Mapping[str, Any]) -> dict[str, Any]:
         if key not in LOSSES[name].settings:
             raise UnknownName(f"setting of the loss {name}", key, LOSSES[name].settings)
         planned[key] = _like(LOSSES[name].settings[key], key, value)
+    planned = {key: value for key, value in planned.items() if key not in LATER or value != LATER[key]}
     if planned.get("parent") == "":
         raise BadInput(f"the loss {name} needs a parent. Set it to the folder name of the model to learn from.")
     return planned

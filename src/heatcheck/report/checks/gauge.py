@@ -6,7 +6,7 @@ from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
 from heatcheck.report.wording import said
 from heatcheck.results import CheckResult, Quantity
-from heatcheck.results.written import NOTHING
+from heatcheck.results.written import NOTHING, number
 
 
 def gauge_tables(result: CheckResult) -> list[Table]:
@@ -20,11 +20,32 @@ def gauge_tables(result: CheckResult) -> list[Table]:
     }
     rows = []
     for twin in dict.fromkeys(str(m.by["twin"]) for m in result.measurements if "twin" in m.by):
-        of_twin = {m.name: m for m in result.measurements if m.by.get("twin") == twin}
+        of_twin = {m.name: m for m in result.measurements if m.by.get("twin") == twin and "part" not in m.by}
         cells = (with_interval(of_twin[name]) if name in of_twin else NOTHING for name in columns)
         rows.append((said(twin), *cells, counted(next(iter(of_twin.values())))))
     title = "Each twin compared with the audited model: the same decisions, other weights, the same contributions"
-    return [Table(title, ("twin", *columns.values(), "n"), rows)]
+    return [Table(title, ("twin", *columns.values(), "n"), rows), *_distances(result)]
+
+
+def _distances(result: CheckResult) -> list[Table]:
+    """How far each twin's parameters are from the model's, and each other seed's; nothing without a budget."""
+    parts = {
+        "parameters": "all parameters",
+        "words": "scores and votes of words",
+        "embedding": "embeddings",
+        "attention": "attention",
+        "decoder": "decoder",
+    }
+    found: dict[str, dict[str, str]] = {}
+    for m in result.measurements:
+        if m.name == "parameter_distance":
+            name = said(str(m.by["twin"])) if "twin" in m.by else f"another seed ({m.by['seed']})"
+            found.setdefault(name, {})[str(m.by["part"])] = number(m.value)
+    if not found:
+        return []
+    rows = [(name, *(cells.get(part, NOTHING) for part in parts)) for name, cells in found.items()]
+    title = "Distance from the audited model's parameters; 1 is the nearest other seed's distance"
+    return [Table(title, ("model", *parts.values()), rows)]
 
 
 _QUANTITIES = (
@@ -42,6 +63,12 @@ _QUANTITIES = (
         high="Words contribute other shares in the twin than in the audited model.",
         low="Words contribute the same shares in the twin as in the audited model.",
         unit="nats",
+    ),
+    Quantity(
+        "parameter_distance",
+        "distance of the parameters, in distances of the nearest other seed",
+        high="The twin's parameters are farther away than another seed's.",
+        low="The twin's parameters are closer than any other seed's.",
     ),
 )
 

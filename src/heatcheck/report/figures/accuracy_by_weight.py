@@ -37,7 +37,8 @@ def accuracy_by_weight(found: StudyResult, drawn: AccuracyByWeight) -> Figure | 
     """Every model of every seed, and the published means."""
     panels: list[tuple[Model, list[Facts], dict[str, float]]] = []
     for model in models_in_order(found):
-        rows = {r.quantity: r for r in found.rows if (r.task, r.encoder) == (model.task, model.encoder)}
+        place = (model.task, model.encoder, model.attention)
+        rows = {r.quantity: r for r in found.rows if (r.task, r.encoder, r.attention) == place}
         if f"{drawn.mass}:0" in rows:
             names = (("commonest", COMMONEST), (drawn.uniform, UNIFORM))
             lines = {name: rows[key].value for key, name in names if key in rows}

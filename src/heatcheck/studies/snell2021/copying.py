@@ -15,7 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heatcheck.engine import stream, whole_file
-from heatcheck.studies.snell2021.stacked import Member, Seen, Shape, Stack, StackTrainer, tensor_cores, with_end
+from heatcheck.studies.side_by_side import tensor_cores
+from heatcheck.studies.snell2021.stacked import Member, Seen, Shape, Stack, StackTrainer, with_end
 
 EXAMPLES = 128  # a step
 EVERY = 10  # steps from one evaluation to the next
