@@ -125,6 +125,7 @@ def _shares(scores: Sequence[float | None]) -> list[float]:
 def _heat(model: str, audit: Audit, example: AuditedExample) -> HeatRow:
     scores, weights = example.scores[audit.explainer], audit.explainer == ATTENTION
     words = (weighed if weights else by_size)(example.words[:LONG], scores[:LONG])
-    known = example.predicted is not None and example.probability is not None and math.isfinite(example.probability)
-    answer = f"{example.predicted} {decimals(example.probability, '.2f')}" if known else ""
-    return HeatRow(model, words, answer, 100 * (example.probability or 0.0) if known else 0.0, not weights)
+    sure = math.nan if example.predicted is None or example.probability is None else example.probability
+    if not math.isfinite(sure):
+        return HeatRow(model, words, scores=not weights)
+    return HeatRow(model, words, f"{example.predicted} {decimals(sure, '.2f')}", 100 * sure, not weights)
