@@ -88,7 +88,7 @@ def in_both_themes(page):
     found = []
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
-        found += [f"{theme}: {one}" for one in violations(page)]
+        found += [f"{theme}: {one}" for one in violations(page, only="color-contrast" if theme == "dark" else "")]
     return found
 
 
@@ -96,7 +96,7 @@ def test_axe_finds_what_is_wrong(page):
     """Or that it finds nothing would say nothing."""
     page.evaluate("document.getElementById('found').insertAdjacentHTML('afterend', '<img id=bad src=data:,>')")
     try:
-        assert [one.partition(" ")[0] for one in violations(page)] == ["image-alt"]
+        assert [one.partition(" ")[0] for one in violations(page, "#examples")] == ["image-alt"]
     finally:
         page.evaluate("document.getElementById('bad').remove()")
 
