@@ -22,7 +22,7 @@ from heatcheck.report.figures.files import write_each
 
 DOCS = Path(__file__).parent
 FOLDER = DOCS / "figures"
-COLOURS = ["#d55e00", "#2f86b8", "#00946b", "#9467bd", "#808080", "#1b1f26"]  # apart to every kind of colour blindness
+COLOURS = ["#2b78bd", "#d55e00", "#00946b", "#9467bd", "#808080", "#1b1f26"]  # apart to every kind of colour blindness
 # Columns, in a legend.
 CALLED = {
     "weight": "ours",
@@ -199,9 +199,8 @@ def check_figures(folder: Path) -> None:
         "agreement": "agreement-histogram", "erasure": "erasure-effects", "eraser": "eraser-by-share",
         "flips": "flips-survival", "perturbation": "perturbation-areas", "necessity": "necessity-accuracies",
         "permutation": "permutation-by-largest-weight", "counterfactual": "counterfactual-by-largest-weight",
-        "guide": "guide-accuracies",
+        "guide": "guide-accuracies", "log_odds": "log-odds-decisions",
     })  # fmt: skip
-    save("log_odds", "log_odds: decisions that change", log_odds_chart(found), folder)
 
     # Without context a model has a twin, and is fitted again in seconds.
     average = hc.train("rotten_tomatoes", encoder="average")
@@ -224,28 +223,6 @@ def check_figures(folder: Path) -> None:
     keep(found, folder, {"plausibility": "plausibility-agreement"})
 
 
-def log_odds_chart(found: hc.Audit) -> Any:
-    """Decisions that change when weights or words are those of a bag of words, beside what chance does."""
-    names = {
-        "log_odds": "weights of the bag of words",
-        "uniform": "uniform weights",
-        "shuffled": "those of the bag of words, shuffled",
-    }
-    rows = []
-    for m in found.results["log_odds"].measurements:
-        if m.name == "flips":
-            of = names.get(str(m.by.get("weights"))) or f"{m.by['words']} words at {m.by['places']} places"
-            rows.append({"of": of, "value": m.value, "low": m.low, "high": m.high})
-    base = altair.Chart(altair.Data(values=rows)).encode(
-        y=altair.Y("of:N", sort=None, title=None, axis=altair.Axis(labelLimit=320))
-    )
-    title = altair.Axis(title=f"share of {found.n:,} texts whose decision changes, with 95% intervals")
-    return (
-        base.mark_rule(strokeWidth=2, color=COLOURS[1]).encode(x=altair.X("low:Q", axis=title), x2="high:Q")
-        + base.mark_point(filled=True, size=60, color=COLOURS[1], opacity=1).encode(x=altair.X("value:Q", axis=title))
-    ).properties(width=420, height=altair.Step(26))
-
-
 def gauge_chart(found: hc.Audit) -> Any:
     """The witness: one text shaded by the model's weights and by its twin's."""
     witness = found.results["gauge"].facts["witness"]
@@ -258,14 +235,14 @@ def gauge_chart(found: hc.Audit) -> Any:
         "place:O", axis=altair.Axis(title=f"both decide “{witness['label']}”", labelExpr="''", ticks=False)
     )
     base = altair.Chart(altair.Data(values=rows)).encode(x=place)
-    colour = altair.Color("weight:Q", scale=altair.Scale(scheme="blues"), legend=altair.Legend(title="weight"))
+    colour = altair.Color(
+        "weight:Q", scale=altair.Scale(scheme="blues", domain=[0, 1], type="sqrt"), legend=altair.Legend(title="weight")
+    )
     boxes = base.mark_rect(stroke="white").encode(y=altair.Y("who:N", sort=None, title=None), color=colour)
     words = base.mark_text(angle=270, fontSize=11).encode(
         y=altair.Y("who:N", sort=None, title=None),
         text="word:N",
-        color=altair.condition(
-            f"datum.weight > {max(row['weight'] for row in rows) / 2}", altair.value("white"), altair.value("black")
-        ),
+        color=altair.condition("datum.weight > 0.36", altair.value("white"), altair.value("black")),
     )
     return (boxes + words).properties(width=altair.Step(26), height=altair.Step(96))
 

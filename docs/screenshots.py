@@ -83,7 +83,11 @@ SHOTS = [
     Shot("report-first-screen", "report"),
     Shot("report-check", "report", to("section:has(> h2:text-is('Removing the highlighted words'))")),
     Shot("report-browser", "report", by_disagreement),
-    Shot("comparison", "comparison", to("h2:text-is('The cards')")),
+    Shot("report-twin", "report of an average", to("#check-gauge")),
+    Shot("report-heads", "report of a transformer", to("#check-heads")),
+    Shot("report-layers", "report of a transformer", to("#check-layers")),
+    Shot("comparison", "comparison"),
+    Shot("comparison-lines", "comparison", to("#lines")),
     Shot("notebook", "notebook"),
     Shot("page", "served", move_a_weight),
     Shot("page-heads", "served", to_heads),
@@ -108,12 +112,32 @@ def report() -> Iterator[str]:
         yield hc.write_report(audited(), Path(folder) / "report.html").as_uri()
 
 
+@lru_cache
+def average() -> hc.Audit:
+    """A model that reads each word by itself, and so has a twin."""
+    return hc.audit(hc.train(TASK, encoder="average").subject, TASK, examples=200, name="an average of words")
+
+
+@contextmanager
+def report_of_an_average() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield hc.write_report(average(), Path(folder) / "report.html").as_uri()
+
+
+@contextmanager
+def report_of_a_transformer() -> Iterator[str]:
+    """Its heads as maps, and its layers as lines."""
+    checks, ways = ["roles", "layers", "heads"], {"heads.ways": "mean,uniform"}
+    found = hc.audit(transformer(), TASK, checks=checks, examples=40, settings=ways, name="MiniLM")
+    with tempfile.TemporaryDirectory() as folder:
+        yield hc.write_report(found, Path(folder) / "report.html").as_uri()
+
+
 @contextmanager
 def comparison() -> Iterator[str]:
     """The demo's model beside one that reads each word by itself."""
-    other = hc.audit(hc.train(TASK, encoder="average").subject, TASK, examples=200, name="an average of words")
     with tempfile.TemporaryDirectory() as folder:
-        both = {audit.subject: audit for audit in (audited(), other)}
+        both = {audit.subject: audit for audit in (audited(), average())}
         yield write_comparison(both, Path(folder) / "comparison.html").as_uri()
 
 
@@ -163,7 +187,14 @@ def served() -> Iterator[str]:
     yield address[0]
 
 
-PAGES = {"report": report, "comparison": comparison, "notebook": in_a_notebook, "served": served}
+PAGES = {
+    "report": report,
+    "report of an average": report_of_an_average,
+    "report of a transformer": report_of_a_transformer,
+    "comparison": comparison,
+    "notebook": in_a_notebook,
+    "served": served,
+}
 
 
 def shrunk(png: bytes) -> bytes:

@@ -8,6 +8,8 @@ A table stands between two comments. The first says where its numbers come from:
   that quantity with its interval. The file is the `table.csv` that `heatcheck reproduce` writes, kept beside the page.
   `{NAME|value .3 class=1}`: the number alone, with three decimals, of class 1. `paper`, `rerun`, `seeds`, `low`, `high`
   and `spread` are the other columns.
+* `<!-- table treatments.csv task=sst each=treatment`: the same, and the template's last line is repeated for each
+  treatment of these rows, whose name is `{treatment}`. `{points|verdict}` is a word. A missing number is a dash.
 """
 
 import csv
@@ -22,6 +24,8 @@ TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 NUMBER = re.compile(r"\d*\.\d")
 PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")
 FIELDS = ("value", "low", "high", "seeds", "paper", "rerun", "spread")
+OF_TREATMENTS = ("before", "after", "twin", "beyond", "beyond_low", "beyond_high")
+WORDS = ("verdict", "state")
 KEPT = "results no longer kept"
 
 
@@ -48,17 +52,31 @@ def short(text: str, digits: int) -> str:
 def fill(template: str, rows: list[dict[str, str]], given: dict[str, str]) -> str:
     """A template with its places filled from the rows of a study's table."""
 
+    each = given.pop("each", "")
+    if each:
+        kept = {name: value for name, value in given.items() if name != each}
+        names = [row[each] for row in rows if all(row[name] == value for name, value in kept.items())]
+        *above, last = template.splitlines()
+        below = [
+            fill(last.replace(f"{{{each}}}", name), rows, {**given, each: name, "dashes": "yes"})
+            for name in dict.fromkeys(names)
+        ]
+        return "\n".join([*above, *below]) + "\n"
+    dashes = bool(given.pop("dashes", ""))
+
     def number(found: re.Match[str]) -> str:
         words = (found[2] or "").split()
         digits = next((int(word[1:]) for word in words if re.fullmatch(r"\.\d", word)), 2)
-        field = next((word for word in words if word in FIELDS), "")
+        field = next((word for word in words if word in (*FIELDS, *OF_TREATMENTS, *WORDS)), "")
         wanted = {"quantity": found[1].strip(), **given, **dict(w.split("=", 1) for w in words if "=" in w)}
         fitting = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
         if len(fitting) != 1:
             raise SystemExit(f"{len(fitting)} rows have {wanted}: a place in a table needs exactly one.")
         row = fitting[0]
-        if field == "seeds":
-            return row["seeds"]
+        if field in ("seeds", *WORDS):
+            return row[field]
+        if dashes and not row[field or "value"]:
+            return "\N{EN DASH}"
         if field or not row["low"]:
             return short(row[field or "value"], digits) if row[field or "value"] else ""
         return f"{short(row['value'], digits)} [{short(row['low'], digits)}, {short(row['high'], digits)}]"

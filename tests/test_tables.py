@@ -62,3 +62,18 @@ def test_two_tables_beside_each_other_stay_two(page):
     tables.take(page)
     assert tables.written(page) == page.read_text()
     assert page.read_text().count("<!-- table") == 2
+
+
+def test_a_line_is_repeated_for_each_treatment(page):
+    page.with_suffix(".csv").write_text(
+        "task,treatment,quantity,verdict,value,low,high,before\n"
+        "sst,tying,points,helps,0.1,0.05,0.15,0.5\nsst,entmax,points,worse,-0.1,-0.2,-0.05,0.5\n"
+        "sst,entmax,hard,cannot be asked,,,,\nsst,tying,hard,no change seen,0.01,-0.1,0.1,0.2\n"
+        "imdb,top_k,points,helps,0.3,0.2,0.4,0.5\n"
+    )
+    row = "| {treatment} | {points|before}: {points} **{points|verdict}** | {hard} |"
+    made = tables.made(page, f"mine.csv task=sst each=treatment\n| name | K | q |\n|---|---|---|\n{row}")
+    assert made.splitlines()[2:] == [
+        "| tying | .50: .10 [.05, .15] **helps** | .01 [−.10, .10] |",
+        "| entmax | .50: −.10 [−.20, −.05] **worse** | – |",
+    ]

@@ -52,13 +52,19 @@ def test_it_opens_with_the_answer_of_each_model(tmp_path):
     assert page.source.index('id="answers"') < page.source.index('id="comparable"') < page.source.index('id="cards"')
     command = 'heatcheck explain MODEL "TEXT" --by leave_one_out'
     failing, untested, pointing = (headline_of(audit.card) for audit in found.values())
+    differs = (
+        "They differ in one line: Do the highlighted words matter? No for failing; not run for untested; "
+        "yes for pointing."
+    )
     assert shown == " ".join(
-        ("failing", failing.answer, failing.instead, "For new texts:", command,
+        ("3 models side by side: can their attention heatmaps be read as explanations?", differs,
+         "Not comparable one by one. Why", "failing", failing.answer, failing.instead, "For new texts:", command,
          "untested", untested.answer, untested.next, "pointing", pointing.answer)
     )  # fmt: skip
     assert untested.next == "This would decide it: heatcheck audit"
     markdown = write_comparison(found, tmp_path / "comparison.md").read_text(encoding="utf-8").split("\n\n")
-    assert markdown[1:9] == [
+    assert markdown[1] == f"**{differs}**"
+    assert markdown[2:10] == [
         "## failing", f"**{failing.answer}**", f"{failing.instead} For new texts: `{command}`",
         "## untested", f"**{untested.answer}**", untested.next, "## pointing", f"**{pointing.answer}**",
     ]  # fmt: skip

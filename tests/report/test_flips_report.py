@@ -58,7 +58,7 @@ def test_where_nothing_flips_there_is_still_a_page(nothing_flips):
     tables = tables_of(nothing_flips)
     assert [row[2] for row in tables[1].rows] == ["1.000"] * len(tables[1].rows)
     assert fraction_boxes(nothing_flips, {}) is None
-    rows = survival_curves(nothing_flips, {}).spec["data"]["values"]
+    rows = survival_curves(nothing_flips, {}).spec["layer"][0]["data"]["values"]
     assert {row["y"] for row in rows} == {1.0}
 
 
@@ -82,7 +82,9 @@ def test_boxes_are_of_the_texts_that_flip():
 
 def test_figures_have_a_line_a_ranking(result):
     curves, boxes = survival_curves(result, {}), fraction_boxes(result, {})
-    names = {row["ranking"] for row in curves.spec["data"]["values"]}
+    lines, labels = (layer["data"]["values"] for layer in curves.spec["layer"])
+    names = {row["ranking"] for row in lines}
+    assert {row["label"] for row in labels} == names
     assert names == set(looks(result.facts["rankings"]))
     assert len(set(looks(result.facts["rankings"]).values())) == len(names), "no two look alike"
     assert "The sign alone explains" in boxes.caption

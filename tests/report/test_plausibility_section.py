@@ -32,7 +32,7 @@ def rows_of(page, caption):
 
 def test_it_stands_apart_and_says_what_it_does_not_say(audit, page):
     line = audit.card["plausible"]
-    wanted = ('id="line-context"', '<section id="apart"', 'id="line-across"', line.heading, line.preface,
+    wanted = ('id="line-context"', '<section id="evidence"', 'id="line-across"', line.heading, line.preface,
               'id="line-plausible"', '<section id="check-')  # fmt: skip
     places = [page.source.index(words) for words in wanted]
     assert places == sorted(places)

@@ -14,6 +14,7 @@ from heatcheck.report.advice import advised
 from heatcheck.report.audit_figures import draw
 from heatcheck.report.figures.frontier import LOOKS
 from heatcheck.report.figures.shapes import dots
+from heatcheck.report.heat import shade_of
 from heatcheck.report.measurement_words import counted, grouping
 from heatcheck.report.view import in_order
 from heatcheck.results.written import interval, number
@@ -397,15 +398,13 @@ def test_a_gain_without_room_is_a_dash(audit, tmp_path):
 
 def test_the_twin_is_shown_under_the_model_it_decides_like(audit, page):
     witness = audit.results["gauge"].facts["witness"]
-    shown = page.source[page.source.index("One example as a witness") :]
-    shown = shown[: shown.index("</ol>")]
-    assert re.findall(r'<span class="who">(.*?)</span>', shown) == ["this model", "its twin"]
-    assert f"both decide {witness['label']}" in shown
-    assert "the same decision" in shown
-    levels = [int(level) for level in re.findall(r'class="w h(\d+)"', shown)]
+    shown = page.section("check-gauge")
+    assert re.findall(r'<span class="who">(.*?)</span>', shown) == ["this model", "its twin, with the heatmap reversed"]
+    assert f"Both models decide “{witness['label']}” here, and on 100% of" in shown
+    levels = [int(level) for level in re.findall(r'class="cell h(\d+)"', shown)]
     own, twin = levels[: len(witness["words"])], levels[len(witness["words"]) :]
-    assert own == [round(10 * weight / max(witness["own"])) for weight in witness["own"]]
-    assert twin == [round(10 * weight / max(witness["twin"])) for weight in witness["twin"]]
+    assert own == [shade_of(weight) for weight in witness["own"]]
+    assert twin == [shade_of(weight) for weight in witness["twin"]]
     assert "witness" not in [text.strip() for text in page.texts], "it is not repeated among the settings"
     row = rows_of(page, "Each twin compared with the audited model")[2]
     jsd = audit.results["gauge"].find("jsd", twin="reversed")
@@ -418,5 +417,4 @@ def test_words_of_a_witness_stay_words(audit, tmp_path):
     made = only(audit, replace(found, facts={"witness": hostile}))
     page = Page(write_report(made, tmp_path / "report.html"))
     assert not {tag for tag, _ in page.tags} & {"i", "u"}
-    assert "both decide <u>" in page.text
-    assert 'title="no score"' in page.source
+    assert "Both models decide “<u>” here" in page.text

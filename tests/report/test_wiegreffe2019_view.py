@@ -57,10 +57,10 @@ def points_of(panel):
 
 def test_it_has_the_sections_it_has_numbers_for(page):
     ids = [attributes["id"] for tag, attributes in page.tags if tag == "section" and "id" in attributes]
-    assert ids == ["done", "notes", "short", "published", "figures-necessity", "figures-seed_variance",
+    assert ids == ["against", "short", "done", "notes", "published", "figures-necessity", "figures-seed_variance",
                    "figures-adversarial_model", "figures-guide"]  # fmt: skip
     links = {attributes["href"].removeprefix("#") for tag, attributes in page.tags if tag == "a"}
-    assert links >= set(ids)
+    assert links >= set(ids) - {"against"}
     assert links <= {attributes["id"] for _, attributes in page.tags if "id" in attributes}
     assert "Models trained to give the same answers with other weights (tables and figures)" in page.text
     for words in ("leave-one-out", "floor", "rerun", "no search can find more", "not linear"):
@@ -185,7 +185,7 @@ def test_it_is_drawn_in_a_browser(path, tmp_path):
     done = subprocess.run([*command, "--dump-dom", path.as_uri()], capture_output=True, timeout=120, check=True)
     drawn = done.stdout.decode()
     drawn = drawn[: drawn.index('<script type="application/json"')]
-    assert drawn.count("<svg") == 3
+    assert drawn.count("<svg") == 4
     assert "could not be drawn" not in drawn
 
 
@@ -196,4 +196,5 @@ def test_it_is_small_and_loads_nothing(path, page):
         "seeds-by-largest-weight",
         "seeds-jsd-and-change",
         "frontier",
+        "published",
     }

@@ -7,7 +7,16 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heatcheck.errors import BadInput
-from heatcheck.stats import Interval, pairs_interval, t_interval, two_way, two_way_interval, two_way_ratio_interval
+from heatcheck.stats import (
+    Interval,
+    linearised_ratio,
+    pairs_interval,
+    t_interval,
+    two_way,
+    two_way_interval,
+    two_way_ratio_interval,
+    two_way_test,
+)
 
 TRIALS = 1000
 
@@ -192,3 +201,39 @@ def test_refusals():
     for level in (0.0, 1.0, 95.0):
         with pytest.raises(BadInput, match="level must be"):
             two_way_interval(np.ones((2, 2)), level=level)
+
+
+def test_the_p_value_is_students_where_only_seeds_differ():
+    values = np.random.default_rng(1).normal(0.5, size=5)
+    found = two_way_test(np.repeat(values[:, None], 40, axis=1))
+    assert found.p == pytest.approx(scipy_stats.ttest_1samp(values, 0).pvalue)
+    assert found.interval == pytest.approx(t_interval(values))
+
+
+def test_a_p_value_below_5_percent_and_an_interval_without_0_are_the_same():
+    generator = np.random.default_rng(2)
+    both = set()
+    for _ in range(60):
+        found = two_way_test(crossed(generator, 5, 30, of_seed=0.2, of_example=0.3, noise=1.0, mean=0.25))
+        assert (found.p < 0.05) == (not found.interval.low <= 0 <= found.interval.high)
+        both.add(found.p < 0.05)
+    assert both == {True, False}
+
+
+def test_values_without_spread_decide_at_once():
+    assert two_way_test(np.zeros((3, 4))).p == 1
+    assert two_way_test(np.ones((3, 4))).p == 0
+    assert two_way_test(np.ones((1, 4))).p == 1
+
+
+def test_a_linearised_ratio_has_the_mean_and_the_interval_of_the_ratio():
+    generator = np.random.default_rng(3)
+    below = 2 + crossed(generator, 5, 30, of_seed=0.1, of_example=0.2, noise=0.1)
+    above = 0.6 * below + crossed(generator, 5, 30, of_seed=0.1, of_example=0.1, noise=0.1)
+    each = linearised_ratio(above, below)
+    assert each.mean() == pytest.approx(above.mean() / below.mean())
+    assert two_way_interval(each) == pytest.approx(two_way_ratio_interval(above, below))
+    nearly = above.copy()
+    nearly[2, 7] += 1e-6  # it moves as the ratio does
+    moved = (nearly.mean() / below.mean() - above.mean() / below.mean()) / 1e-6
+    assert (linearised_ratio(nearly, below)[2, 7] - each[2, 7]) / 1e-6 == pytest.approx(moved * above.size, rel=0.02)

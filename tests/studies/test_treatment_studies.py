@@ -20,7 +20,7 @@ def smoke(tmp_path_factory):  # seeds agree on nothing that is asked here: one w
 def test_the_smoke_run_has_a_number_for_every_question(smoke):
     _, said = smoke
     found = {(row["encoder"], row["quantity"]): row["value"] for row in said["rows"]}
-    for kind in ("vanilla", "diversity", "orthogonal", "as sharp as diversity", "as sharp as orthogonal"):
+    for kind in ("vanilla", "diversity", "orthogonal", "as_sharp_as_diversity", "as_sharp_as_orthogonal"):
         for quantity in (*MEASURED, *(name for name in STATES if "itself" not in name)):
             assert (kind, quantity) in found, (kind, quantity)
     for kind in ("diversity", "orthogonal"):
@@ -28,7 +28,7 @@ def test_the_smoke_run_has_a_number_for_every_question(smoke):
             for what in COMPARED:
                 assert (kind, f"beyond:{than}:{what}") in found
         # A twin has the states of the untreated model, and the entropy of the treated one.
-        twin = f"as sharp as {kind}"
+        twin = f"as_sharp_as_{kind}"
         assert found[twin, "conicity"] == pytest.approx(found["vanilla", "conicity"])
         assert found[twin, "entropy"] == pytest.approx(found[kind, "entropy"], abs=0.1)
         gap = found[kind, "conicity"] - found[twin, "conicity"]
@@ -54,6 +54,6 @@ def test_kinds_are_the_treatments_they_name():
         "orthogonal": "orthogonal_lstm_ahead, seed 0",
     }
     kinds = {kind.name: plan_recipe(corpus, **kind.choices) for kind in kinds_of_tutek(QUICK_TUTEK)}
-    assert list(kinds) == ["base", "tying 1", "masked words 0.1", "no encoder"]
+    assert list(kinds) == ["base", "tying_1", "masked_words_0.1", "no_encoder"]
     assert {recipe.model["hidden"] for recipe in kinds.values()} == {150}
-    assert describe_model(kinds["masked words 0.1"]) == "lstm, masked words at λ = 0.1, seed 0"
+    assert describe_model(kinds["masked_words_0.1"]) == "lstm, masked words at λ = 0.1, seed 0"

@@ -46,6 +46,14 @@ def cannot_refit(subject: Subject) -> str | None:
     return f"{subject.id} has no training recipe, so heatcheck cannot retrain it."
 
 
+def can_be_treated(subject: Subject) -> bool:
+    """Whether `heatcheck treat` can train the model again with treatments of its attention."""
+    recipe = subject.recipe
+    if recipe is None or recipe.impose is not None or (recipe.loss or {}).get("name") != "likelihood":
+        return False
+    return "encoder" in recipe.model and not recipe.model.get("hierarchical")
+
+
 def made_up(fits: Fits | None) -> str | None:
     """What a reader must know about retrained models whose recipe is not the model's own."""
     if fits is None or fits.own is None:

@@ -12,7 +12,7 @@ from heatcheck.auditing.audited_examples import audited_examples, commonest_labe
 from heatcheck.auditing.chosen_settings import plain_settings
 from heatcheck.auditing.lines import make_card
 from heatcheck.auditing.planning import Plan, plan_audit
-from heatcheck.auditing.retraining import cannot_refit, made_up
+from heatcheck.auditing.retraining import can_be_treated, cannot_refit, made_up
 from heatcheck.auditing.shards import in_shards
 from heatcheck.auditing.turns import Turns, ask
 from heatcheck.engine import Outcome
@@ -24,7 +24,7 @@ from heatcheck.models import (
     rows_of,
     whole_model,
 )
-from heatcheck.results import HEATMAP, INTERRUPTED, ON_TEXT, Audit, CheckResult, Line
+from heatcheck.results import HEATMAP, INTERRUPTED, ON_TEXT, TREATED_BY, Audit, CheckResult, Line
 from heatcheck.version import __version__
 
 
@@ -120,6 +120,8 @@ def _gather(
         about["rows of the heatmap"] = rows
     if not case.heatmap.is_default:
         about[HEATMAP] = case.heatmap.facts
+    elif can_be_treated(whole_model(case.subject)):
+        about[TREATED_BY] = "heatcheck treat MODEL"
     if (remark := made_up(case.fits)) is not None:
         about["other fits"] = remark
     if plan.corpus.dropped:

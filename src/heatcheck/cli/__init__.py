@@ -23,6 +23,7 @@ from heatcheck.cli.reproduce import Reproduce, reproduce, studies
 from heatcheck.cli.serve import serve
 from heatcheck.cli.tasks import tasks
 from heatcheck.cli.train import train
+from heatcheck.cli.treat import treat
 from heatcheck.errors import HeatcheckError
 from heatcheck.version import __version__
 
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "studies": studies,
     "tasks": tasks,
     "train": train,
+    "treat": treat,
 }
 _CLASSES = {"reproduce": Reproduce}  # the others are typer's own
 

@@ -269,6 +269,7 @@ def _missing(audit: "Audit") -> None:
 
 def _headline(audit: "Audit", most: int | None) -> None:
     """The answer, what follows from it for whoever shows these heatmaps, and what to do next."""
+    from heatcheck.report.advice import treat_next
     from heatcheck.results import headline_of
 
     headline, console = headline_of(audit.card), _console()
@@ -282,6 +283,8 @@ def _headline(audit: "Audit", most: int | None) -> None:
         console.print(f"    {headline.command}")
     if headline.next:
         console.print(headline.next)
+    if further := treat_next(audit):
+        console.print(further)
 
 
 def _apart(line: "Line") -> None:

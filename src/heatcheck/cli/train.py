@@ -56,7 +56,7 @@ def train(
     treatment: Annotated[
         str | None,
         typer.Option(
-            help="Treatment, a change that is meant to make attention easier to read; see docs/treatments.md.",
+            help="Treatment, a change that is meant to give heatmaps that can be read; see docs/treatments.md.",
             show_default="none",
         ),
     ] = None,

@@ -13,12 +13,14 @@ from heatcheck.report.studies import STUDY_VIEWS, StudyView
 from heatcheck.report.study_csv import write_study_table
 from heatcheck.report.study_figures import write_study_figures
 from heatcheck.report.study_page import write_study
+from heatcheck.report.treatments import brief_table, write_treatments
 
 __all__ = [
     "CHECK_VIEWS",
     "STUDY_VIEWS",
     "CheckView",
     "StudyView",
+    "brief_table",
     "write_comparison",
     "write_figures",
     "write_markdown",
@@ -28,4 +30,5 @@ __all__ = [
     "write_study_figures",
     "write_study_table",
     "write_tables",
+    "write_treatments",
 ]

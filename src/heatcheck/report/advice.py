@@ -1,6 +1,6 @@
 """Advice for people who show heatmaps, drawn from the answers of an audit."""
 
-from heatcheck.results import Card, Instead, Line
+from heatcheck.results import TREATED_BY, Audit, Card, Instead, Line
 
 
 def shown_instead(card: Card) -> Instead | None:
@@ -21,3 +21,12 @@ def advice(line: Line) -> str:
     if line.state == "not run":
         return f"Not decided: {line.sentence}" if line.evidence else "Not run: nothing is known about this."
     return f"Not decided: {line.reason.rstrip('.')}." if line.reason else line.sentence
+
+
+def treat_next(audit: Audit) -> str:
+    """What may make a heatmap readable that is not, and the command that tries it; empty where nothing would."""
+    command = audit.about.get(TREATED_BY)
+    failed = [line for line in audit.card.lines if line.short in ("points", "hard") and line.state == "no"]
+    if not command or not failed:
+        return ""
+    return f"What to do next: {command} trains the model in ways that may make its heatmap readable, and judges them."

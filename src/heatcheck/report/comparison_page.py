@@ -15,6 +15,7 @@ from heatcheck.report.html import render
 from heatcheck.report.markdown import escaped, opening
 from heatcheck.report.markdown import table as markdown_table
 from heatcheck.report.sections import CardLine, Evidence, card_line
+from heatcheck.report.side_by_side import forests, same_texts, what_differs
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.view import view_of
 from heatcheck.report.wording import spaced
@@ -163,6 +164,8 @@ def _page(found: Comparison) -> bytes:
         "paired": paired_table(found),
         "not_paired": found.not_paired,
         "figures": [(view_of(figure.check).title, figure) for figure in figures],
+        "forests": forests(found.audits),
+        "texts": same_texts(found.audits),
     }
     return render("comparison.html.jinja", facts, figures)
 
@@ -172,10 +175,17 @@ def _headed(found: Comparison) -> dict[str, Any]:
     number, of_one = len(found.names), found.heatmaps
     if of_one is None:
         asked = f"{number} models side by side: can their attention heatmaps be read as explanations?"
-        return {"asked": asked, "answer": "", "table_of_heatmaps": None, "what": "model"}
+        differs = what_differs(found.audits)
+        return {"asked": asked, "answer": "", "differs": differs, "table_of_heatmaps": None, "what": "model"}
     subject = next(iter(of_one.audits.values())).subject
     asked = f"{number} heatmaps of {subject}: which of them can be read?"
-    return {"asked": asked, "answer": of_one.answer, "table_of_heatmaps": heatmap_table(of_one), "what": "heatmap"}
+    return {
+        "asked": asked,
+        "answer": of_one.answer,
+        "differs": what_differs(found.audits, "heatmaps"),
+        "table_of_heatmaps": heatmap_table(of_one),
+        "what": "heatmap",
+    }
 
 
 def heatmap_table(found: HeatmapAudits) -> Table:
@@ -206,7 +216,7 @@ def _facts(found: Comparison) -> list[dict[str, Any]]:
 
 def _markdown(found: Comparison) -> bytes:
     headed = _headed(found)
-    blocks = [f"# {len(found.names)} models side by side"]
+    blocks = [f"# {len(found.names)} models side by side", f"**{escaped(headed['differs'])}**"]
     if found.heatmaps is not None:
         blocks = [f"# {escaped(headed['asked'])}", f"**{escaped(headed['answer'])}**"]
         blocks.append(markdown_table(headed["table_of_heatmaps"]))

@@ -9,6 +9,7 @@ from heatcheck.report.counterfactual_places import is_beside, places
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import ATTENTION, Audit, AuditedExample
 
+WEIGHTS = ("attention", "counterfactual", "shuffled")  # rows of weights, which share one scale; others have their own
 SHOWN_FIRST = ("attention", "counterfactual", "leave_one_out", "gradient")
 
 # How texts can be ordered by what the checks found of each: key in the page's data -> what the list of orders says.
@@ -49,14 +50,21 @@ def browse(audit: Audit, room: int) -> Browser:
         {
             "explainers": explainers,
             "names": list(map(explainer_name, explainers)),
+            "weights": [name for name in explainers if name in WEIGHTS],
+            "unseen": not_shown(audit) if heat == ATTENTION else "",
             "rival": audit.rival,
-            "heat": explainer_name(heat),
+            "heat": heat,
         }
     )
     data = f'{head[:-1]},"examples":[{",".join(kept)}]}}'
     known = {key for of_text in found.values() for key in of_text}
     orders = {key: words for key, words in ORDERS.items() if key in known}
     return Browser(data, explainers, shown, audit.rival, orders, len(kept), len(audit.examples))
+
+
+def not_shown(audit: Audit) -> str:
+    """Where the weight is that lies on no word of a text."""
+    return "the prompt and special tokens" if "prompt" in audit.about else "special tokens"
 
 
 def explainer_order(names: Iterable[str], heat: str = ATTENTION) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ def render(template: str, facts: Mapping[str, Any], figures: Sequence[Figure]) -
         "bundle": _bundle() if figures else "",
         "style": _part("page.css"),
         "behaviour": _part("page.js"),
+        "drawing": _part("figures.js") if figures else "",
+        "browsing": _part("examples.js"),
     }
     # Half an emoji, which a careless cut leaves, is no UTF-8: it becomes a question mark.
     return rooms.get_template(template).render(**facts, **inside).encode("utf-8", "replace")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from heatcheck.engine import write_whole
-from heatcheck.report.advice import advised
+from heatcheck.report.advice import advised, treat_next
 from heatcheck.report.audited import about, audited
 from heatcheck.report.sections import CardLine, Evidence, Section, card_line, sections
 from heatcheck.report.table import Table
@@ -82,6 +82,7 @@ def _blocks(audit: Audit) -> list[str]:
     blocks += [f"**{escaped(audit.interrupted)}**"] if audit.interrupted else []
     blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
     blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
+    blocks += [escaped(treat_next(audit))] if treat_next(audit) else []
     if advice:
         blocks += ["Advice:", listed(map(escaped, advice))]
     blocks.append("## What was audited")

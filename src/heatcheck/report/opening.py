@@ -5,26 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from heatcheck.report.heat import Word
+from heatcheck.report.heat import HeatRow, Word, by_size, weighed
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import Audit, AuditedExample, CheckResult, Instead
 from heatcheck.results.written import decimals
 
-LEVELS = 10  # shades; the darkest are for text areas in print, so a heatmap's largest weight gets the seventh
-DARKEST = 7
 OWN, SHUFFLED, WORST = "attention", "shuffled", "counterfactual"
 LONG = 75  # characters; of a longer text
 ROOM = 60  # as many are shown: about one line
 GAP = Word("…", 0, "")
-
-
-class HeatRow(NamedTuple):
-    """One heatmap of the example, and the answer that goes with it."""
-
-    who: str
-    words: list[Word]
-    answer: str = ""  # "positive 0.87"; empty where no answer goes with it
-    percent: float = 0.0  # of a bar
 
 
 class Opening(NamedTuple):
@@ -48,20 +37,20 @@ def open_with(audit: Audit, instead: Instead | None) -> Opening | None:
     heat = audit.explainer
     if example is None or heat not in example.scores:
         return None
-    largest = max((score for name in (OWN, SHUFFLED) for score in _known(example, name)), default=0.0)
     permutation = audit.results.get("permutation")
     values = _values_of(permutation, example.id)
     who = f"the heatmap: {audit.heatmap}" if audit.heatmap else "the model’s heatmap"
-    words = shade(example.words, example.scores[OWN], largest) if heat == OWN else _by_size(example, heat)
-    rows = [HeatRow(who, words, *_answer(example, values.get("p_own")))]
+    words = weighed(example.words, example.scores[OWN]) if heat == OWN else by_size(example.words, example.scores[heat])
+    rows = [HeatRow(who, words, *_answer(example, values.get("p_own")), scores=heat != OWN)]
     if SHUFFLED in example.scores and math.isfinite(values.get("p_typical", math.nan)):
-        words = shade(example.words, example.scores[SHUFFLED], largest)
+        words = weighed(example.words, example.scores[SHUFFLED])
         rows.append(
             HeatRow("the same weights, shuffled (a typical shuffle)", words, *_answer(example, values["p_typical"]))
         )
     if instead is not None and instead.method in example.scores:
-        rows.append(HeatRow(f"show this instead: {explainer_name(instead.method)}", _by_size(example, instead.method)))
-    worst, told = _worst_case(audit, example, largest)
+        who = f"show this instead: {explainer_name(instead.method)}"
+        rows.append(HeatRow(who, by_size(example.words, example.scores[instead.method]), scores=True))
+    worst, told = _worst_case(audit, example)
     told += _small_print(audit, rows)
     kept = heaviest([row.words for row in rows])
     caption = _caption(example, permutation, values, prompted="prompt" in audit.about, weights=heat == OWN)
@@ -110,42 +99,6 @@ def _known(example: AuditedExample, method: str) -> list[float]:
     return [score for score in example.scores.get(method, ()) if score is not None and math.isfinite(score)]
 
 
-def shade(words: Sequence[str], weights: Sequence[float | None], largest: float) -> list[Word]:
-    """Words with their weights, shaded on a scale that several rows share.
-
-    >>> [(word.level, word.title) for word in shade(["a", "fine", "film"], [0.1, 0.4, None], 0.4)]
-    [(2, '.10'), (7, '.40'), (0, '')]
-    """
-    top = largest or 1.0
-    return [
-        Word(
-            word,
-            0 if weight is None else min(LEVELS, round(DARKEST * max(0.0, weight) / top)),
-            "" if weight is None or not math.isfinite(weight) else _short(weight),
-        )
-        for word, weight in zip(words, weights, strict=False)
-    ]
-
-
-def _by_size(example: AuditedExample, method: str) -> list[Word]:
-    """Scores of another method, on a scale of their own; a minus stands before those against the answer."""
-    scores = example.scores[method]
-    largest = max(map(abs, _known(example, method)), default=0.0)
-    sizes = shade(example.words, [None if score is None else abs(score) for score in scores], largest)
-    return [
-        word._replace(title="" if score is None else _short(score)) for word, score in zip(sizes, scores, strict=False)
-    ]
-
-
-def _short(weight: float) -> str:
-    """Two decimals without the zero before them.
-
-    >>> _short(0.371), _short(1.0), _short(0.002), _short(-0.25)
-    ('.37', '1.00', '.00', '−.25')
-    """
-    return decimals(weight, ".2f").replace("0.", ".", 1)
-
-
 def _values_of(result: CheckResult | None, example: str) -> Mapping[str, float]:
     """What a check found of one example."""
     if result is None or example not in result.examples:
@@ -190,7 +143,7 @@ def _caption(
 def _small_print(audit: Audit, rows: Sequence[HeatRow]) -> list[str]:
     said = []
     if len(rows) > 1:
-        said.append("The same shade is the same weight in both heatmaps.")
+        said.append("The same shade is the same weight in every heatmap of this report.")
         said.append("A typical shuffle is the one whose effect is the median of this example’s shuffles.")
         said.append("The example is the one nearest to the average in its probability and its share of such shuffles.")
     if not math.isclose(audit.card.logit_scale, 1.0, rel_tol=0.01):
@@ -201,11 +154,11 @@ def _small_print(audit: Audit, rows: Sequence[HeatRow]) -> list[str]:
     return said
 
 
-def _worst_case(audit: Audit, example: AuditedExample, largest: float) -> tuple[HeatRow | None, list[str]]:
+def _worst_case(audit: Audit, example: AuditedExample) -> tuple[HeatRow | None, list[str]]:
     found = audit.results.get("counterfactual")
     if WORST not in example.scores or found is None:
         return None, []
-    row = HeatRow("the most different weights with this answer", shade(example.words, example.scores[WORST], largest))
+    row = HeatRow("the most different weights with this answer", weighed(example.words, example.scores[WORST]))
     linear = found.facts.get("method") in ("exact", "bracket")
     told = (
         "Every model with a linear read-out has such weights, so they alone prove little."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from heatcheck.engine import expect, write_whole
 from heatcheck.errors import BadInput
-from heatcheck.report.advice import shown_instead
+from heatcheck.report.advice import shown_instead, treat_next
 from heatcheck.report.audit_figures import draw
 from heatcheck.report.audited import about, at_the_head, in_short
 from heatcheck.report.comparison_page import write_comparison
@@ -42,6 +42,7 @@ def write_report(audit: Audit | HeatmapAudits, path: Path | str) -> Path:
         "card": [card_line(line, audit.n) for line in audit.card.in_reading_order],
         "apart": [card_line(line, audit.n) for line in audit.card.apart],
         "headline": headline_of(audit.card),
+        "treat_next": treat_next(audit),
         "opening": open_with(audit, instead),
         "sections": sections(audit, figures),
         "about": about(audit),

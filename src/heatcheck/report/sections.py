@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from heatcheck.report.advice import advice
 from heatcheck.report.figures.figure import Figure
-from heatcheck.report.heat import Heatmap, shaded
+from heatcheck.report.heat import HeatRow, weighed
 from heatcheck.report.measurement_words import counted, grouping, quantity, quantity_of
 from heatcheck.report.shared_words import HELD, SIGNS
 from heatcheck.report.strips import DrawnStrip, draw_strip
@@ -53,13 +53,20 @@ class Direction(NamedTuple):
     high: str
 
 
+class Witness(NamedTuple):
+    """One text under two heatmaps that go with the same decisions."""
+
+    rows: list[HeatRow]
+    caption: str
+
+
 class Section(NamedTuple):
     """A check's part of the report."""
 
     check: str
     title: str
     question: str
-    reading: list[str]  # how not to misread it
+    reading: list[str]  # how not to misread it, sentence by sentence
     baseline: str
     held: str  # what stays the same
     family: str  # the kind of models that it is about, if it names one
@@ -68,7 +75,7 @@ class Section(NamedTuple):
     counted: str
     excluded: list[tuple[str, list[str]]]  # reason, ids
     not_fitted: list[tuple[str, str]]  # training run, reason
-    witness: Heatmap | None
+    witness: Witness | None
     figures: list[Figure]
     tables: list[Table]
     everything: Table
@@ -126,7 +133,7 @@ def _section(check: str, result: CheckResult, figures: list[Figure]) -> Section:
         check,
         view.title,
         result.question,
-        view.readings(result),
+        [words for reading in view.readings(result) for words in sentences(reading)],
         result.baseline,
         view.what_stays(result.holds),
         str(result.facts.get("family", "")),
@@ -180,17 +187,21 @@ def _settings(result: CheckResult) -> list[tuple[str, str]]:
     return [(spaced(key), said(value)) for key, value in {**result.settings, **facts}.items()]
 
 
-def _witness(result: CheckResult) -> Heatmap | None:
+def _witness(result: CheckResult) -> Witness | None:
     """One text, shaded by the model's own weights and by its twin's."""
     shown = result.facts.get("witness")
     if not shown:
         return None
-    return Heatmap(
-        f"both decide {shown['label']}",
-        "",
-        " ".join(shown["words"]),
-        [("this model", shaded(shown["words"], shown["own"])), ("its twin", shaded(shown["words"], shown["twin"]))],
-        f"{shown['id']}: the same decision",
+    rows = [
+        HeatRow(who, weighed(shown["words"], shown[key]), str(shown["label"]))
+        for who, key in (("this model", "own"), ("its twin, with the heatmap reversed", "twin"))
+    ]
+    agree = next((m for m in result.measurements if m.name == "agreement" and m.by.get("twin") == "reversed"), None)
+    how_often = "" if agree is None else f", and on {agree.value:.0%} of {counted(agree)} texts they decide alike"
+    return Witness(
+        rows,
+        f"Both models decide “{shown['label']}” here{how_often}. The same shade is the same weight. "
+        f"Example {shown['id']} is the one whose two heatmaps differ most.",
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from heatcheck.engine import write_whole
 from heatcheck.report.checks import view_of
 from heatcheck.report.figures.figure import Figure
-from heatcheck.report.heat import Heatmap, shaded
+from heatcheck.report.figures.published import ours_against_theirs
+from heatcheck.report.heat import Heatmap, HeatRow, weighed
 from heatcheck.report.html import render
 from heatcheck.report.studies import view_of_study
 from heatcheck.report.study_columns import every_number
@@ -51,6 +52,15 @@ class Section(NamedTuple):
     figures: list[Figure]
 
 
+class Pair(NamedTuple):
+    """One text under the original and under adversarial weights, as in the paper's first figure."""
+
+    task: str
+    model: str
+    rows: list[HeatRow]
+    jsd: str
+
+
 class Heatmaps(NamedTuple):
     """Some texts of one task."""
 
@@ -65,7 +75,9 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
     path = Path(path)
     view = view_of_study(found.name)
     sections = _sections(found, view)
+    published_figure = ours_against_theirs(found, view)
     figures = [figure for section in sections for figure in section.figures]
+    figures += [published_figure] if published_figure else []
     tasks = of_tasks(found, view)
     beside = [row for task in tasks for model in task.published for row in model.rows]
     published = [row for row in found.rows if row.paper is not None or row.rerun is not None]
@@ -92,6 +104,8 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
             for check, why in about.get("not_run", {}).items()
         ],
         "heatmaps": _heatmaps(found),
+        "scatter": published_figure,
+        "pair": _pair(found),
     }
     write_whole(path, render("study.html.jinja", facts, figures))
     return path
@@ -190,11 +204,7 @@ def _sections(found: StudyResult, view: StudyView) -> list[Section]:
 
 
 def _heatmaps(found: StudyResult) -> list[Heatmaps]:
-    """Heatmaps of the paper's own model of each task, or of the first model that has some."""
-    shown: dict[str, Model] = {}
-    for model in models_in_order(found):
-        if model.heatmaps and ((model.encoder, model.attention) == ("lstm", "tanh") or model.task not in shown):
-            shown[model.task] = model
+    """Heatmaps of some texts of every task."""
     return [
         Heatmaps(
             task,
@@ -202,8 +212,34 @@ def _heatmaps(found: StudyResult) -> list[Heatmaps]:
             "" if method_of(model) == "exact" else "found by a search: even more different weights may exist",
             [_heatmap(one) for one in model.heatmaps],
         )
-        for task, model in shown.items()
+        for task, model in _with_heatmaps(found).items()
     ]
+
+
+def _with_heatmaps(found: StudyResult) -> dict[str, Model]:
+    """The paper's own model of each task, or the first model that has heatmaps."""
+    shown: dict[str, Model] = {}
+    for model in models_in_order(found):
+        if model.heatmaps and ((model.encoder, model.attention) == ("lstm", "tanh") or model.task not in shown):
+            shown[model.task] = model
+    return shown
+
+
+def _pair(found: StudyResult) -> Pair | None:
+    """One text under the model's weights and under the most different ones that keep the answer."""
+    model = next((model for model in _with_heatmaps(found).values()), None)
+    if model is None:
+        return None
+    one = model.heatmaps[0]
+    known = one.get("probability") is not None
+    answer = str(one["predicted"]) + (f" {one['probability']:.2f}" if known else "")
+    rows = [
+        HeatRow(
+            "original", weighed(one["words"], one["attention"]), answer, 100 * one["probability"] if known else 0.0
+        ),
+        HeatRow("adversarial", weighed(one["words"], one["counterfactual"]), f"moves by {number(one['change'])}"),
+    ]
+    return Pair(model.task, model_name(model.encoder, model.attention), rows, number(one["jsd"]))
 
 
 def _heatmap(one: Mapping[str, Any]) -> Heatmap:
@@ -211,6 +247,6 @@ def _heatmap(one: Mapping[str, Any]) -> Heatmap:
         f"predicted {one['predicted']}" + (f", {one['probability']:.2f}" if one.get("probability") is not None else ""),
         str(one.get("text_pair") or ""),
         " ".join(one["words"]),
-        [(explainer_name(name), shaded(one["words"], one[name])) for name in ("attention", "counterfactual")],
+        [(explainer_name(name), weighed(one["words"], one[name])) for name in ("attention", "counterfactual")],
         f"JSD {number(one['jsd'])}; the output moves by {number(one['change'])}",
     )

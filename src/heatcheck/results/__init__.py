@@ -1,7 +1,7 @@
 """Results as plain data: measurements, results of checks, answers, audits, studies; and their files."""
 
 from heatcheck.results.as_facts import kept_facts, results_from, tagged, untagged
-from heatcheck.results.audit import INTERRUPTED, ON_TEXT, Audit, AuditedExample
+from heatcheck.results.audit import INTERRUPTED, ON_TEXT, TREATED_BY, Audit, AuditedExample
 from heatcheck.results.audit_files import ARRAYS, AUDIT, FORMAT, audit_facts, keep_audit, read_audit
 from heatcheck.results.card import Card
 from heatcheck.results.check_files import keep_results, read_results
@@ -30,6 +30,7 @@ __all__ = [
     "STUDY",
     "STUDY_ARRAYS",
     "TOO_FEW",
+    "TREATED_BY",
     "Audit",
     "AuditedExample",
     "Card",

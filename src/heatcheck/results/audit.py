@@ -10,6 +10,7 @@ from heatcheck.results.check_result import ATTENTION, HEATMAP, CheckResult
 
 ON_TEXT = "words of the text have"  # how much of a language model's weight
 INTERRUPTED = "interrupted"  # in what an audit says about itself
+TREATED_BY = "treatments"  # what could make the heatmap easier to read, where the model can be trained again
 
 
 class AuditedExample(NamedTuple):

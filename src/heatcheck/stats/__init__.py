@@ -50,7 +50,14 @@ from heatcheck.stats.sums_after_removal import Emptied, FirstChange, first_chang
 from heatcheck.stats.survival import SurvivalCurve, kaplan_meier, median_time, share_interval
 from heatcheck.stats.ties import average_ranks, best_first, has_ties, level_ties
 from heatcheck.stats.top_k import kendall_top_k_distance, top_k_overlap
-from heatcheck.stats.two_way import pairs_interval, two_way_interval, two_way_ratio_interval
+from heatcheck.stats.two_way import (
+    Tested,
+    linearised_ratio,
+    pairs_interval,
+    two_way_interval,
+    two_way_ratio_interval,
+    two_way_test,
+)
 
 if TYPE_CHECKING:
     from heatcheck.stats.cone import conicity
@@ -72,6 +79,7 @@ __all__ = [
     "RankCorrelation",
     "SpanMatches",
     "SurvivalCurve",
+    "Tested",
     "accuracy",
     "aligned_mass",
     "alignment_counts",
@@ -107,6 +115,7 @@ __all__ = [
     "kendall_top_k_distance",
     "kl_divergence_nats",
     "level_ties",
+    "linearised_ratio",
     "margin_bounds",
     "match_spans",
     "median_interval",
@@ -133,6 +142,7 @@ __all__ = [
     "two_item_floor",
     "two_way_interval",
     "two_way_ratio_interval",
+    "two_way_test",
     "without_each",
 ]
 

@@ -21,6 +21,13 @@ from heatcheck.stats.interval import Interval
 Crossed = Real[np.ndarray, "draw example"] | Bool[np.ndarray, "draw example"]
 
 
+class Tested(NamedTuple):
+    """A mean with its interval, and the p-value of its being 0."""
+
+    interval: Interval
+    p: float
+
+
 def two_way_interval(values: Crossed, level: float = 0.95) -> Interval:
     """The mean of values [seed, example] with the spread of both; `n` counts seeds.
 
@@ -44,12 +51,43 @@ def two_way_ratio_interval(numerator: Crossed, denominator: Crossed, level: floa
     >>> two_way_ratio_interval(right, room)
     Interval(value=0.5, low=0.5, high=0.5, n=2)
     """
+    return two_way_interval(linearised_ratio(numerator, denominator), level)
+
+
+def two_way_test(values: Crossed, level: float = 0.95) -> Tested:
+    """The mean of values [seed, example] with its interval, and the p-value of its being 0, by the same Student's t.
+
+    Values that are all equal say nothing against 0 if they are 0 (p = 1), and exclude it if they are not (p = 0). One
+    seed, or one example, gives p = 1.
+
+    >>> found = two_way_test(np.array([[1.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0]]))
+    >>> round(found.interval.low, 3), round(found.p, 3)
+    (0.242, 0.019)
+    """
+    each = _finite(values)
+    spread = _of_mean(each)
+    found = _around(float(each.mean()), spread, len(each), level)
+    if spread is None or found.value == 0:
+        return Tested(found, 1.0)
+    if spread.variance == 0:
+        return Tested(found, 0.0)
+    return Tested(found, float(2 * special.stdtr(spread.freedom, -abs(found.value) / np.sqrt(spread.variance))))
+
+
+def linearised_ratio(numerator: Crossed, denominator: Crossed) -> Float[np.ndarray, "draw example"]:
+    """Values [seed, example] whose mean is the ratio of the two means, and which vary as that ratio does.
+
+    The difference of two ratios over the same seeds and examples is the mean of the difference of such values.
+
+    >>> linearised_ratio(np.array([[1.0, 0.0, 2.0]]), np.array([[2.0, 2.0, 2.0]]))
+    array([[0.5, 0. , 1. ]])
+    """
     above, below = _finite(numerator), _finite(denominator)
     size = float(below.mean())
     if size == 0:
         raise BadInput("the ratio is undefined, because its denominator is 0 on average.")
     ratio = float(above.mean()) / size
-    return _around(ratio, _of_mean((above - ratio * below) / size), len(above), level)
+    return np.asarray(ratio + (above - ratio * below) / size)
 
 
 def pairs_interval(values: Real[np.ndarray, "draw draw example"], level: float = 0.95) -> Interval:

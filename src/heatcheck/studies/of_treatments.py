@@ -59,9 +59,9 @@ def twin_name(kind: str) -> str:
     """The name of a kind's temperature twin.
 
     >>> twin_name("diversity")
-    'as sharp as diversity'
+    'as_sharp_as_diversity'
     """
-    return f"as sharp as {kind}"
+    return f"as_sharp_as_{kind}"
 
 
 def twin_work(version: int, base: Cell, treated: Cell, corpus: Corpus, found: Found, place: Place) -> Work:
@@ -122,7 +122,7 @@ def gather(tasks: Sequence[str], kinds: Sequence[Kind], found: Found, *, smoke: 
     reason = "a smoke run" if smoke else not_comparable
     for task in tasks:
         base = {seed: numbers_of(one) for seed, one in by_kind.get((task, kinds[0].name), {}).items()}
-        for name in (kind.name for kind in kinds for kind in (kind, Kind(twin_name(kind.name), {}))):
+        for name in (name for kind in kinds for name in (kind.name, twin_name(kind.name))):
             seeds = by_kind.get((task, name))
             if not seeds:
                 continue

@@ -79,10 +79,10 @@ def kinds_of(settings: Settings) -> list[Kind]:
     return [
         Kind("base", base, treated=False),
         *(
-            Kind(f"{name.replace('_', ' ')} {strength:g}", {**base, "treatment": {"name": name, "strength": strength}})
+            Kind(f"{name}_{strength:g}", {**base, "treatment": {"name": name, "strength": strength}})
             for name, strength in treated
         ),
-        Kind("no encoder", {**base, "encoder": "none"}, treated=False),
+        Kind("no_encoder", {**base, "encoder": "none"}, treated=False),
     ]
 
 
@@ -120,14 +120,14 @@ def gather(settings: Settings, found: Found) -> Gathered:
 
 SMOKE = "This is a smoke run: a few texts, one epoch, two seeds. Ignore its numbers."
 NOTES = (
-    "No published number stands here: we could not re-read the paper's, and its code was not found. The tying loss and "
-    "the settings are those of its authors' code of 2023. Their word vectors have 300 numbers (GloVe).",
+    "No published number stands here: we could not re-read the paper's, and its code was not found. The tying loss "
+    "and the settings are those of its authors' code of 2023. Their word vectors have 300 numbers (GloVe).",
     "Each state has as many numbers as an embedding, in the base model too. A state's own word is found if no "
     "embedding of another word of the text is nearer, by cosine. It is read from the state itself, and from a linear "
     "map of it that is fitted on other texts.",
     "Tying can be satisfied by short vectors. So the table has the mean length of states and of embeddings.",
-    "A temperature twin is the base model with its attention scores times a constant. On dev, its weights have the mean "
-    "entropy of the treated model's. So it differs from the base model only in how sharp its weights are.",
+    "A temperature twin is the base model with its attention scores times a constant. On dev, its weights have the "
+    "mean entropy of the treated model's. So it differs from the base model only in how sharp its weights are.",
     "The model without an encoder has embeddings as states. It shows what a state without any context gives.",
     "The paper's adversaries were not run again.",
 )

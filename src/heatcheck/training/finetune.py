@@ -48,7 +48,8 @@ def check_transformer(recipe: Recipe) -> None:
         )
     if recipe.loss["name"] in OF_STATES:
         raise BadInput(
-            f"the loss {recipe.loss['name']} is about the states of a classifier trained from scratch. Leave out --model."
+            f"the loss {recipe.loss['name']} is about the states of a classifier trained from scratch. "
+            "Leave out --model."
         )
     if recipe.loss.get("trains") == "attention":
         raise BadInput(

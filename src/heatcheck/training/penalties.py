@@ -29,7 +29,8 @@ def distance_to_embeddings(_: Subject, run: Run, batch: Batch, __: Facts) -> Flo
     """‖h_t − e_t‖, a mean over the words of a text: tying, of Tutek & Šnajder (2020)."""
     one_width("tying", run.parts[STATES].shape[-1], run.parts[EMBEDDINGS].shape[-1])
     apart = torch.linalg.vector_norm(run.parts[STATES] - run.parts[EMBEDDINGS], dim=-1)  # [example token]
-    return apart.masked_fill(~batch.scored, 0.0).sum(1) / batch.scored.sum(1)
+    kept: Tensor = apart.masked_fill(~batch.scored, 0.0)
+    return kept.sum(1) / batch.scored.sum(1)
 
 
 def masked_words(subject: Subject, _: Run, batch: Batch, facts: Facts) -> Float[Tensor, " example"]:

@@ -1,8 +1,8 @@
-"""Treatments: changes of a recipe that are meant to make a model's attention easier to read.
+"""Treatments: changes of a recipe that are meant to give heatmaps that can be read.
 
 Each is another loss, another encoder or another way from scores to weights. The training loop and the models know
-nothing of treatments: `treated` makes a recipe from a recipe. To add one, write a function from recipe to recipe and one
-entry of TREATMENTS.
+nothing of treatments: `treated` makes a recipe from a recipe. To add one, write a function from recipe to recipe and
+one entry of TREATMENTS.
 """
 
 from collections.abc import Callable, Mapping
@@ -61,11 +61,13 @@ def treated(recipe: Recipe, corpus: Corpus, name: str, changes: Mapping[str, Any
         settings[key] = like(settings[key], f"treatment.{key}", value)
     if "encoder" not in recipe.model or recipe.model.get("hierarchical"):
         raise NotSupported(
-            f"the treatment {name} needs a classifier that heatcheck trains from scratch, with one attention over words."
+            f"the treatment {name} needs a classifier that heatcheck trains from scratch, with one attention over "
+            "words."
         )
     if recipe.impose is not None or recipe.loss["name"] != "likelihood":
         raise NotSupported(
-            f"the treatment {name} starts from a model whose weights and loss are its own: leave out --impose and --loss."
+            f"the treatment {name} starts from a model with learned weights and the usual loss: leave out --impose and "
+            "--loss."
         )
     return treatment.treat(recipe, corpus, settings)
 

@@ -23,6 +23,7 @@ from heatcheck.models.classifiers.attention import Attention
 from heatcheck.models.classifiers.classifier import Classifier
 from heatcheck.models.classifiers.context_free import ContextFree, Unencoded
 from heatcheck.models.classifiers.make import make_classifier
+from heatcheck.models.classifiers.normalisers import NORMALISERS
 
 BOUND = 6.0  # largest |ln m|: a vote up to 400 times as large, which float32 bears (docs/checks/deception.md)
 RIDGE = 3e-3  # pulls scores together that few texts have an opinion about
@@ -114,6 +115,8 @@ def word_table(subject: Classifier) -> WordTable:
         raise NotSupported(
             f"a gauge twin needs a model that reads each word by itself; {subject.id} reads words in context."
         )
+    if not NORMALISERS[shape.normaliser].is_softmax:
+        raise NotSupported(f"a gauge twin needs weights by softmax; those of {subject.id} are by {shape.normaliser}.")
     if shape.segments == 2 or shape.label_wise:
         raise NotSupported(f"a gauge twin needs one text and one decision per example; {subject.id} has more.")
     with torch.no_grad():

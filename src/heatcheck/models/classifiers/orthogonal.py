@@ -18,18 +18,19 @@ LEAST_SQUARE = 1e-6  # added to |mean|²: the first state has no mean before it 
 class OrthogonalLayer(nn.LSTM):
     """One direction of an LSTM; before it goes on, each state loses its part along the mean of the states before it.
 
-    h_t = ĥ_t − (ĥ_t·m / (m·m + 10⁻⁶)) m, with m the mean of h_1 … h_(t−1). The projected state enters the next step; the
-    cell does not change. The parameters are those of `nn.LSTM`, and so are their first values.
+    h_t = ĥ_t − (ĥ_t·m / (m·m + 10⁻⁶)) m, with m the mean of h_1 … h_(t−1). The projected state enters the next step;
+    the cell does not change. The parameters are those of `nn.LSTM`, and so are their first values.
     """
 
     def forward(  # type: ignore[override]  # torch's takes packed texts and first states too
         self, embedded: Float[Tensor, "example token feature"]
     ) -> tuple[Float[Tensor, "example token hidden"], None]:
-        to_gates = nn.functional.linear(embedded, self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0)
+        of_input, of_state, *biases = self.all_weights[0]
+        to_gates = nn.functional.linear(embedded, of_input, biases[0] + biases[1])
         state = cell = total = embedded.new_zeros(len(embedded), self.hidden_size)
         states = []
         for step, of_token in enumerate(to_gates.unbind(1)):
-            gates = of_token + nn.functional.linear(state, self.weight_hh_l0)
+            gates = of_token + nn.functional.linear(state, of_state)
             enter, forget, new, leave = gates.chunk(4, dim=-1)
             cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
             state = leave.sigmoid() * cell.tanh()

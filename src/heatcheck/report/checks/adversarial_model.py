@@ -65,8 +65,8 @@ def tvd_by_jsd(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     drawn = panel(points, kinds, starts_in(points), ring=star.point if star else None, width=WIDTH - 60, height=380)
     seeds = [mean_of_seeds(points, name) for name in ("jsd", "tvd")]
     caption = (
-        "Each mark is one model. Further right, its weights differ more from the audited model's; further up, its "
-        "answers differ more. Lines join trained adversaries in the order of λ. "
+        "Each mark is a model: further right its weights differ more from the audited model's, further up its answers "
+        "do. Lines join trained adversaries in the order of λ. "
     )
     if all(map(math.isfinite, seeds)):
         caption += (

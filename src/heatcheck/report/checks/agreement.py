@@ -12,7 +12,7 @@ from heatcheck.report.examples import explainer_order
 from heatcheck.report.figures.distribution import MEAN, Style, histogram
 from heatcheck.report.figures.figure import FLOOR, MECHANICAL, Figure, altair, by_class, declare, heading, overall
 from heatcheck.report.figures.several_models import means, outlines
-from heatcheck.report.figures.shapes import mean_of
+from heatcheck.report.figures.shapes import Span, in_use, mean_of
 from heatcheck.report.measurement_words import grouping, pair_of
 from heatcheck.report.table import Table, known_columns, pivot, with_n
 from heatcheck.report.view import CheckView, Results
@@ -101,7 +101,16 @@ def _joined(measurements: Iterable[Measurement]) -> str:
     return ", ".join(f"{number(m.value)} ({grouping(m, 'agreement', pair=False)})" for m in found)
 
 
-_BINS = 40
+_BIN = 0.05  # of τ
+
+
+def bins_of(span: Span) -> int:
+    """Bars of one width, whatever part of the axis is in use.
+
+    >>> bins_of((-1.0, 1.0)), bins_of((0.0, 0.6))
+    (40, 12)
+    """
+    return round((span[1] - span[0]) / _BIN)
 
 
 def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure | None:
@@ -127,13 +136,14 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
         for at, name in enumerate(lines)
     }
     parts = list(by_class(result, "tau", values, predicted))
+    span = in_use(values, [0.0, *lines.values()], full=(-1.0, 1.0))
     panels = [
         histogram(
             values[here],
             {"mean": float(values[here].mean()), **lines},
             styles,
-            span=(-1.0, 1.0),
-            bins=_BINS,
+            span=span,
+            bins=bins_of(span),
             title=heading(label, int(here.sum())),
             axis=f"Kendall τ between {spaced(heat)} and gradient, per text" if label == parts[-1][0] else None,
             height=130 if label else 190,
@@ -143,7 +153,7 @@ def tau_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
     known = values[np.isfinite(values)]
     reads = "; ".join(f"{name} {number(at)}" for name, at in lines.items())
     caption = (
-        f"Agreement of {spaced(heat)} and gradient on the ranking of words, per text: 1 is the same order, 0 no "
+        f"Further right, {spaced(heat)} and gradient rank the words of a text more alike: 1 is the same order, 0 no "
         "relation. "
         f"Mean {number(float(known.mean()))} over {len(known):,} texts{'; ' + reads if reads else ''}."
     )
@@ -167,23 +177,22 @@ def tau_differences(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     if not found:
         return None
     styles = {"mean": MEAN, "no difference": Style(FLOOR, (6, 4))}
-    widest = max(float(np.abs(values).max()) for _, values in found)
-    span = (-1.0, 1.0) if widest <= 1 else (-2.0, 2.0)
+    span = in_use(np.concatenate([values for _, values in found]), [0.0], full=(-2.0, 2.0))
     panels = [
         histogram(
             values,
             {"mean": mean_of(values), "no difference": 0.0},
             styles,
             span=span,
-            bins=_BINS,
+            bins=bins_of(span),
             title=f"{name}: mean {number(mean_of(values))}, n = {len(values):,}",
             axis="difference of the two Kendall τ, per text" if name == found[-1][0] else None,
         )
         for name, values in found
     ]
     caption = (
-        f"How much more gradient and leave-one-out agree with each other than with {spaced(result.heatmap)}: to the "
-        "right of zero they agree more. In a model without context, part of this is mechanical, because both contain "
+        f"To the right of zero, gradient and leave-one-out agree more with each other than with "
+        f"{spaced(result.heatmap)}. In a model without context, part of this is mechanical, because both contain "
         "the weights as a factor."
     )
     return declare("agreement-differences", result.check, caption, altair().vconcat(*panels, spacing=14))
@@ -215,7 +224,7 @@ def tau_matrix(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     chart = alt.Chart(alt.Data(values=cells))
     squares = chart.mark_rect(cornerRadius=3, stroke="#888888", strokeWidth=0.5).encode(
         **place,
-        color=alt.Color("tau:Q", title="mean τ", legend=None).scale(domain=[0, 1], scheme="blues", clamp=True),
+        color=alt.Color("tau:Q", title="mean τ", legend=None).scale(domain=[0, 1], scheme="greens", clamp=True),
         tooltip=[
             alt.Tooltip("row:N"),
             alt.Tooltip("column:N"),
@@ -249,9 +258,9 @@ def tau_distributions(results: Results, names: Sequence[str]) -> Figure | None:
         f"relation. Marks on the axis are means. {means(panels)} In a model without context, part of τ is mechanical: "
         "its report has the floor."
     )
-    return outlines(
-        panels, names, "compare-agreement", "agreement", caption, span=(-1.0, 1.0), axis="Kendall τ, text by text"
-    )
+    every = [values for of in panels.values() for values in of.values()]
+    span = in_use(np.concatenate(every), [0.0], full=(-1.0, 1.0)) if every else (-1.0, 1.0)
+    return outlines(panels, names, "compare-agreement", "agreement", caption, span=span, axis="Kendall τ, text by text")
 
 
 def _not_chance(by: Facts) -> str | None:

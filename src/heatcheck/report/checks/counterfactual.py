@@ -12,10 +12,10 @@ from heatcheck.report.compared_values import Compared
 from heatcheck.report.counterfactual_places import Place, first_of_each_scale, is_beside, places
 from heatcheck.report.figures.distribution import MEAN, Style, alt_data, histogram
 from heatcheck.report.figures.figure import (
-    ATTENTION,
     FLOOR,
     MECHANICAL,
     MOST,
+    RIVAL,
     WIDTH,
     Figure,
     altair,
@@ -126,7 +126,7 @@ _STYLES = {
     _FLOOR: Style(FLOOR, (6, 4)),
     _NULL: Style(MECHANICAL, (2, 2)),
     _MOST: Style(MOST, (10, 3, 2, 3)),
-    _UPPER: Style(ATTENTION, (4, 3)),
+    _UPPER: Style(RIVAL, (4, 3)),
 }
 
 
@@ -163,8 +163,10 @@ def jsd_histogram(result: CheckResult, predicted: Mapping[str, str]) -> Figure |
     )
     floor = "Every model reaches the floor. " if _FLOOR in used else ""
     caption = (
-        "How different the weights of each text can be while the output moves by at most ε. 0 is the same heatmap, "
-        f"0.69 a heatmap on entirely different words. A large JSD is no evidence by itself. {floor}A JSD that shuffled "
+        "Further right, the weights of a text can be more different with the same answer: 0.69 is entirely "
+        "other words. "
+        "The output moves by at most ε; 0 is the same heatmap. A large JSD is no evidence by itself. "
+        f"{floor}A JSD that shuffled "
         f"relevances reach too says nothing about this model. {means[0].upper()}{means[1:]}."
     )
     return declare("counterfactual-histogram", result.check, caption, altair().vconcat(*rows, spacing=14))

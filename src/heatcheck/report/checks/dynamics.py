@@ -132,8 +132,10 @@ def agreement_over_training(result: CheckResult, _: Mapping[str, str]) -> Figure
     first = at_last(result, "A", pairs[0])
     floor = at_last(result, "A_floor", pairs[0])
     caption = (
-        "How often the first's highest word is among the second's top words during training: means over seeds and "
-        "texts with 95% intervals. The dashed line shows the same with shuffled second scores. The axis is "
+        "Attention follows what a panel names as soon as its line leaves the dashed floor. Lines show "
+        "how often "
+        "the first's highest word is among the second's top words: means over seeds and texts with 95% "
+        "intervals. The dashed line shows the same with shuffled second scores. The axis is "
         f"logarithmic and shows steps plus one, so that the start is visible. At the end, {pair_name(pairs[0])} agree "
         f"in {number(first.value)} of the texts ({number(floor.value)} by chance). Agreement above chance starts "
         f"{when(result)}."

@@ -103,6 +103,7 @@ _PANELS = {"comprehensiveness": "without them (comprehensiveness)", "sufficiency
 _RIVALS = (RIVAL, MECHANICAL, MOST, BAR)
 _SIGNED = " (signed)"
 _DASHED, _DOTTED = (6, 4), (2, 3)
+_SOLID = ((12, 3), (9, 3, 2, 3), (4, 2), (14, 3, 2, 3, 2, 3))  # of other methods: apart without their colours, too
 
 
 def losses_by_share(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
@@ -151,8 +152,8 @@ def losses_by_share(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         column=alt.Column("operator:N", title=None),
     )
     caption = (
-        "Above: the probability that the predicted label loses without a ranking's top words; higher is better. "
-        "Below: the same with these words alone; lower is better. Both are by the share of words. Bars are "
+        "A good ranking is high above (its words gone) and low below (its words alone). Both show the probability that "
+        "the predicted label loses, by the share of words. Bars are "
         "intervals. Random orders are dashed: a line close to them says nothing about the words. Dotted lines know "
         "which words speak for the answer; an attention heatmap does not."
     )
@@ -182,12 +183,13 @@ def _styles(rankings: Sequence[str], result: CheckResult) -> dict[str, Style]:
     """One colour per explainer; dotted lines are rankings with a sign."""
     audited = _name(str(result.settings.get("explainer", "attention")))
     colours = {audited: ATTENTION, _name("random"): FLOOR}
+    dashes: dict[str, tuple[int, ...]] = {audited: (1, 0)}
     rivals = dict.fromkeys(name.removesuffix(_SIGNED) for name in rankings)
     for at, name in enumerate(name for name in rivals if name not in colours):
-        colours[name] = _RIVALS[at % len(_RIVALS)]
+        colours[name], dashes[name] = _RIVALS[at % len(_RIVALS)], _SOLID[at % len(_SOLID)]
 
     def style(name: str) -> Style:
-        dash = _DASHED if name == _name("random") else _DOTTED if name.endswith(_SIGNED) else (1, 0)
+        dash = _DASHED if name == _name("random") else _DOTTED if name.endswith(_SIGNED) else dashes[name]
         return Style(colours[name.removesuffix(_SIGNED)], dash)
 
     return {name: style(name) for name in rankings}

@@ -80,8 +80,8 @@ def erasure_effects(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     layers = alt.layer(bars, dots, data=alt.Data(values=rows)).properties(width=320, height=max(30 * len(order), 60))
     drawn = layers.facet(column=alt.Column("operator:N", title=None))
     caption = (
-        "How much the answer changes when heatcheck removes the highest-ranked words; bars are intervals. A heatmap "
-        "that highlights words that matter is near the best other method, and far to the right of random order."
+        "Further right, the answer changes more when heatcheck removes the words that a method ranks highest. Bars are "
+        "intervals. A heatmap that highlights words that matter is near the best other method, and far from random."
     )
     return declare("erasure-effects", result.check, caption, drawn)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from heatcheck.report.figures.distribution import alt_data
 from heatcheck.report.figures.figure import WIDTH, Figure, altair, declare
+from heatcheck.report.figures.labels import ROOM, label_layer, labels_of
 from heatcheck.report.figures.survival import box, box_layers, curve, curve_layer, looks, ranking_name, survival
 from heatcheck.report.measurement_words import of_quantity
 from heatcheck.report.table import Table, pivot
@@ -11,6 +12,7 @@ from heatcheck.report.view import CheckView
 from heatcheck.results import CheckResult, Measurement, Quantity
 from heatcheck.results.written import NOTHING, alone, number, shown
 
+LABELLED = 0.9  # of the weights removed: a label stands about where its line is then
 _SIGN = ("attention", "gradient x attention", "gradient x attention (signed)")
 
 
@@ -143,10 +145,16 @@ def survival_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         return None
     unit = str(result.facts.get("removed", "tokens"))
     rows = [row for name in rankings for row in curve(name, survival(result.per_example[f"fraction:{name}"]))]
-    drawn = curve_layer(looks(rankings), unit=unit).properties(data=alt_data(rows), width=WIDTH - 60, height=300)
+    styles, width, height = looks(rankings), WIDTH - 60 - ROOM, 300
+    ends = {row["ranking"]: row["y"] for row in rows if row["x"] <= LABELLED}  # before they all fall at the end
+    colours = {name: style.colour for name, style in styles.items()}
+    labels = label_layer(labels_of(ends, span=(0.0, 1.0), height=height, colours=colours), width=width)
+    lines = curve_layer(styles, unit=unit, labelled=True).properties(data=alt_data(rows))
+    drawn = altair().layer(lines, labels).properties(width=width, height=height)
     caption = (
-        f"The share of unchanged decisions after removing the weights of each ranking's top {unit}. A line that falls "
-        f"faster finds {unit} that the decision depends on sooner. Every text counts: one that never flips stays "
+        f"A line that falls faster finds {unit} that the decision depends on sooner. Lines show the share of unchanged "
+        f"decisions after removing the weights of each ranking's top {unit}. Every text counts: one that "
+        "never flips stays "
         "unchanged to the end. Dashed rankings know the sign, which no attention heatmap shows: compare attention with "
         "the solid lines. Random order is the first of several."
     )

@@ -102,8 +102,9 @@ def guide_accuracies(result: CheckResult, _: Mapping[str, str]) -> Figure | None
     ]
     said = "; ".join(f"{words}: {number(at)}" for words, at in lines.items())
     caption = (
-        "Accuracy of models that see the words one by one, each with its weight. Weights on informative words beat "
-        "uniform weights and come close to the audited model. If only the refitted guide gains, the weights encode "
+        "Weights on informative words reach further than uniform weights, and close to the audited model. Bars are the "
+        "accuracy of models that see the words one by one, each with its weight. If only the refitted guide "
+        "gains, the weights encode "
         f"the label on words that do not carry it. {said[:1].upper()}{said[1:]}."
     )
     return declare("guide-accuracies", result.check, caption, altair().vconcat(*drawn, spacing=16))

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import ATTENTION, RIVAL, Figure, altair, declare
+from heatcheck.report.figures.figure import Figure, declare
+from heatcheck.report.figures.head_maps import HeadMap, changes
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.view import CheckView
 from heatcheck.results import CheckResult, Measurement, Quantity
@@ -125,28 +125,31 @@ def _of(result: CheckResult, name: str, **by: object) -> list[Measurement]:
 
 
 def heads_map(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
-    """One square per head, coloured by the loss that its removal adds."""
-    alt = altair()
-    way = main_way(result)
-    cells = [
-        {"layer": m.by["layer"], "head": m.by["head"], "added": m.value, "matters": m.by["matters"]}
-        for m in _of(result, "loss_added", way=way)
+    """One square per head, coloured by the loss that its removal adds, and by that of equal weights in it."""
+    first = main_way(result)
+    ways = dict.fromkeys((first, *(way for way in ("uniform",) if way in result.settings["ways"])))
+    maps = [
+        HeadMap(
+            f"{'flattened' if way == 'uniform' else 'removed'}: {_WAYS[way]}",
+            {_place(m): m.value for m in _of(result, "loss_added", way=way)},
+            frozenset(_place(m) for m in _of(result, "loss_added", way=way) if m.by["matters"] == "yes"),
+        )
+        for way in ways
     ]
-    most = max((abs(cell["added"]) for cell in cells), default=0.0)
-    if not most:
+    maps = [one for one in maps if any(one.cells.values())]
+    if not maps:
         return None
-    base = alt.Chart(alt_data(cells)).encode(
-        x=alt.X("head:O", title="head"), y=alt.Y("layer:O", title="layer", sort="descending")
+    caption = (
+        "Orange squares are heads without which the answers get worse; green ones, better. A star marks heads that "
+        f"surely matter. At the left stands the loss that a head's removal adds, by {_WAYS[first]}. "
     )
-    squares = base.mark_rect().encode(
-        color=alt.Color("added:Q", title="loss added").scale(
-            domain=[-most, 0, most], range=[RIVAL, "#eeeeee", ATTENTION]
-        ),
-        tooltip=[alt.Tooltip("layer:O"), alt.Tooltip("head:O"), alt.Tooltip("added:Q", format=".4f")],
-    )
-    marks = base.mark_text(text="*", color="#000000").transform_filter("datum.matters == 'yes'")
-    caption = f"The loss that each head's removal adds, by {_WAYS[way]}. A star marks heads that surely matter."
-    return declare("heads-map", result.check, caption, squares + marks)
+    if len(maps) > 1:
+        caption += "At the right the head stays, with equal weights for all tokens: where it looks is gone."
+    return declare("heads-map", result.check, caption.strip(), changes(maps, "loss added (nats)"))
+
+
+def _place(m: Measurement) -> tuple[int, int]:
+    return int(m.by["layer"]), int(m.by["head"])
 
 
 _QUANTITIES = (

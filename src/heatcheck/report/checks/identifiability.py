@@ -1,5 +1,10 @@
 """What a reader sees of the check `identifiability`: other weights with the same output, and recovered tokens."""
 
+from collections.abc import Mapping
+
+from heatcheck.report.figures.by_layer import LayerPanel, by_layer
+from heatcheck.report.figures.distribution import Style
+from heatcheck.report.figures.figure import FLOOR, MOST, RIVAL, Figure, declare
 from heatcheck.report.measurement_words import quantity
 from heatcheck.report.table import Table, pivot
 from heatcheck.report.view import CheckView
@@ -34,6 +39,28 @@ def identifiability_tables(result: CheckResult) -> list[Table]:
         ],
     )
     return [weights, tokens]
+
+
+_LOOKS = {"cosine": Style(MOST), "euclidean": Style(RIVAL, (9, 3)), "guessing": Style(FLOOR, (2, 4))}
+
+
+def tokens_by_layer(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
+    """The share of tokens that are recovered from their hidden states, over the layers."""
+    found = [m for m in result.measurements if m.name == "identified"]
+    if not found:
+        return None
+    kinds = [name for name in _LOOKS if any(m.by["nearest by"] == name for m in found)]
+    lines = {f"nearest by {name}": [m for m in found if m.by["nearest by"] == name] for name in kinds}
+    chance = next((m for m in result.measurements if m.name == "chance"), None)
+    across = {"guessing": chance} if chance else {}
+    styles = {name if name == "guessing" else f"nearest by {name}": look for name, look in _LOOKS.items()}
+    panel = LayerPanel("after each layer", lines, across)
+    chart = by_layer([panel], styles, axis="share of tokens found again", full=(0.0, 1.0), height=200)
+    caption = (
+        "High lines mean that the hidden state at a word still says which word it was. A linear map recovers the "
+        "words from their hidden states. If it cannot, a weight at a place is no weight on that place's word."
+    )
+    return declare("identifiability-tokens", result.check, caption, chart)
 
 
 _QUANTITIES = (
@@ -112,5 +139,6 @@ VIEW = CheckView(
     "different tokens). Short texts leave no freedom at all. If a token can be recovered from its hidden state, that "
     "state still belongs to the token. This does not make its weight the token's influence.",
     tables=identifiability_tables,
+    figures=(tokens_by_layer,),
     quantities=_QUANTITIES,
 )

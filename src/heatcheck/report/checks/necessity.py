@@ -119,7 +119,8 @@ def accuracies(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         for fit, rows in panels.items()
     ]
     caption = (
-        "Accuracy with its 95% interval. A loss with replaced weights shows that this model uses its weights. Only "
+        "If a row is as far right as the first, the model does as well without its own weights. Accuracies have 95% "
+        "intervals. A loss with replaced weights shows that this model uses its weights. Only "
         "retrained models (or closed forms) show whether the task needs learned ones. "
         f"The majority class has an accuracy of {number(prior)}."
     )

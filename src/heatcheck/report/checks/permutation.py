@@ -37,9 +37,9 @@ def delta_by_largest_weight(result: CheckResult, predicted: Mapping[str, str]) -
     if drawn is None:
         return None
     caption = (
-        "How far the output moves when heatcheck shuffles the weights of a text (median over shuffles). Texts with "
-        "flat weights are at the bottom, texts with one heavy word at the top; lines are quartiles. Violins near 0 "
-        "mean that it hardly matters which word has which weight; this says most at the top. "
+        "Violins near 0 mean that it hardly matters which word has which weight. They show how far the output moves "
+        "when heatcheck shuffles the weights of a text (median over shuffles). Texts with flat weights are at the "
+        "bottom; texts with one heavy word, which say most, are at the top. Lines are quartiles. "
         f"Mean {number(drawn.mean)}."
     )
     return declare("permutation-by-largest-weight", result.check, caption, drawn.chart)

@@ -85,6 +85,7 @@ def _row(result: CheckResult, rank: Measurement, by: str, operators: list[str]) 
 
 _KINDS = {"attention": "attention", "random": "random order"}
 _ORDERS = {"MoRF": "most relevant first (MoRF)", "LeRF": "least relevant first (LeRF)"}
+_DASHES = ((1, 0), (12, 3), (9, 3, 2, 3), (4, 2), (2, 4))  # attention, the best others, random: apart in grey
 _SHOWN = 3  # best other methods; more lines would be hard to read, and the table has all
 
 
@@ -124,10 +125,12 @@ def areas(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     )
     panels = list(dict.fromkeys(row["operator"] for row in rows))
     wide = 540 if len(panels) == 1 else 200
-    drawn = alt.layer(bars, dots, data=alt_data(rows)).properties(width=wide, height=max(22 * len(order), 60))
+    step = 22 if len(order) < 16 else 15
+    drawn = alt.layer(bars, dots, data=alt_data(rows)).properties(width=wide, height=max(step * len(order), 60))
     caption = (
-        "The probability lost without a method's first words minus that lost without its last words, averaged over the "
-        "shares removed. Further right is better; bars are intervals. If a method's interval includes that of random "
+        "Further right is better: the method's first words cost more probability than its last ones. The area is that "
+        "difference, averaged over the shares removed; bars are intervals. If a method's interval includes "
+        "that of random "
         "order, it has not been shown to say anything about this model."
     )
     return declare(
@@ -164,6 +167,8 @@ def removal_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         .scale(domain=list(drawn_in), range=list(drawn_in.values()))
         .legend(orient="top", columns=3, labelLimit=0, symbolType="stroke", symbolStrokeWidth=2.5, symbolOpacity=1)
     )
+    dashes = [list(_DASHES[list(colours).index(name)]) for name in colours if ranking_title(name) in present]
+    dash = alt.StrokeDash("ranking:N", title=None).scale(domain=list(drawn_in), range=dashes)
     x = alt.X("share:Q", title="words removed").axis(format="%", tickCount=5)
     y = alt.Y("lost:Q", title="probability lost").axis(tickCount=5)
     tooltip = [
@@ -176,7 +181,7 @@ def removal_curves(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     ]
     chart = alt.Chart()
     layers = alt.layer(
-        chart.mark_line(size=2).encode(x=x, y=y, color=colour),
+        chart.mark_line(size=2).encode(x=x, y=y, color=colour, strokeDash=dash),
         chart.mark_rule(size=1.5, opacity=0.5).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour),
         chart.mark_point(size=30, filled=True, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip),
         data=alt_data(rows),

@@ -142,8 +142,9 @@ def agreement_with_people(result: CheckResult, _: Mapping[str, str]) -> Figure |
     layers = alt.layer(ends, dots, data=alt.Data(values=rows)).properties(width=200, height=max(34 * len(order), 60))
     drawn = layers.facet(column=alt.Column("panel:N", title=None, sort=list(_PANELS))).resolve_scale(x="independent")
     caption = (
-        "Agreement with people's marks; bars are intervals. A plausible method is far to the right of both kinds of "
-        "chance in its row. All are means over the same texts, so a difference can be significant although intervals "
+        "A plausible method stands far to the right of both kinds of chance in its row. The axes show agreement with "
+        "people's marks; bars are intervals. All are means over the same texts, so a difference can be "
+        "significant although intervals "
         "overlap: see P. This says nothing about why the model decided."
     )
     return declare("plausibility-agreement", result.check, caption, drawn)

@@ -1,10 +1,13 @@
 """What a reader sees of the check `roles`: where each head looks, as maps of layers and heads, and the roles."""
 
 from collections import Counter
+from collections.abc import Mapping
 
+from heatcheck.report.figures.figure import Figure, declare
+from heatcheck.report.figures.head_maps import HeadMap, shares
 from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
-from heatcheck.results import CheckResult, Quantity
+from heatcheck.results import CheckResult, Measurement, Quantity
 from heatcheck.results.written import number
 
 _MAPS = {
@@ -27,9 +30,16 @@ def roles_tables(result: CheckResult) -> list[Table]:
     ]
 
 
+_NO_WORDS = ("special_tokens", "punctuation_mass")
+
+
+def _by_head(result: CheckResult, name: str) -> dict[tuple[int, int], Measurement]:
+    return {(int(m.by["layer"]), int(m.by["head"])): m for m in result.measurements if m.name == name}
+
+
 def _map(result: CheckResult, name: str, caption: str) -> Table:
     """One row per layer, one column per head."""
-    found = {(int(m.by["layer"]), int(m.by["head"])): m for m in result.measurements if m.name == name}
+    found = _by_head(result, name)
     if not found:
         return Table(caption, ("layer",), [])
     width = max(head for _, head in found)
@@ -43,6 +53,22 @@ def _map(result: CheckResult, name: str, caption: str) -> Table:
     return Table(
         f"{caption} ({baseline})", ("layer", *(f"head {head}" for head in range(1, width + 1))), rows, dense=True
     )
+
+
+def weight_maps(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
+    """Where the weight of every head lies: on words, and on special tokens."""
+    special, marks = ({at: m.value for at, m in _by_head(result, name).items()} for name in _NO_WORDS)
+    if not special:
+        return None
+    words = {at: max(0.0, 1 - share - marks.get(at, 0.0)) for at, share in special.items()}
+    mean = sum(words.values()) / len(words)
+    chart = shares([HeadMap("weight on words", words), HeadMap("weight on special tokens", special)])
+    caption = (
+        "A dark square at the right is a head whose weight lies on special tokens, so its heatmap over words "
+        "says little. "
+        f"At the left is the weight that is left for words, without punctuation: {mean:.0%} on average over the heads."
+    )
+    return declare("roles-weight", result.check, caption, chart)
 
 
 _QUANTITIES = (
@@ -146,5 +172,6 @@ VIEW = CheckView(
     "threshold and above uniform weights. A role does not say that the head matters: `heatcheck heads` removes heads "
     "to find out. A sink puts most of its weight on the first token; little can be read from the rest of its map.",
     tables=roles_tables,
+    figures=(weight_maps,),
     quantities=_QUANTITIES,
 )

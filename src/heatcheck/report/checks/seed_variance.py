@@ -44,9 +44,9 @@ def jsd_of_seeds(result: CheckResult, predicted: Mapping[str, str]) -> Figure | 
     if drawn is None:
         return None
     caption = (
-        "How far the weights of each text are from those of the same recipe with other seeds (median over seeds, as "
-        "published). Texts with flat weights are at the bottom, texts with one heavy word at the top; lines are "
-        "quartiles. Violins far from 0 at the top are texts in which another seed highlights another word. "
+        "Violins far from 0 are texts in which another seed highlights other words. They show how far the weights of "
+        "each text are from those of the same recipe with other seeds (median over seeds, as published). Texts with "
+        "flat weights are at the bottom, texts with one heavy word at the top. Lines are quartiles. "
         f"Mean {number(drawn.mean)} over {drawn.texts:,} texts."
     )
     return declare("seed-variance-by-largest-weight", result.check, caption, drawn.chart)

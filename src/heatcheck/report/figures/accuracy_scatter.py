@@ -6,19 +6,19 @@ from typing import Any
 
 from heatcheck.engine import Facts
 from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, altair
+from heatcheck.report.figures.figure import BAR, FLOOR, HONEST, MECHANICAL, MOST, RIVAL, altair
 from heatcheck.results.written import number
 
 TWIN = "gauge twin"
 UNIFORM, COMMONEST = "weight under uniform weights", "majority class"
 PAPER, REPRODUCTION = "paper", "reproduction"
 _LOOKS = {
-    "honest": (RIVAL, "triangle-up"),
+    "honest": (HONEST, "triangle-up"),
     TWIN: (MOST, "cross"),
     PAPER: ("#c2417c", "M0,-1.4L.41,-.56L1.33,-.43L.67,.21L.82,1.13L0,.7L-.82,1.13L-.67,.21L-1.33,-.43L-.41,-.56Z"),
     REPRODUCTION: ("#c2417c", "square"),
 }
-_OF_STRENGTHS = ((ATTENTION, "circle"), (MECHANICAL, "diamond"), (BAR, "triangle-down"), (FLOOR, "triangle-right"))
+_OF_STRENGTHS = ((RIVAL, "circle"), (MECHANICAL, "diamond"), (BAR, "triangle-down"), (FLOOR, "triangle-right"))
 _DASHES = {COMMONEST: [2, 2], UNIFORM: [6, 4]}
 
 

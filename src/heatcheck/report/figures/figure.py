@@ -8,9 +8,12 @@ from jaxtyping import Bool, Float
 
 from heatcheck.errors import MissingPackage
 from heatcheck.results import CheckResult, Measurement
+from heatcheck.results.written import sentences
 
 # These keep three to one against a white and against a dark page, and differ to every kind of colour blindness.
-BAR, ATTENTION, RIVAL, FLOOR, MECHANICAL, MOST = "#5f9ac4", "#d55e00", "#2f86b8", "#808080", "#9467bd", "#00946b"
+# Attention is blue everywhere, as its heatmaps are; nothing else is.
+ATTENTION, RIVAL, FLOOR, MECHANICAL, MOST = "#2b78bd", "#d55e00", "#808080", "#9467bd", "#00946b"
+BAR, HONEST = "#7a95b0", "#5f6f80"  # texts in a distribution; other models of the same recipe
 
 CLASSES_DRAWN = 6  # more panels than this are a wall; the table has them all
 WIDTH = 780  # of a whole figure, in the page's column
@@ -23,6 +26,20 @@ class Figure(NamedTuple):
     check: str
     caption: str
     spec: dict[str, Any]
+
+    @property
+    def reading(self) -> str:
+        """Its first sentence: how to read it.
+
+        >>> Figure("a", "b", "Right is better. Bars are intervals.", {}).reading
+        'Right is better.'
+        """
+        return sentences(self.caption)[0]
+
+    @property
+    def more(self) -> str:
+        """The other sentences."""
+        return " ".join(sentences(self.caption)[1:])
 
 
 def declare(name: str, check: str, caption: str, chart: Any) -> Figure:

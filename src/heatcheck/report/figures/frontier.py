@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from heatcheck.engine import Facts
 from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import ATTENTION, BAR, FLOOR, MECHANICAL, MOST, RIVAL, altair
+from heatcheck.report.figures.figure import BAR, FLOOR, HONEST, MECHANICAL, MOST, RIVAL, altair
 from heatcheck.report.frontier import mean_of_seeds
 from heatcheck.report.model_names import STARTS, kind_of, name_of, short_name, start_of
 from heatcheck.report.shared_words import MODELS
@@ -24,8 +24,8 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    MODELS["adversary"]: Look(ATTENTION, "circle"),
-    MODELS["seed"]: Look(RIVAL, "triangle-up"),
+    MODELS["adversary"]: Look(RIVAL, "circle"),
+    MODELS["seed"]: Look(HONEST, "triangle-up"),
     MODELS["imitator"]: Look("#8a6d3b", "triangle-right"),
     MODELS["uniform"]: Look(FLOOR, "square"),
     MODELS["instance"]: Look(MECHANICAL, "diamond"),
@@ -94,7 +94,7 @@ def panel(
             rule = alt.Chart(alt_data([{name: round(across[name], 5)}])).mark_rule(strokeDash=[5, 4], opacity=0.7)
             layers.append(rule.encode(**{channel: {"jsd": x, "tvd": y}[name]}))
     if adversaries:
-        line = chart.mark_line(color=ATTENTION, strokeWidth=1.5).encode(
+        line = chart.mark_line(color=RIVAL, strokeWidth=1.5).encode(
             x=x,
             y=y,
             order=alt.Order("strength:Q"),
@@ -116,7 +116,7 @@ def panel(
         for (align, dx, dy), labelled in _labels(rows, starts, top, crowded=crowded).items()
     ]
     if ring and _place(ring):
-        around = chart.mark_point(size=330, filled=False, strokeWidth=1.8, color=ATTENTION).encode(x=x, y=y)
+        around = chart.mark_point(size=330, filled=False, strokeWidth=1.8, color=RIVAL).encode(x=x, y=y)
         layers.append(around.properties(data=alt_data([_row(ring, kind_of(ring))])))
     return alt.layer(*layers).properties(width=width, height=height, title=title)
 

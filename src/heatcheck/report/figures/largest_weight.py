@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from heatcheck.report.figures.distribution import Style, columns_for, side_by_side, violins, width_of
 from heatcheck.report.figures.figure import by_class, heading
-from heatcheck.report.figures.shapes import Span
+from heatcheck.report.figures.shapes import Span, in_use
 from heatcheck.results import CheckResult
 
 
@@ -42,6 +42,8 @@ def by_largest_weight(
     if values is None or largest is None:
         return None
     known = np.where(np.isfinite(largest), values, np.nan)
+    span = in_use(known, [0.0, *(float(np.nanmax(other)) for other in beside.values() if np.isfinite(other).any())],
+                  full=span)  # fmt: skip
     parts = list(by_class(result, quantity, known, predicted))
     if not parts:
         return None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import ATTENTION, FLOOR, MECHANICAL, MOST, RIVAL, WIDTH, Figure, altair, declare
+from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows, Span, bars
 from heatcheck.report.view import Results
 from heatcheck.report.wording import ranking_title
@@ -26,9 +26,9 @@ class _Look(NamedTuple):
     dash: tuple[int, ...]
 
 
-_LOOKS = (
+_LOOKS = (  # models, of which none has the colour of attention
     _Look(RIVAL, "circle", (1, 0)),
-    _Look(ATTENTION, "diamond", (7, 3)),
+    _Look("#c2417c", "diamond", (7, 3)),
     _Look(MOST, "square", (2, 2)),
     _Look(MECHANICAL, "triangle-up", (10, 3, 2, 3)),
     _Look(FLOOR, "cross", (4, 2)),

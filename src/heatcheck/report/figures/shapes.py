@@ -3,7 +3,8 @@
 Counts and densities are computed here, so that the page is no larger for two million texts than for two hundred.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +38,20 @@ def bars(values: Float[np.ndarray, " example"], *, span: Span, bins: int) -> Row
         for at, count in enumerate(counts)
         if count
     ]
+
+
+def in_use(values: Float[np.ndarray, " example"], lines: Iterable[float], *, full: Span, step: float = 0.1) -> Span:
+    """The part of an axis that has values or lines, in whole steps: no empty half, and none cut off.
+
+    >>> in_use(np.array([0.12, 0.55]), [0.0], full=(-1.0, 1.0)), in_use(np.array([np.nan]), [], full=(0.0, 0.7))
+    ((0.0, 0.6), (0.0, 0.7))
+    """
+    known = [*values[np.isfinite(values)].tolist(), *(at for at in lines if np.isfinite(at))]
+    if not known:
+        return full
+    low = max(full[0], math.floor(min(known) / step + 1e-9) * step)
+    high = min(full[1], math.ceil(max(known) / step - 1e-9) * step)
+    return (round(low, 6), round(high, 6)) if high > low else (round(low, 6), round(low + step, 6))
 
 
 def dots(

@@ -16,9 +16,9 @@ DASHED = (6, 4)
 _LOOKS = {
     "attention": Style(ATTENTION),
     "attention ascending": Style(ATTENTION, (2, 3)),
-    "gradient": Style(MOST),
+    "gradient": Style(MOST, (12, 3)),
     "gradient (signed)": Style(MOST, DASHED),
-    "gradient x attention": Style(RIVAL),
+    "gradient x attention": Style(RIVAL, (12, 3, 2, 3)),
     "gradient x attention (signed)": Style(RIVAL, DASHED),
     "random": Style(FLOOR, (1, 2)),
 }
@@ -73,11 +73,13 @@ def box(ranking: str, values: Float[np.ndarray, " example"]) -> Rows:
     return [{**facts, **dict(zip(("low", "q1", "median", "q3", "high"), ends, strict=True))}]
 
 
-def curve_layer(styles: Mapping[str, Style], *, unit: str, small: bool = False) -> Any:
-    """Step lines, one per ranking."""
+def curve_layer(styles: Mapping[str, Style], *, unit: str, small: bool = False, labelled: bool = False) -> Any:
+    """Step lines, one per ranking; without a legend where they are labelled."""
     alt = altair()
     names = list(styles)
     axis: dict[str, Any] = {"values": [0, 0.5, 1]} if small else {"tickCount": 5, "format": "%"}
+    legend = alt.Legend(orient="top", columns=3, labelLimit=0, symbolType="stroke", symbolSize=400)
+    dashes = [list(style.dash) for style in styles.values()]
     return (
         alt.Chart()
         .mark_line(interpolate="step-after", strokeWidth=1.6 if small else 2)
@@ -88,10 +90,10 @@ def curve_layer(styles: Mapping[str, Style], *, unit: str, small: bool = False) 
             .axis(**axis),
             color=alt.Color("ranking:N", title=None)
             .scale(domain=names, range=[style.colour for style in styles.values()])
-            .legend(orient="top", columns=3, labelLimit=0, symbolType="stroke", symbolSize=400),
-            strokeDash=alt.StrokeDash("ranking:N", title=None).scale(
-                domain=names, range=[list(style.dash) for style in styles.values()]
-            ),
+            .legend(None if labelled else legend),
+            strokeDash=alt.StrokeDash("ranking:N", title=None)
+            .scale(domain=names, range=dashes)
+            .legend(None if labelled else legend),
             tooltip=[alt.Tooltip("ranking:N"), alt.Tooltip("x:Q", format=".0%"), alt.Tooltip("y:Q", format=".0%")],
         )
     )

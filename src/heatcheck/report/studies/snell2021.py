@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from heatcheck.report.figures.distribution import alt_data
-from heatcheck.report.figures.figure import ATTENTION, FLOOR, MOST, RIVAL, WIDTH, Figure, altair, declare
+from heatcheck.report.figures.figure import FLOOR, MECHANICAL, MOST, RIVAL, WIDTH, Figure, altair, declare
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.report.study_quantities import RIGHT, study_quantity
 from heatcheck.report.study_view import Chapter, StudyView
@@ -27,7 +27,7 @@ EIGHT = {"bad": "eight bad", "one good": "seven bad, one good", "random": "eight
 
 PUBLISHED_STEPS = 200
 _LOOKS = {
-    SEQUENCES["copy_permutation"]: (ATTENTION, [1, 0]),
+    SEQUENCES["copy_permutation"]: (MECHANICAL, [1, 0]),
     SEQUENCES["copy_distinct"]: (RIVAL, [8, 3]),
     SEQUENCES["copy_iid"]: (MOST, [2, 2]),
 }
@@ -249,7 +249,7 @@ def _small_lines(name: str, check: str, caption: str, rows: Rows, column: str, r
         )
     drawn = (
         alt.Chart(alt_data(rows))
-        .mark_line(opacity=0.45, strokeWidth=1.2, color=ATTENTION)
+        .mark_line(opacity=0.45, strokeWidth=1.2, color=RIVAL)
         .encode(
             x=alt.X("step:Q", title="steps").scale(nice=False).axis(tickCount=4, format=",d", labelFlush=True),
             y=alt.Y("right:Q", title="tokens right").scale(domain=[0, 1]).axis(values=[0, 0.5, 1]),

@@ -1,0 +1,220 @@
+"""The study behind docs/treatments.md: every treatment on three tasks, five seeds, for one command on a GPU.
+
+python -m benchmarks.treated prepare data/treated          # here: the corpora as files
+python -m benchmarks.treated run data/treated OUT          # on the GPU machine: JSON per task under OUT
+python -m benchmarks.treated csv OUT docs/treatments.csv   # here: then python docs/treatments.py
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heatcheck.auditing import audit
+from heatcheck.auditing.treating import TreatmentPlan, gather, plan_treatments, run_treatments
+from heatcheck.data import Corpus, load_task
+from heatcheck.engine import Outcome, nulled, write_whole
+from heatcheck.errors import HeatcheckError
+from heatcheck.results.treatments import Treatments, treatments_facts, treatments_from
+from heatcheck.training import fit_jobs, plan_recipe, run_fits, treated
+from heatcheck.training.jobs import keep_corpus, read_corpus
+
+TASKS = ("sst", "rotten_tomatoes", "imdb_small")
+EXAMPLES = {"imdb_small": 100}  # of long texts fewer: each word costs a pass
+OFTEN = 45.0  # seconds between two looks at what is there
+NECESSARY = ("diversity", "entmax")  # treatments whose models are also retrained without attention
+RETRAINED = "necessary.json"
+LINES, ENDS = ("accuracy", "points", "hard", "context"), ("value", "low", "high")
+STUDY = re.compile(r"(<!-- study -->\n).*?(<!-- /study -->)", re.DOTALL)  # of the page
+
+
+def prepare(folder: Path) -> None:
+    """Write the corpora as files, with a list of their names."""
+    names = {task: keep_corpus(load_task(task), folder) for task in TASKS}
+    write_whole(folder / "tasks.json", json.dumps(names))
+
+
+def run(folder: Path, out: Path, *, seconds: float, workers: int, seeds: int, quick: bool) -> None:
+    """Train, audit and judge, task after task; each task's numbers so far are written again and again."""
+    end = time.monotonic() + seconds
+    names: Mapping[str, str] = json.loads((folder / "tasks.json").read_text())
+    out.mkdir(parents=True, exist_ok=True)
+    store = Path(os.environ.get("TREATED_STORE", "heatcheck-out/treated"))
+    for task in TASKS:
+        left = end - time.monotonic()
+        if left < 5:
+            print(f"{task}: no time left", flush=True)
+            continue
+        run_task(read_corpus(folder / names[task]), task, store, out, left, workers, seeds, quick)
+        if task == TASKS[-1] or quick:
+            break
+    if (left := end - time.monotonic()) > 30 and not quick:
+        corpus = read_corpus(folder / names[TASKS[0]])
+        necessary(corpus, store, out)
+
+
+def run_task(
+    corpus: Corpus, task: str, store: Path, out: Path, seconds: float, workers: int, seeds: int, quick: bool
+) -> None:
+    """One task, with all treatments that apply."""
+    recipe = plan_recipe(corpus, epochs=1) if quick else plan_recipe(corpus)
+    plan = plan_treatments(
+        recipe,
+        corpus,
+        treatments="all",
+        seeds=seeds,
+        examples=30 if quick else EXAMPLES.get(task, 300),
+        store=store,
+        model=f"{recipe.model['encoder']} on {task}",
+    )
+    print(f"{task}: {len(plan.fits())} training runs, {len(plan.audits())} audits", flush=True)
+    begun = last = time.monotonic()
+    failed: dict[str, str] = {}
+
+    def watch(outcome: Outcome, done: int, total: int) -> None:
+        nonlocal last
+        if outcome.folder is None:
+            failed[outcome.job.name] = outcome.reason
+            print(f"  failed: {outcome.job.name}: {outcome.reason}", flush=True)
+        if time.monotonic() - last > OFTEN or done == total:
+            last = time.monotonic()
+            print(f"  {done} of {total}, {last - begun:.0f} s: {outcome.job.name} {outcome.seconds:.1f} s", flush=True)
+            _keep(plan, dict(failed), out / f"{task}.json")
+
+    found = run_treatments(plan, workers=workers, progress=watch, seconds=seconds)
+    write_whole(out / f"{task}.json", json.dumps(nulled(treatments_facts(found))))
+    for row in found.rows:
+        cells = "  ".join(f"{c.line} {c.before:.3f}→{c.after:.3f} {c.word}" for c in row.cells)
+        print(f"  {row.name}: {cells}", flush=True)
+    print(f"{task}: {time.monotonic() - begun:.0f} s; {found.advice}", flush=True)
+
+
+def _keep(plan: TreatmentPlan, failed: dict[str, str], path: Path) -> None:
+    write_whole(path, json.dumps(nulled(treatments_facts(gather(plan, failed)))))
+
+
+def necessary(corpus: Corpus, store: Path, out: Path) -> None:
+    """*Necessary* by retraining, for the untreated model and a few treated ones."""
+    plain = plan_recipe(corpus)
+    recipes = {"untreated": plain} | {name: treated(plain, corpus, name) for name in NECESSARY}
+    found: dict[str, Any] = {}
+    for name, recipe in recipes.items():
+        start = time.monotonic()
+        try:
+            list(run_fits(fit_jobs([recipe], corpus, store), store))
+            made = audit(
+                store / recipe.id, corpus, checks=["necessity"], refit=True, store=store, examples=100, train=corpus
+            )
+        except HeatcheckError as error:
+            found[name] = {"state": "not run", "reason": str(error)}
+        else:
+            line = made.card["necessary"]
+            found[name] = {
+                "state": line.state,
+                "reason": line.reason,
+                "evidence": [nulled(m._asdict()) for m in line.evidence],
+                "not_fitted": dict(made.not_fitted),
+            }
+        write_whole(out / RETRAINED, json.dumps(nulled(found)))
+        print(f"necessary, {name}: {found[name]['state']} {found[name]['reason']} {time.monotonic() - start:.0f} s")
+
+
+def to_csv(out: Path, path: Path) -> None:
+    """The numbers of all tasks as one CSV file, and *necessary* in another; the page beside them gets its blocks."""
+    from heatcheck.report.data_files import as_csv
+    from heatcheck.report.treatments import columns_of
+
+    there = [task for task in TASKS if (out / f"{task}.json").is_file()]
+    found = {task: treatments_from(json.loads((out / f"{task}.json").read_text())) for task in there}
+    write_whole(path, as_csv(columns_of([*found.values()])))
+    kept = path.with_name(f"{path.stem}-necessary.csv")
+    if (out / RETRAINED).is_file():
+        columns: dict[str, list[Any]] = {name: [] for name in ("treatment", "quantity", "state", *ENDS, "seeds")}
+        for name, line in json.loads((out / RETRAINED).read_text()).items():
+            first = (line.get("evidence") or [{}])[0]
+            values = (name, "necessary", line["state"], *(first.get(end) for end in ENDS), first.get("n"))
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+        write_whole(kept, as_csv(columns))
+    page = path.with_suffix(".md")
+    if page.is_file():
+        blocks = [block(task, found[task], path.name) for task in found]
+        blocks += [necessary_block(kept.name)] if kept.is_file() else []
+        said = STUDY.sub(lambda old: f"{old[1]}\n{chr(10).join(blocks)}{old[2]}", page.read_text(encoding="utf-8"))
+        write_whole(page, said)
+
+
+def block(task: str, found: Treatments, file: str) -> str:
+    """The part of the page about one task: what helped, and two tables for docs/tables.py to fill."""
+    means = " | ".join(f"{{{line}|before}} → {{{line}|after}} **{{{line}|verdict}}**" for line in LINES)
+    changes = " | ".join(
+        f"{{{line}}} / {{{line}|beyond}} [{{{line}|beyond_low}}, {{{line}|beyond_high}}]" for line in LINES[1:]
+    )
+    head = f"<!-- table {file} task={task} each=treatment\n"
+    end = " -->\n\n\n<!-- /table -->\n"
+    n = found.rows[0].cell("points").examples or found.examples
+    return (
+        f"### {task}\n\n{said(found)}\n\nMeans of {found.seeds} seeds; {n} examples per audit, "
+        f"{found.rows[0].cell('accuracy').examples:,} for accuracy and context:\n\n"
+        f"{head}| treatment | accuracy ↑ | points: K ↑ | hard: q ↓ | context: G ↑ |\n|---|---|---|---|---|\n"
+        f"| {{treatment}} | {means} |{end}\n"
+        f"Treated minus untreated / treated minus temperature twin, with 95% intervals:\n\n"
+        f"{head}| treatment | accuracy | points: K | hard: q | context: G | evenness of weights |\n"
+        f"|---|---|---|---|---|---|\n| {{treatment}} | {{accuracy}} | {changes} | "
+        f"{{evenness|before}} → {{evenness|after}} |{end}"
+    )
+
+
+def necessary_block(file: str) -> str:
+    """The table of *necessary*."""
+    return (
+        f"### Necessary, by retraining (sst)\n\nN is the share of the gain that is lost without attention; above 0.1 "
+        f"means that attention is needed.\n\n<!-- table {file} each=treatment\n| model | N | answer |\n|---|---|---|\n"
+        "| {treatment} | {necessary} | {necessary|state} | -->\n\n\n<!-- /table -->\n"
+    )
+
+
+def said(found: Treatments) -> str:
+    """What the verdicts of a task come to, in a few sentences."""
+    words = {"helps": "helps", "only looks as if": "only looks as if it helps", "worse": "makes it worse"}
+    sentences = [found.advice]
+    for row in found.rows:
+        parts = [
+            f"{words[word]} ({', '.join(lines)})"
+            for word in words
+            if (lines := [line for line in LINES[1:] if row.cell(line).word == word])
+        ]
+        parts += ["costs accuracy"] if row.cell("accuracy").word == "worse" else []
+        if parts:
+            sentences.append(f"`{row.name}` {' and '.join(parts)}.")
+    idle = [f"`{row.name}`" for row in found.rows if not any(cell.word in words for cell in row.cells)]
+    return " ".join(sentences + ([f"No change seen: {', '.join(idle)}."] if idle else []))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=("prepare", "run", "csv"))
+    parser.add_argument("source", type=Path, help="Folder of the corpora (prepare, run) or of the JSON files (csv).")
+    parser.add_argument("target", type=Path, nargs="?", help="Folder for the JSON files (run), or the CSV file (csv).")
+    parser.add_argument("--seconds", type=float, default=400.0, help="Time limit of run.")
+    parser.add_argument("--workers", type=int, default=15, help="Processes for the audits.")
+    parser.add_argument("--seeds", type=int, default=5, help="Models per treatment.")
+    parser.add_argument("--quick", action="store_true", help="One epoch of the first task, to try the command.")
+    chosen = parser.parse_args()
+    if chosen.what == "prepare":
+        prepare(chosen.source)
+    elif chosen.what == "run":
+        options = {name: getattr(chosen, name) for name in ("seconds", "workers", "seeds", "quick")}
+        run(chosen.source, chosen.target, **options)
+    else:
+        to_csv(chosen.source, chosen.target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
