@@ -12,13 +12,14 @@ from heatcheck.checks.roles import RolesSettings, roles
 from heatcheck.data.treebank import FILES
 from heatcheck.engine import Job
 from heatcheck.heads.looking import look
-from heatcheck.results import key
+from heatcheck.results import CheckResult, Measurement, key
 from heatcheck.studies import of_heads, read_published
 from heatcheck.studies.cells import Cell, Extra, plan_job
 from heatcheck.studies.clark2019 import numbers as of_clark
 from heatcheck.studies.clark2019 import scores_of
 from heatcheck.studies.corpora import Source, load
 from heatcheck.studies.kovaleva2019 import numbers as of_kovaleva
+from heatcheck.studies.michel2019 import numbers as of_michel
 from heatcheck.studies.michel2019 import of_curves
 from heatcheck.studies.of_heads import treebank_scores
 from heatcheck.studies.study import Found, Place
@@ -162,6 +163,18 @@ def test_roles_of_kept_heads_stand_beside_those_of_all():
     closed = {"gates": "gates and weights", "penalty": "0.04"}
     assert found[key("kept", **closed)] == 0
     assert key("role_gain", role="positional", **closed) not in found, "no head is left"
+
+
+def test_how_well_one_gradient_does_is_that_of_removal_without_output():
+    measured = [
+        Measurement(name, value, 0.0, 1.0, 9, "0", {"way": way, "estimate": "signed"})
+        for way, ranks, finds in (("zero", 0.8, 0.6), ("mean", 0.9, 0.7))
+        for name, value in (("proxy_spearman", ranks), ("proxy_recall", finds))
+    ]
+    found = dict(
+        of_michel(CheckResult("heads", "one", "re-encoded", tuple(measured), (), {}, {}, {}, 0, facts={"heads": 8}))
+    )
+    assert found == {key("gradient_ranks", estimate="signed"): 0.8, key("gradient_finds", estimate="signed"): 0.6}
 
 
 def test_numbers_of_curves():
