@@ -5,10 +5,12 @@ import json
 
 import pytest
 
+from heatcheck.cli.circuits import tell_circuits
 from heatcheck.cli.heads import drawn, tell
 from heatcheck.heads.looking import Place
 from heatcheck.heads.roles import Role
 from heatcheck.heads.survey import Effect, survey
+from known_circuits import found_circuits
 from made_up_treebank import TEST, TRAIN
 from pretrained import as_rows, film_corpus, keep
 from tiny_language_models import network, tokenizer
@@ -95,6 +97,32 @@ def test_syntactic_roles_from_a_treebank(heatcheck, films, tmp_path):
     assert "ud_ewt_train.jsonl.gz is missing" in said
 
 
+def test_circuits_of_a_language_model(heatcheck, films):
+    options = ["heads", f"hf:{films / 'lm'}", "--data", films / "films.csv", "--texts", "3", "--circuits"]
+    code, out, said = heatcheck(*options)
+    assert code == 0, said
+    assert "None of 12 heads is an induction head." in out
+    assert "Previous token heads" in out
+    assert "heatcheck removed no heads together: no head is an induction head." in out
+
+
+def test_induction_heads_come_with_their_evidence(capsys):
+    found = found_circuits()
+    tell_circuits(found)
+    out = capsys.readouterr().out
+    assert "1 of 3 heads is an induction head." in out
+    row = next(line for line in out.splitlines() if "1.1 (" in line)
+    assert "2.1" in row
+    assert "10.00 [10.00," in row
+    assert "1.1 1.00" in out[out.index("Previous token heads") :]
+    assert "repeated random tokens" in out
+    assert "your texts" in out
+    given = survey(tiny("bert"), EXAMPLES, [EXAMPLES[0].but(id="x"), EXAMPLES[1].but(id="y")])
+    named = given.with_roles(found.induction_roles)
+    assert drawn(named)[2][8] == "C"
+    assert named.roles[Place(2, 1)][0].role == "induction"
+
+
 def test_mistakes_are_said_in_one_sentence(heatcheck, films, tmp_path):
     one = tmp_path / "one.csv"
     one.write_text("text\na film\n", encoding="utf-8")
@@ -103,6 +131,7 @@ def test_mistakes_are_said_in_one_sentence(heatcheck, films, tmp_path):
         "two texts at least": [f"hf:{films / 'bert'}", "--data", one],
         "--texts must be at least 1": [f"hf:{films / 'bert'}", "--data", films / "films.csv", "--texts", "0"],
         "is not one": ["known:reader@planted_keyword"],
+        "needs a causal language model": [f"hf:{films / 'bert'}", "--data", films / "films.csv", "--circuits"],
         "Leave out --text-column": [f"hf:{films / 'bert'}", "--data", "reviews", "--text-column", "x"],
     }
     for sentence, options in wrong.items():

@@ -46,7 +46,8 @@ def test_a_refusal_calls_the_model_by_its_name(folder):
 def test_the_browser_is_sent_to_the_address_that_is_printed(folder, heatcheck, monkeypatch):
     opened, served = [], []
 
-    def stand_in(subjects, *, folders, port, started):
+    def stand_in(subjects, *, folders, study, port, started):
+        assert study is None
         served.append((list(subjects), folders))
         started(f"http://127.0.0.1:{port}/")
 

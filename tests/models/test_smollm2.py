@@ -10,6 +10,11 @@ import torch
 
 from heatcheck.data import Example
 from heatcheck.explainers import explain_one
+from heatcheck.heads.circuits.behaviour import PREVIOUS, behave
+from heatcheck.heads.circuits.removal import cost_of
+from heatcheck.heads.circuits.texts import as_examples, draw_repeats
+from heatcheck.heads.circuits.wiring import feeds, strongest
+from heatcheck.heads.looking import Place
 from heatcheck.models import load
 from heatcheck.models.contract.rows import Rows
 from heatcheck.training import predict
@@ -69,3 +74,26 @@ def test_rows_alone_are_those_of_eager_attention(subject):
     assert torch.allclose(found.logits, eager.logits, rtol=1e-5, atol=1e-4)  # logits are about 20
     for site in subject.sites:
         assert torch.allclose(found.parts[site], eager.parts[site], atol=1e-5)
+
+
+def test_its_induction_heads_and_the_head_that_feeds_them(subject):
+    """mechanisms.md §8 and §3.1, which count from 0: heads 18.6, 17.4, 17.3, 17.5 and 16.0."""
+    plain = subject.as_next_token()
+    kinds = {what: draw_repeats(plain, 2, what) for what in ("look", "removal", "reference")}
+    found = behave(plain, kinds["look"], 25)
+    induction, looked = found.with_role("induction"), found.looked
+    assert set(map(str, induction[:4])) == {"19.7", "18.5", "18.4", "18.6"}
+    before = looked.mean(PREVIOUS)
+    assert str(looked.places[int(before.argmax())]) == "17.1"
+    losses = [found.loss_of_copy(copy).mean() for copy in (1, 2, 4)]
+    assert losses[0] > 10 > 2 * losses[1] > 2 * losses[2]
+    links = feeds(plain, [Place(18, 5)], into=["key"])
+    (fed,) = strongest(links)
+    assert str(fed.writer) == "17.1"
+    assert fed.times_random > 3.5
+    assert sorted(one.times_random for one in links)[-2] < 1.6
+    reader, examples = as_examples(plain, kinds["removal"] + kinds["reference"], "r")
+    cost = cost_of(reader, induction, looked.places, examples[:2], examples[2:], draws=3)
+    assert cost.of_chosen().value > 5
+    assert cost.random.mean() < 2
+    assert cost.random_at_least == 0

@@ -16,6 +16,7 @@ from heatcheck.checks.heads import heads
 from heatcheck.checks.identifiability import identifiability
 from heatcheck.checks.layers import layers
 from heatcheck.checks.log_odds import log_odds
+from heatcheck.checks.mechanism import mechanism
 from heatcheck.checks.mixing import mixing
 from heatcheck.checks.necessity import necessity
 from heatcheck.checks.permutation import permutation
@@ -43,6 +44,7 @@ CHECKS: dict[str, Check] = {
     "identifiability": identifiability,
     "layers": layers,
     "log_odds": log_odds,
+    "mechanism": mechanism,
     "mixing": mixing,
     "necessity": necessity,
     "permutation": permutation,

@@ -11,6 +11,7 @@ from heatcheck.cli.prompts import Against, Answer, Chat, Labels, Prompt, Score, 
 
 if TYPE_CHECKING:
     from heatcheck.data import Example, Reading
+    from heatcheck.heads.circuits.survey import Circuits
     from heatcheck.heads.looking import Place
     from heatcheck.heads.survey import Survey
     from heatcheck.heads.treebank import TreebankScores
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # heads that matter, in the table
 SHADES = " ░▒▓█"  # of an effect, from none to the largest
 LETTERS = {
+    "induction": "C",
     "previous token": "P",
     "mostly previous token": "P",
     "next token": "N",
@@ -31,6 +33,7 @@ LETTERS = {
     "sink": "S",
 }
 MEANINGS = {
+    "C": "induction (continues copies)",
     "P": "previous token",
     "N": "next token",
     "I": "same token",
@@ -56,6 +59,13 @@ def heads(
         int,
         typer.Option(help="Sentences per part of the treebank, to score syntactic roles; 0 leaves these out."),
     ] = 0,
+    circuits: Annotated[
+        bool,
+        typer.Option(
+            "--circuits",
+            help="Also find a language model's induction heads, and remove them beside as many random heads.",
+        ),
+    ] = False,
     labels: Labels = None,
     prompt: Prompt = None,
     shots: Shots = None,
@@ -80,6 +90,7 @@ def heads(
     $ heatcheck heads models/mine
     $ heatcheck heads hf:models/sst2 --data mine.csv --texts 200
     $ heatcheck heads hf:models/lm --data texts.csv
+    $ heatcheck heads hf:models/lm --circuits
     $ heatcheck heads models/mine --treebank 500
     $ heatcheck heads hf:models/lm --prompt "{text} It is" --labels bad=" bad",good=" good" --data mine.csv
     """
@@ -101,14 +112,31 @@ def heads(
     require_layers(subject, "heatcheck heads")
     examples = read_examples(model, subject, data, reading, data_dir)
     chosen, reference = choose_texts(examples, texts, seed=seed)
+    wired = find_wires(subject, chosen, reference, seed) if circuits else None
     found = survey(subject, chosen, reference, seed=seed)
+    if wired is not None:
+        found = found.with_roles(wired.induction_roles)
     parsed = score_treebank(subject, data_folder(data_dir), treebank, seed=seed) if treebank else None
     if json:
-        show.as_json({"model": subject.id, **found.facts(), "syntax": None if parsed is None else parsed.facts()})
+        more = {name: part.facts() for name, part in (("syntax", parsed), ("circuits", wired)) if part is not None}
+        show.as_json({"model": subject.id, **found.facts(), "syntax": None, "circuits": None, **more})
         return
     tell(found, model)
+    if wired is not None:
+        from heatcheck.cli.circuits import tell_circuits
+
+        tell_circuits(wired)
     if parsed is not None:
         tell_syntax(parsed)
+
+
+def find_wires(subject: "Subject", chosen: "list[Example]", reference: "list[Example]", seed: int) -> "Circuits":
+    """The circuits of a language model; the texts are those on which removal is tried beside repeated tokens."""
+    from heatcheck.heads.circuits.survey import TEXTS, find_circuits
+    from heatcheck.models.contract.opened import require_opened
+
+    opened = require_opened(subject, "heatcheck heads --circuits")
+    return find_circuits(opened, chosen[:TEXTS], reference[:TEXTS], seed=seed)
 
 
 def read_examples(

@@ -4,7 +4,7 @@ A rule compares a measure with a threshold, and with what uniform weights give o
 end must be above both. Thresholds come from the papers where these have one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -56,8 +56,16 @@ class Role(NamedTuple):
 
 def roles_of(looked: Looked) -> dict[Place, list[Role]]:
     """The roles that each head surely has; none for most heads."""
+    found = by_rules(looked, RULES)
+    for place, role in _broad(looked):
+        found[place].append(role)
+    return found
+
+
+def by_rules(looked: Looked, rules: Iterable[Rule]) -> dict[Place, list[Role]]:
+    """The roles that these rules surely give each head."""
     found: dict[Place, list[Role]] = {place: [] for place in looked.places}
-    for rule in RULES:
+    for rule in rules:
         values = looked.of(rule.measure)
         for at in np.flatnonzero(_sure(values, rule)):
             ends = float(values.low[at]), float(values.high[at])
@@ -65,8 +73,6 @@ def roles_of(looked: Looked) -> dict[Place, list[Role]]:
             if rule.role.removeprefix("mostly ") not in named:
                 role = Role(rule.role, float(values.value[at]), *ends, values.uniform, rule.about)
                 found[looked.places[at]].append(role)
-    for place, role in _broad(looked):
-        found[place].append(role)
     return found
 
 

@@ -1,7 +1,7 @@
 """All heads of a model at a glance: how much each matters, where it looks, and which roles that gives it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,11 @@ class Survey:
     @property
     def places(self) -> tuple[Place, ...]:
         return self.looked.places
+
+    def with_roles(self, roles: Mapping[Place, Role]) -> "Survey":
+        """The same survey with a further role of some heads, before their others."""
+        more = {place: [roles[place], *own] if place in roles else own for place, own in self.roles.items()}
+        return replace(self, roles=more)
 
     @property
     def sinks(self) -> dict[Place, float]:

@@ -1,4 +1,4 @@
-"""Load a model by name: a folder, `hf:NAME`, or `known:NAME@TASK` for a known-answer model."""
+"""Load a model by name: a folder, `hf:NAME`, `known:NAME@TASK` or `known:NAME` for a known-answer model."""
 
 import copy
 import json
@@ -11,7 +11,7 @@ from heatcheck.errors import BadInput, UnknownName
 from heatcheck.models.contract.naming import folder_name
 from heatcheck.models.contract.parts import HasLayers
 from heatcheck.models.contract.subject import Subject
-from heatcheck.models.known_answers import KNOWN_ANSWERS
+from heatcheck.models.known_answers import KNOWN_ANSWERS, KNOWN_LANGUAGE_MODELS
 from heatcheck.models.model_folder import CONFIG, load_folder
 
 
@@ -32,7 +32,7 @@ def load(
     A folder that `save_pretrained` of Hugging Face wrote needs no prefix; names on the Hugging Face hub need `hf:`.
 
     Args:
-        name: a folder, `hf:NAME`, or `known:NAME@TASK` for a model whose answer is known.
+        name: a folder, `hf:NAME`, or `known:NAME@TASK` for a model whose answer is known (`known:induction_lm`).
         device: the torch device to load it on.
         dtype: the precision of a Hugging Face model: float32 (default), bfloat16 or float16.
         labels: names of a Hugging Face classifier's outputs, in order, if its config does not name them. With a prompt:
@@ -147,8 +147,12 @@ def _load(name: Path | str, device: str) -> Subject:
         found.called = folder_name(name, found.recipe)
         return found
     kind, at, task = str(name).removeprefix("known:").partition("@")
+    if kind in KNOWN_LANGUAGE_MODELS:
+        if at:
+            raise BadInput(f"known:{kind} is a language model and has no task. Leave out @{task}.")
+        return KNOWN_LANGUAGE_MODELS[kind]()
     if kind not in KNOWN_ANSWERS:
-        raise UnknownName("known-answer subject", kind, KNOWN_ANSWERS)
+        raise UnknownName("known-answer subject", kind, [*KNOWN_ANSWERS, *KNOWN_LANGUAGE_MODELS])
     if not at:
         raise BadInput(f"known:{kind} needs a task, as in known:{kind}@{KNOWN_ANSWERS[kind].tasks[0]}.")
     return KNOWN_ANSWERS[kind](task)

@@ -120,7 +120,22 @@ AXES: dict[str, tuple[tuple[str, ...], ...]] = {
     "area": (("ranking", "operator"),),
     "above_random": (("ranking", "operator"),),
     "rank": (("ranking", "operator", "among"),),
+    # studies of heads
+    "heads_mean": (("measure", "layer"),),
+    "heads_above": (("measure",),),
+    "pattern_share": (("pattern",),),
     "syntactic": (("relation", "of"),),
+    "heads_found": (("kind",),),
+    "heads_matter": (("way",),),
+    "matter_for": (("for",),),
+    "gradient_ranks": (("estimate",),),
+    "pruned": (("order", "share"),),
+    **dict.fromkeys(("pruning_area", "free_share", "interaction"), (("order",),)),
+    "one_left": (("layer",),),
+    **dict.fromkeys(("kept", "gated"), (("gates", "penalty"),)),
+    "as_many": (("order", "gates", "penalty"),),
+    "with_role": (("role",),),
+    **dict.fromkeys(("kept_with_role", "role_gain"), (("role", "gates", "penalty"),)),
 }
 # Facts that a table has another column for: they are in no text.
 BESIDE = frozenset({"scale", "epoch"})

@@ -26,7 +26,7 @@ NOTES = (
     "The paper's syntactic scores are on the Penn Treebank, which is not free. Ours are on Universal Dependencies, "
     "whose relations differ, so numbers are not comparable. For each relation the head and its direction are chosen "
     "on train and scored on test, for each model anew. The paper chooses and scores on the same sentences.",
-    "Of the baselines the paper has the best fixed distance alone. The offset twin is the head's own mean weight at "
+    "The paper has one baseline, the best fixed distance. The offset twin is the head's own mean weight at "
     "each distance. The untrained heads are those of the same architecture with random weights. The other tree is that "
     "of another sentence of the same length.",
 )

@@ -10,7 +10,7 @@ from heatcheck.data import Example, Split
 from heatcheck.engine import Facts, stream
 from heatcheck.heads.pruned import find_orders, leave_one, remove_singly, try_orders
 from heatcheck.heads.pruning import RANDOM_ORDERS
-from heatcheck.results import CheckResult, Key, key, register_axes
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.cells import Extra
 from heatcheck.studies.of_heads import ALL, deep_subject
 from heatcheck.studies.of_transformers import QUICK, study_of
@@ -29,15 +29,6 @@ NOTES = (
     "does this for one layer at a time; we also do it for all layers at once.",
     "The share of heads that matter for where they look is not in the paper; docs/checks/heads.md defines it.",
 )
-register_axes("heads_found", ("kind",))
-register_axes("heads_matter", ("way",))
-register_axes("matter_for", ("for",))
-register_axes("gradient_ranks", ("estimate",))
-register_axes("pruned", ("order", "share"))
-register_axes("pruning_area", ("order",))
-register_axes("free_share", ("order",))
-register_axes("interaction", ("order",))
-register_axes("one_left", ("layer",))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from heatcheck.engine import Facts, content_id, read_json, write_json
 from heatcheck.heads.looking import Looked, look
 from heatcheck.heads.treebank import score_treebank
 from heatcheck.models import HasLayers, require_layers
-from heatcheck.results import CheckResult, Key, key, register_axes
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.cells import Extra
 from heatcheck.studies.corpora import Source, load
 from heatcheck.studies.of_transformers import Kept
@@ -24,9 +24,6 @@ from heatcheck.studies.study import Found, Place, Work
 
 ALL = "all"
 LOOKED = "looked.json"
-register_axes("heads_mean", ("measure", "layer"))
-register_axes("heads_above", ("measure",))
-register_axes("pattern_share", ("pattern",))
 
 
 def layer_means(found: CheckResult, measures: Sequence[str]) -> Iterator[tuple[Key, float]]:

@@ -12,7 +12,7 @@ from heatcheck.engine import Facts
 from heatcheck.heads.frontier import PENALTIES, as_many, learn_frontier
 from heatcheck.heads.gates import GateSettings
 from heatcheck.heads.pruned import find_orders, remove_singly
-from heatcheck.results import CheckResult, Key, key, register_axes
+from heatcheck.results import CheckResult, Key, key
 from heatcheck.studies.cells import Extra
 from heatcheck.studies.michel2019 import sample
 from heatcheck.studies.of_heads import deep_subject, treebank_scores
@@ -37,12 +37,6 @@ NOTES = (
     "do, the roles do not say which heads are needed. The paper does not compare with all heads.",
     "Syntactic roles are of Universal Dependencies, beyond four baselines. The paper has CoreNLP's relations and one.",
 )
-register_axes("kept", ("gates", "penalty"))
-register_axes("gated", ("gates", "penalty"))
-register_axes("as_many", ("order", "gates", "penalty"))
-register_axes("with_role", ("role",))
-register_axes("kept_with_role", ("role", "gates", "penalty"))
-register_axes("role_gain", ("role", "gates", "penalty"))
 
 
 @dataclass(frozen=True)

@@ -13,21 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heatcheck.engine import stream
+from heatcheck.models.contract.opened import Factors as Factors
 
 RANDOM_HEADS = 200
 RANDOM_PAIRS = 50  # of a writer and a reader: their composition hardly varies
 
 Reader = Float[Tensor, "*batch head size feature"]
 Output = Float[Tensor, "*batch head feature size"]
-
-
-class Factors(NamedTuple):
-    """The four maps of each head of a layer: QK is R_Q R_Kᵀ / √d_h and OV is R_V W_O, each size × size."""
-
-    query: Reader
-    key: Reader  # a group's, repeated for each head that shares it
-    value: Reader
-    output: Output
 
 
 def composition(
@@ -45,11 +37,12 @@ def composition(
         reader: R_Q, R_K or R_V of the readers, of a later layer.
     """
     gram = value.mT @ value  # ‖V O R‖² = tr(VᵀV · (OR)(OR)ᵀ): nothing size × size is formed
-    through = torch.einsum("...wfs,...rsg->...wrfg", output, reader)
-    both = torch.einsum("...wfe,...wrfg,...wreg->...wr", gram, through, through)
-    written = torch.einsum("...wfe,...wfs,...wes->...w", gram, output, output)
+    through = output[..., :, None, :, :] @ reader[..., None, :, :, :]
+    both = ((gram[..., :, None, :, :] @ through) * through).sum((-2, -1))
+    written = ((gram @ output) * output).sum((-2, -1))
     read = reader.square().sum((-2, -1))
-    return (both.clamp(min=0) / (written[..., :, None] * read[..., None, :]).clamp(min=1e-30)).sqrt()
+    found: Tensor = (both.clamp(min=0) / (written[..., :, None] * read[..., None, :]).clamp(min=1e-30)).sqrt()
+    return found
 
 
 def copying(
@@ -58,13 +51,14 @@ def copying(
     """Whether a head writes what it reads: Re Σλ / Σ|λ| over the eigenvalues of E R_V W_O U; +1 copies, −1 opposes.
 
     The d_h eigenvalues that are not 0 are those of W_O (U E) R_V. Centre E first (`unembed_embed`): with the mean
-    embedding in it, random heads score 0 ± 0.31 on SmolLM2, and 0 ± 0.065 without (mechanisms.md §3.1).
+    embedding in it, random heads score 0 ± 0.31 on SmolLM2, and 0 ± 0.066 without.
 
     A hint, and no test for induction: in a deep model many heads copy, on all layers, and induction heads need not.
     """
     small = output.double() @ unembed_embed.double()[..., None, :, :] @ value.double()
     found = torch.linalg.eigvals(small)
-    return (found.real.sum(-1) / found.abs().sum(-1).clamp(min=1e-30)).to(value.dtype)
+    score: Tensor = found.real.sum(-1) / found.abs().sum(-1).clamp(min=1e-30)
+    return score.to(value.dtype)
 
 
 def unembed_embed(

@@ -18,13 +18,14 @@ from heatcheck.data import Batch, Example
 from heatcheck.errors import BadInput
 from heatcheck.models.contract.lengths import with_tokens
 from heatcheck.models.contract.naming import folder_name
+from heatcheck.models.contract.opened import Ends, Factors, Stream, as_decisions
 from heatcheck.models.contract.subject import Edits, Run, Want
+from heatcheck.models.hf import opened
 from heatcheck.models.hf.load import _cannot_read, _read, quiet
 from heatcheck.models.hf.transformer import NOTHING, Transformer
 
 LABELS = ("another token", "the next token")
 UNDECIDED = -100  # what follows the last token is not known
-TINY = 1e-6  # a probability that is this near to 1 leaves so much to other tokens
 
 
 class NextToken(Transformer):
@@ -59,8 +60,7 @@ class NextToken(Transformer):
         """Log-probabilities [example decision] to logits [example decision label]."""
         if not self._reads_on:
             return super()._decisions(outputs, options)
-        others = torch.log1p(-outputs.exp().clamp(max=1 - TINY))
-        return torch.stack([others, outputs], dim=-1)
+        return as_decisions(outputs)
 
     def _run(self, batch: Batch, edits: Edits, want: Want, known: Mapping[str, Any] = NOTHING) -> Run:
         found = super()._run(batch, edits, want, known)
@@ -82,6 +82,28 @@ class NextToken(Transformer):
     def answer_edited(self, batch: Batch, edits: Edits) -> Float[Tensor, "example decision label"]:
         """Every token decides, so every row goes on."""
         return self.run(batch, edits=edits).logits
+
+    def factors(self, layer: int) -> Factors:
+        return opened.read_factors(self, layer)
+
+    def ends(self) -> Ends:
+        return opened.read_ends(self)
+
+    def stream(self, batch: Batch, rows: Int[Tensor, " example"]) -> Stream:
+        return opened.read_stream(self, batch, rows)
+
+    def ordinary_ids(self) -> list[int]:
+        """Without special tokens. Merges of a byte-pair vocabulary are in the order of their frequency."""
+        added = {*self.tokenizer.all_special_ids, *self.tokenizer.added_tokens_decoder}
+        known = min(len(self.tokenizer), self._known_ids or len(self.tokenizer))
+        return [one for one in range(known) if one not in added]
+
+    @property
+    def first_id(self) -> int | None:
+        """BOS; the token between documents where there is none (Qwen)."""
+        tokenizer = self.tokenizer
+        found: int | None = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+        return found
 
 
 def load_next_token(name: str, *, device: str = "cpu", dtype: str | None = None) -> NextToken:

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -32,6 +32,9 @@ from heatcheck.models.hf.hooks import first_time
 from heatcheck.models.hf.pieces import Cutter, cut_texts
 from heatcheck.models.hf.transformer import NOTHING, Transformer, first_position
 from heatcheck.models.hf.trial import MADE_UP
+
+if TYPE_CHECKING:
+    from heatcheck.models.hf.next_token import NextToken
 
 OTHER = "something else"  # the label of all that is not the answer
 _ROWS: ContextVar[Int[Tensor, "example asked"] | None] = ContextVar("heatcheck_rows", default=None)
@@ -287,6 +290,12 @@ class Prompted(Transformer):
         if found.shape[1] != rows.shape[1]:
             found = found[torch.arange(len(rows), device=rows.device)[:, None], rows]
         return found
+
+    def as_next_token(self) -> "NextToken":
+        """The same network without its prompt: it reads plain texts and decides on each next token."""
+        from heatcheck.models.hf.next_token import NextToken  # which is loaded beside this one
+
+        return NextToken(self.network, self.tokenizer, name=self.name)
 
     def rows(self, batch: Batch) -> Int[Tensor, " example"]:
         """The last token of each prompt: the one that the next is guessed from."""

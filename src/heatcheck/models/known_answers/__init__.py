@@ -14,14 +14,17 @@ from heatcheck.models.known_answers.by_construction import (
     TwoLayers,
     WrongBystander,
 )
+from heatcheck.models.known_answers.induction import InductionLM
 from heatcheck.models.known_answers.known_answer import KnownAnswer
 
 __all__ = [
     "KNOWN_ANSWERS",
+    "KNOWN_LANGUAGE_MODELS",
     "Bystander",
     "Dial",
     "Flat",
     "GaugeTwin",
+    "InductionLM",
     "KnownAnswer",
     "Leaker",
     "MajorityReader",
@@ -50,3 +53,6 @@ KNOWN_ANSWERS: dict[str, type[KnownAnswer]] = {
         WrongBystander,
     )
 }
+
+# They read texts of no task: what is known about them is what their heads do.
+KNOWN_LANGUAGE_MODELS: dict[str, type[InductionLM]] = {InductionLM.id: InductionLM}

@@ -72,7 +72,7 @@ def changes_in_short(rows: Sequence[Row]) -> str:
 def every_seed(found: StudyResult) -> list[Table]:
     """One row per run, whether or not it meets the criterion."""
     rows = [row for model in models_in_order(found) if "met" in model.examples for row in _seeds(model)]
-    columns = (
+    columns: tuple[str, ...] = (
         "runs",
         "seed",
         "phase change",
@@ -187,9 +187,9 @@ QUANTITIES = (
         "it learns that at other steps",
     ),
     study_quantity("half_way", "middle of the window", "the heads form late", "they form early", unit="steps"),
-    study_quantity("prefix_end", "prefix matching", "some head looks at what followed before", "no head does"),
+    study_quantity("prefix_end", "prefix matching", "some head attends to what followed before", "no head does"),
     study_quantity(
-        "previous_end", "previous token, layer 1", "some head looks at the token before", "no head of layer 1 does"
+        "previous_end", "previous token, layer 1", "some head attends to the token before", "no head of layer 1 does"
     ),
     study_quantity(
         "composition_end",

@@ -186,9 +186,9 @@ def _row(kind: str, quantity: Key, found: stats.Interval) -> Row:
 
 SMOKE = "This is a smoke run: tiny models, short texts, a few steps. Ignore its numbers."
 NOTES = (
-    "A run shows a phase change if the shortest window that holds 80% of the rise of prefix matching is shorter than "
-    "15% of the training and holds 80% of the fall of the in-context score. Prefix matching must end at .2 or above. "
-    "This was fixed before any run of these seeds.",
+    "A run shows a phase change if three conditions hold, which were fixed before any run of these seeds. Prefix "
+    "matching ends at .2 or above. The shortest window with 80% of its rise is shorter than 15% of the training. The "
+    "window holds 80% of the fall of the in-context score.",
     "Prefix matching is scored on random words that stand four times; it is that of the head that has most of it.",
     "The in-context score is the loss at nine tenths of a held-out text less the loss at one tenth. Each is a mean "
     "over the tenth of the text around that place. More negative means that context helps more.",

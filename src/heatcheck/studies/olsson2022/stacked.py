@@ -5,7 +5,7 @@ to it; no other layers. The norms have no gain, which the matrices behind them c
 each is trained exactly as it would be alone, up to rounding.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -108,8 +108,9 @@ class Stack(nn.Module):
 
     def factors(self, layer: int) -> Factors:
         """What the heads of a layer read and write, with the centring of the norm before them."""
-        reads = (self.weights[f"{part}_{layer}"] for part in ("query", "key", "value"))
-        return Factors(*(reader - reader.mean(-2, keepdim=True) for reader in reads), self.weights[f"output_{layer}"])
+        queries, keys, values = (self.weights[f"{part}_{layer}"] for part in ("query", "key", "value"))
+        queries, keys, values = (reader - reader.mean(-2, keepdim=True) for reader in (queries, keys, values))
+        return Factors(queries, keys, values, self.weights[f"output_{layer}"])
 
 
 def smear(
@@ -132,8 +133,3 @@ def predictable(texts: Int[Tensor, "*batch token"], words: int) -> Tensor:
     [False, False, False, True]
     """
     return repeated(texts[..., :-1] * words + texts[..., 1:])
-
-
-def weights_of(stack: Stack, model: int) -> Mapping[str, Tensor]:
-    """The weights of one model."""
-    return {name: together[model] for name, together in stack.weights.items()}

@@ -116,7 +116,8 @@ class Watch:
     def look(self, stack: Stack) -> Heads:
         """Nothing is waited for."""
         with tensor_cores(self.device):
-            parts = self.held_out.split(self.batch, dim=1)
+            firsts = range(0, self.held_out.shape[1], self.batch)
+            parts = [self.held_out[:, first : first + self.batch] for first in firsts]
             of_places = torch.stack([stack.of_tokens(part).sum(1) for part in parts]).sum(0) / self.held_out.shape[1]
             seen, shown = stack(self.random), stack(self.shown)
         scored = [prefix_matching(weights, self.random).mean(1) for weights in seen.weights]
