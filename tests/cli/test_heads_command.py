@@ -5,11 +5,13 @@ import json
 
 import pytest
 
+from heatcheck import stats
 from heatcheck.cli.circuits import tell_circuits
 from heatcheck.cli.heads import drawn, tell
 from heatcheck.heads.looking import Place
 from heatcheck.heads.roles import Role
 from heatcheck.heads.survey import Effect, survey
+from heatcheck.heads.where import Gaze
 from known_circuits import found_circuits
 from made_up_treebank import TEST, TRAIN
 from pretrained import as_rows, film_corpus, keep
@@ -57,8 +59,13 @@ def test_the_ten_heads_that_matter_come_with_their_evidence(capsys):
     effects = {place: Effect(0.1 * place.layer, 0.05, 0.4, 0.01) for place in found.places}
     effects[Place(1, 1)] = Effect(0.9, 0.8, 1.0, 0.01)
     effects[Place(1, 2)] = Effect(0.9, 0.8, 1.0, 0.5)  # not surely
-    roles = {place: [] for place in found.places} | {Place(1, 1): [Role("sink", 0.8, 0.7, 0.9, 0.1, "…")]}
-    changed = type(found)(found.looked, effects, roles, found.patterns, {}, 2)
+    roles = {place: [] for place in found.places} | {
+        Place(1, 1): [Role("sink", 0.8, 0.7, 0.9, 0.1, "…")],
+        Place(3, 1): [Role("broad", 2.5, 2.4, 2.6, 2.7, "…")],
+    }
+    shares = ((0.9, 0.6, 1.1), (0.1, -0.1, 0.4), (0.5, 0.2, 0.8))  # where it looks, what it reads, not decided
+    gaze = {Place(3, at): Gaze(2, at - 1, stats.Interval(*share, 3)) for at, share in enumerate(shares, start=1)}
+    changed = type(found)(found.looked, effects, roles, found.patterns, gaze, 2)
     lines = drawn(changed)
     assert lines[1].split()[1] == "█S"
     assert lines[1][10:12] == " ·"
@@ -66,6 +73,10 @@ def test_the_ten_heads_that_matter_come_with_their_evidence(capsys):
     tell(changed, "tiny")
     out = capsys.readouterr().out
     assert "11 of 12 heads of tiny surely matter on 3 texts" in out
+    assert "1 of these 11 surely matter mostly for where they look in the text; 1 surely do not." in out
+    assert "For 1 the texts do not decide." in out
+    assert "broad 2.50 nats" in out
+    assert "sink 0.80 " in out
     assert "The 10 heads whose removal costs most" in out
     table = out[out.index("The 10 heads") :]
     assert table.index("1.1") < table.index("3.1") < table.index("2.1")
@@ -114,7 +125,7 @@ def test_induction_heads_come_with_their_evidence(capsys):
     row = next(line for line in out.splitlines() if "1.1 (" in line)
     assert "2.1" in row
     assert "10.00 [10.00," in row
-    assert "1.1 1.00" in out[out.index("Previous token heads") :]
+    assert "1.1 (1.00)" in out[out.index("Previous token heads") :]
     assert "repeated random tokens" in out
     assert "your texts" in out
     given = survey(tiny("bert"), EXAMPLES, [EXAMPLES[0].but(id="x"), EXAMPLES[1].but(id="y")])

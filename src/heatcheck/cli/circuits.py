@@ -69,7 +69,7 @@ def _induction_rows(found: "Circuits") -> list[Row]:
                 _with_interval(matching, at),
                 _with_interval(copying, at),
                 f"{direct.value:.2f} [{direct.low:.2f}, {direct.high:.2f}]",
-                f"{found.copying.z[at]:.0f}",
+                f"{round(found.copying.z[at])}",
                 feeders.get(place, "–"),
             )
         )
@@ -83,8 +83,8 @@ def _others(found: "Circuits") -> None:
     typer.echo("")
     for role, measure in (("previous token", PREVIOUS), ("duplicate token", DUPLICATE)):
         values, heads = found.behaviour.looked.of(measure), found.behaviour.with_role(role)
-        named = ", ".join(f"{place} {values.value[found.places.index(place)]:.2f}" for place in heads[:SHOWN])
-        typer.echo(f"{role.capitalize()} heads, by their weight there (1 is all), {_first(heads)}{named or 'none'}.")
+        named = ", ".join(f"{place} ({values.value[found.places.index(place)]:.2f})" for place in heads[:SHOWN])
+        typer.echo(f"{role.capitalize()} heads, by their weight there (1 is all){_first(heads)}: {named or 'none'}.")
 
 
 def _removal(found: "Circuits") -> None:
@@ -117,4 +117,4 @@ def _with_interval(values: "Values", at: int) -> str:
 
 
 def _first(heads: "Sequence[Place]") -> str:
-    return f"the first {SHOWN} of {len(heads)}: " if len(heads) > SHOWN else ""
+    return f", the first {SHOWN} of {len(heads)}" if len(heads) > SHOWN else ""

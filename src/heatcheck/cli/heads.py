@@ -32,6 +32,7 @@ LETTERS = {
     "broad": "B",
     "sink": "S",
 }
+UNITS = {"broad": " nats"}  # of a role's number; other numbers are shares
 MEANINGS = {
     "C": "induction (continues copies)",
     "P": "previous token",
@@ -176,7 +177,7 @@ def tell(found: "Survey", model: str) -> None:
         said = [found.gaze[place].says for place in matter if place in found.gaze]
         typer.echo(
             f"{said.count('where')} of these {len(matter)} surely matter mostly for where they look in the text; "
-            f"{said.count('what')} surely do not."
+            f"{said.count('what')} surely do not. For {said.count('open')} the texts do not decide."
         )
     sunk = sum(value > 0.3 for value in found.sinks.values())
     typer.echo(f"{sunk} of {many} heads are sinks: more than 0.3 of their weight lies on the first token.")
@@ -198,7 +199,10 @@ def tell(found: "Survey", model: str) -> None:
         "Due to where: the effect of giving the head another text's weights, as a share of the added loss. "
         "Near 1, where it looks matters; near 0, it does not."
     )
-    typer.echo("A role says where a head looks. It does not say that the head matters for that.")
+    typer.echo(
+        "A role says where a head looks, and how much (a share of 1, or nats of entropy). It does not say that the "
+        "head matters for that."
+    )
 
 
 def _headline(matter: int, many: int, texts: int, model: str) -> str:
@@ -210,7 +214,7 @@ def _headline(matter: int, many: int, texts: int, model: str) -> str:
 
 def _row(found: "Survey", place: "Place") -> tuple[str, ...]:
     effect = found.effects[place]
-    roles = [f"{role.role} {role.value:.2f}" for role in found.roles[place]]
+    roles = [f"{role.role} {role.value:.2f}{UNITS.get(role.role, '')}" for role in found.roles[place]]
     return (
         str(place),
         f"{effect.value:.3f} [{effect.low:.3f}, {effect.high:.3f}]",
