@@ -1,10 +1,10 @@
 """The page on which the heads of a study form: what it plays is what the study kept."""
 
-import accessible
 import numpy as np
 import pytest
 from serving import send, serving
 
+import accessible
 from heatcheck.errors import BadInput
 from heatcheck.results import Model, StudyResult, keep_study
 from heatcheck.serve.heads_over_training import read_heads
