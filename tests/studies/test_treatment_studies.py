@@ -1,11 +1,17 @@
 """Studies of treatments: what is trained, twins as sharp as the treated models, and the published numbers beside."""
 
+import pickle
+from pathlib import Path
+
 import pytest
 
 from heatcheck.data.planted import planted
 from heatcheck.report.study_treatments import COMPARED, MEASURED, STATES
 from heatcheck.studies import read_published
+from heatcheck.studies.corpora import Source
 from heatcheck.studies.mohankumar2020 import QUICK, kinds_of
+from heatcheck.studies.of_treatments import cell_of, twin_work
+from heatcheck.studies.study import Found, Place
 from heatcheck.studies.tutek2020 import QUICK as QUICK_TUTEK
 from heatcheck.studies.tutek2020 import kinds_of as kinds_of_tutek
 from heatcheck.training import describe_model, plan_recipe
@@ -57,3 +63,11 @@ def test_kinds_are_the_treatments_they_name():
     assert list(kinds) == ["base", "tying_1", "masked_words_0.1", "no_encoder"]
     assert {recipe.model["hidden"] for recipe in kinds.values()} == {150}
     assert describe_model(kinds["masked_words_0.1"]) == "lstm, masked words at λ = 0.1, seed 0"
+
+
+def test_a_twin_s_job_can_be_sent_to_a_process():
+    corpus = planted("planted_keyword", sizes=(30, 10, 10))
+    found = Found({"sst": corpus}, {"sst": Source("sst")})
+    base, treated = (cell_of(kind, "sst", 0, {}, 5) for kind in kinds_of(QUICK)[:2])
+    work = twin_work(1, base, treated, corpus, found, Place(Path("study")))
+    assert pickle.loads(pickle.dumps((work.function, work.argument)))[1] == work.argument

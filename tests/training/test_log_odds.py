@@ -416,7 +416,7 @@ def test_many_labels_are_fitted_only_where_needed(tmp_path):
 
 def test_what_is_refused(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("heatcheck.training.fit.train_loop", None)  # all of it before anything is trained
-    with pytest.raises(UnknownName, match="unknown loss 'ridge'; known: adversarial, deceptive, likelihood"):
+    with pytest.raises(UnknownName, match="unknown loss 'ridge'; known: adversarial, deceptive, diversity"):
         plan_recipe(corpus, loss="ridge")
     with pytest.raises(
         UnknownName, match=r"unknown setting of the loss log_odds_regularised 'strenght' \(did you mean"

@@ -71,7 +71,12 @@ def twin_work(version: int, base: Cell, treated: Cell, corpus: Corpus, found: Fo
     decides = [version, own, other, list(treated.checks), dict(treated.settings), treated.examples]
     cell = treated._replace(name=name, encoder=twin_name(treated.encoder))
     argument = {
-        "cell": {**cell._asdict(), "choices": dict(cell.choices), "settings": dict(cell.settings)},
+        "cell": {
+            "name": name,
+            "checks": list(cell.checks),
+            "settings": dict(cell.settings),
+            "examples": cell.examples,
+        },
         "untreated": own,
         "treated": other,
         "source": list(found.sources[treated.task]),
