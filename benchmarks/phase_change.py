@@ -4,19 +4,25 @@
 
 Leaves `olsson2022.tgz` in the folder, written anew after every kind. `tar xzf` it into a study's folder, and
 `heatcheck reproduce olsson2022 --out` that folder draws the page without training anything.
+
+    python -m benchmarks.phase_change --seeds STUDY_FOLDER docs/studies/olsson2022_seeds.csv
+
+Writes what docs/studies/olsson2022.md says of each seed.
 """
 
+import csv
 import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from heatcheck.engine import Outcome
-from heatcheck.results import StudyResult
+from heatcheck.results import StudyResult, read_study
 from heatcheck.studies import STUDIES, run_study
 from heatcheck.studies.side_by_side import Trainer
 
@@ -82,5 +88,35 @@ def side_by_side(steps: int = 200) -> None:
         print(f"{many} side by side, two layers: {(time.perf_counter() - began) / steps * 1e3:.2f} ms a step")
 
 
+def write_seeds(study: Path, path: Path) -> None:
+    """One row per seed and number, from what a study's folder keeps."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("task", "seed", "quantity", "value", "low", "high"))
+        for model in read_study(study).models:
+            for at, seed in enumerate(model.examples["seed"]):
+                for name, value in of_seed(model.examples, at).items():
+                    if np.isfinite(value):
+                        rows.writerow((model.task, seed, name, round(value, 6), "", ""))
+
+
+def of_seed(kept: Mapping[str, np.ndarray], at: int) -> dict[str, float]:
+    """What is told of one run; its window, and the fall before, in and after it, only where prefix matching rose."""
+    curves = {name: kept[name][at].astype(float) for name in ("prefix_matching", "previous_token", "in_context")}
+    found = {f"{name}_end": float(curve[-1]) for name, curve in curves.items()}
+    found |= {"prefix_matching_most": float(curves["prefix_matching"].max()), "met": float(kept["met"][at])}
+    found["composition_end"] = float(kept["composition"][at, -1])
+    if not kept["risen"][at]:
+        return found
+    begin, end, fell = int(kept["begin"][at]), int(kept["end"][at]), curves["in_context"]
+    places = [0, *np.searchsorted(kept["steps"], (begin, end)), -1]
+    shares = np.diff(fell[places]) / (fell[-1] - fell[0])
+    found |= {"begin": begin, "end": end, "window": float(kept["length"][at])}
+    return found | dict(zip(("fall_before", "fall_inside", "fall_after"), map(float, shares), strict=True))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "--seeds":
+        write_seeds(*map(Path, sys.argv[2:]))
+    else:
+        main(Path(sys.argv[1]))

@@ -68,6 +68,12 @@ STUDIES = [
     ),
     Drawn("kobayashi2020", ["| mixing ratio"], ["ours", "BERT-base"], "share of a token that comes from others"),
     Drawn(
+        "olsson2022",
+        ["| kind | runs that meet"],
+        ["length of the window, of the training", "fall inside the window"],
+        "share (of the training, of the fall of the in-context score)",
+    ),
+    Drawn(
         "pruthi2020",
         ["| task, model | λ | accuracy"],
         ["weight", "paper 2", "repr. 2"],
@@ -100,7 +106,8 @@ STUDIES = [
 
 def read_table(study: str, header: str) -> list[list[str]]:
     """The first table of a study's page whose header starts so, a list of cells a row, the header first."""
-    lines = (DOCS / "studies" / f"{study}.md").read_text(encoding="utf-8").splitlines()
+    text = (DOCS / "studies" / f"{study}.md").read_text(encoding="utf-8")
+    lines = re.sub(r"<!--[\s\S]*?-->", "", text).splitlines()  # without templates of tables
     start = next(at for at, line in enumerate(lines) if line.startswith(header))
     table = []
     for line in lines[start:]:

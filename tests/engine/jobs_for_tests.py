@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heatcheck import engine
+from heatcheck.engine.worker import SHARE_OF_GPU
 from heatcheck.errors import BadInput
 
 
@@ -48,6 +49,8 @@ def do(argument: dict[str, Any], folder: Path, store: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "exit":
             sys.exit(3)
+        case "share of the GPU":
+            (folder / "share.txt").write_text(os.environ[SHARE_OF_GPU])
         case "sleep":
             began = time.time()
             time.sleep(argument["seconds"])

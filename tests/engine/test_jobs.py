@@ -217,6 +217,21 @@ def test_so_many_at_once_and_no_more(tmp_path: Path) -> None:
     assert max(together) == 2
 
 
+def test_the_share_of_the_gpu_is_the_workers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of ours that asks for the device while a worker starts must not take the worker's share."""
+    ours: list[str | None] = []
+    start = worker.SpawnProcess.start
+
+    def watched(process: worker.SpawnProcess) -> None:
+        start(process)
+        ours.append(os.environ.get(worker.SHARE_OF_GPU))
+
+    monkeypatch.setattr(worker.SpawnProcess, "start", watched)
+    run([job("a", "share of the GPU")], tmp_path, workers=2)
+    assert (tmp_path / "a" / "share.txt").read_text() == "0.4000"
+    assert ours == [None]
+
+
 def test_two_processes_share_the_work(tmp_path: Path) -> None:
     log, store, count = tmp_path / "log.txt", tmp_path / "store", 12
     call = f"append_all({str(store)!r}, {str(log)!r}, {count})"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from serving import send, serving
 
+import accessible
 from heatcheck.errors import BadInput
 from heatcheck.results import Model, StudyResult, keep_study
 from heatcheck.serve.heads_over_training import read_heads
@@ -96,6 +97,7 @@ def test_a_head_is_watched_as_it_forms(browser, study):
         assert shown == {"prefix_matching": "0.90", "in_context": "\N{MINUS SIGN}0.90"}
         # Outlined are query 3 at key 2 (1.0), and query 4 at key 3 (1.0).
         assert page.locator("#map td.copy").count() == 2
+        assert accessible.violations(page) == []
         assert float(page.get_attribute("#map", "data-followed")) == 1
         page.focus("#step")
         page.keyboard.press("Home")

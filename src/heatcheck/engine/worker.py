@@ -100,15 +100,17 @@ def _start_worker(workers: int) -> Worker:
     talk, theirs = context.Pipe()
     # The kernel's signal follows the *thread* that started the worker; only the main one lives as we do.
     by_signal = threading.current_thread() is threading.main_thread()
-    process = context.Process(target=_work, args=(theirs, os.getpid(), by_signal))
-    wanted = {"OMP_NUM_THREADS": str(max(1, cores_here() // workers)), SHARE_OF_GPU: f"{0.8 / workers:.4f}"}
-    ours = [name for name in wanted if name not in os.environ]  # where it is set, the user knows better
-    os.environ.update({name: wanted[name] for name in ours})
+    # The worker itself sets its share of the GPU: were it in our environment meanwhile, a thread of ours that asks for
+    # the device would take the worker's share for all of this process.
+    process = context.Process(target=_work, args=(theirs, os.getpid(), by_signal, f"{0.8 / workers:.4f}"))
+    ours = "OMP_NUM_THREADS" not in os.environ  # where it is set, the user knows better
+    if ours:
+        os.environ["OMP_NUM_THREADS"] = str(max(1, cores_here() // workers))
     try:
         process.start()
     finally:
-        for name in ours:
-            del os.environ[name]
+        if ours:
+            del os.environ["OMP_NUM_THREADS"]
     theirs.close()
     return Worker(process, talk)
 
@@ -140,7 +142,8 @@ def _end(worker: Worker) -> None:
     worker.talk.close()
 
 
-def _work(talk: Connection, parent: int, by_signal: bool) -> None:
+def _work(talk: Connection, parent: int, by_signal: bool, share_of_gpu: str) -> None:
+    os.environ.setdefault(SHARE_OF_GPU, share_of_gpu)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches the whole group; our parent ends us
     _die_with(parent, by_signal)
     with suppress(EOFError):  # nobody has another job

@@ -44,7 +44,7 @@ function curve(one, steps) {
 function square(words) {
   const table = make("table", "");
   const head = make("tr", "");
-  head.append(make("th", ""), ...words.map((word) => make("th", "", word)));
+  head.append(make("td", "later"), ...words.map((word) => make("th", "", word)));
   table.append(head);
   const cells = words.map((word, query) => {
     const row = make("tr", "");
@@ -92,7 +92,8 @@ function show() {
   $("map").setAttribute("aria-label", `${told}: the second copy has ${number(mean)} of its weight on what followed in the first`);
   $("map-note").textContent = `Head ${run.head} (layer.head), the one with most prefix matching at the end. Each row is a word that looks, `
     + `each column a word that is looked at. The text stands twice. In the second copy, ${number(mean)} of the weight is in the `
-    + "outlined cells, where an induction head looks: at what followed the same word before.";
+    + "outlined cells, where an induction head looks: at what followed the same word before. "
+    + "The curve of prefix matching is scored on longer texts, so the two numbers may differ.";
 }
 
 function pause() {
