@@ -105,7 +105,7 @@ def reads_of(settings: Settings, task: str) -> Iterator[tuple[str, float | None]
 
 
 def cells_of(settings: Settings, task: str) -> list[Cell]:
-    choices = {"preset": settings.preset, "encoder": ENCODER, "attention": ATTENTION}
+    choices: dict[str, Any] = {"preset": settings.preset, "encoder": ENCODER, "attention": ATTENTION}
     choices |= {} if settings.epochs is None else {"epochs": settings.epochs}
     cells = []
     for read, share in reads_of(settings, task):

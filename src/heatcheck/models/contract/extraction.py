@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heatcheck import stats
 from heatcheck.data import Batch, Example, tokenize
 from heatcheck.data.tokens import MASKED
 from heatcheck.data.vocabulary import PAD
 from heatcheck.engine import stream
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models.contract.encoding import marks_of
+from heatcheck.stats import best_window, highest, level_ties
 
 BY_MODEL = {
     "attention": "its attention weights",
@@ -130,9 +130,9 @@ class Extraction:
         if self.by == RANDOM:
             scores = keys
         elif saliency is not None:
-            scores = stats.level_ties(saliency(examples), valid)
+            scores = level_ties(saliency(examples), valid)
         size = np.array([self.size(len(readable)) for readable in tokens])
-        pick = stats.best_window if self.how == WINDOW else stats.highest
+        pick = best_window if self.how == WINDOW else highest
         chosen: Bool[np.ndarray, "example word"] = pick(scores, size, valid, keys)
         return [_some(example, np.flatnonzero(row).tolist()) for example, row in zip(examples, chosen, strict=True)]
 

@@ -73,9 +73,9 @@ def rationales_in_short(rows: Iterable[Row]) -> str:
             continue
         short = shares[len(shares) // 2]
         parts = [
-            f"{_READ[read]} {number(row.value)}"
+            f"{_READ[read]} {number(one.value)}"
             for read in ("attention", "random", "attention_rest")
-            if (row := of.get(key("accuracy_read", read=read, share=short).text)) is not None
+            if (one := of.get(key("accuracy_read", read=read, share=short).text)) is not None
         ]
         told.append(
             f"{task}: accuracy is {number(full.value)} from whole texts. From {100 * short:.3g}% of the words it is: "
