@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 PAGES = [*sorted((Path(__file__).parent / "studies").glob("*.md")), Path(__file__).parent / "treatments.md"]
-BLOCK = re.compile(r"<!-- table (?P<what>(?:(?!-->)[\s\S])*)-->\n\n(?P<table>(?:\|.*\n)*)\n<!-- /table -->\n")
+BLOCK = re.compile(r"<!-- table (?P<what>(?:(?!-->)[\s\S])*)-->\n+(?P<table>(?:\|.*\n)*)\n*<!-- /table -->\n")
 TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 NUMBER = re.compile(r"\d*\.\d")
 PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")
