@@ -3,7 +3,8 @@
     python -m benchmarks.phase_change FOLDER
 
 Leaves `olsson2022.tgz` in the folder, written anew after every kind. `tar xzf` it into a study's folder, and
-`heatcheck reproduce olsson2022 --out` that folder draws the page without training anything.
+`heatcheck reproduce olsson2022 --out` that folder, with the number of steps that the pilot led to, draws the page
+without training anything.
 
     python -m benchmarks.phase_change --seeds STUDY_FOLDER docs/studies/olsson2022_seeds.csv
 

@@ -72,7 +72,7 @@ def test_settings_that_make_no_sense_are_refused(changed, words, tmp_path):
 STEPS = np.arange(0, 101, 5)
 JUMP = np.where(STEPS < 50, 0.02, 0.9)
 RAMP = np.interp(STEPS, [40, 55], [0, 1])
-EARLY = np.where(STEPS < 20, 0.0, -1.0)
+EARLY, LATE = (np.where(STEPS < at, 0.0, -1.0) for at in (20, 80))
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,7 @@ EARLY = np.where(STEPS < 20, 0.0, -1.0)
         (JUMP, -JUMP, {"met": True, "begin": 45, "end": 50, "length": 0.05, "fall": 1.0}),
         (STEPS / 100, -STEPS / 100, {"met": False, "risen": True, "length": 0.8}),  # too slow
         (JUMP, EARLY, {"met": False, "risen": True, "fall": 0.0}),  # the context was used long before
+        (JUMP, LATE, {"met": False, "risen": True, "fall": 0.0}),  # it was used long after
         (JUMP, JUMP, {"met": False, "risen": True}),  # no fall
         (JUMP / 5, -JUMP, {"met": False, "risen": False, "reached": False}),  # no induction head
         (np.where(STEPS == 50, 0.5, 0.02), -JUMP, {"met": False, "risen": False, "reached": True}),  # not kept
