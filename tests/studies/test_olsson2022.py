@@ -72,7 +72,7 @@ def test_settings_that_make_no_sense_are_refused(changed, words, tmp_path):
 STEPS = np.arange(0, 101, 5)
 JUMP = np.where(STEPS < 50, 0.02, 0.9)
 RAMP = np.interp(STEPS, [40, 55], [0, 1])
-EARLY, LATE = (np.where(STEPS < at, 0.0, -1.0) for at in (20, 80))
+EARLY, LATE = (np.where(at > STEPS, 0.0, -1.0) for at in (20, 80))
 
 
 @pytest.mark.parametrize(
