@@ -29,8 +29,13 @@ ALLOWED = {
         "chosen_settings.py": {"key"},  # a setting on the command line, CHECK.SETTING
         "retraining.py": {"subject.id"},  # hf:NAME
         "saving.py": {"plan.case.subject.id"},  # hf:NAME
+        "treating/plan.py": {"treatments"},  # option text
     },
-    "checks": {"heatmap.py": {"name"}, "passes.py": {"name"}},  # as --heatmap takes it; an explainer, file:NAME
+    "checks": {
+        "heatmap.py": {"name"},  # as --heatmap takes it
+        "passes.py": {"name"},  # an explainer, file:NAME
+        "states.py": {"name"},  # values per example, named there
+    },
     "cli": {
         "audit.py": {"subject.id", "task"},
         "fail_if.py": {"text"},
@@ -48,6 +53,7 @@ ALLOWED = {
         "audited.py": {"audit.task"},
         "checks/dynamics.py": {"title"},
         "checks/flips.py": {"where"},  # a bin
+        "checks/mechanism.py": {"place", "weights.baseline"},  # a head as LAYER.HEAD; a z that is said there in words
         "comparison.py": {"first.task"},
         "comparison_page.py": {"a.task", "text"},  # a number that has a sign
         "figures/files.py": {"str(altair().SCHEMA_VERSION).lstrip('v')"},
@@ -55,13 +61,18 @@ ALLOWED = {
         "notebook.py": {"audit.task"},
         "sections.py": {"m.baseline"},  # a scale that is said there in words
         "studies/jain2019/figures.py": {"panel.row"},  # TASK: LABEL, a title
+        "studies/pruthi2020_transformer.py": {"model.attention"},  # mean or max, with or without the mask
         "study_page.py": {"model.task", "task"},  # "snli, merge" is of snli
+        "treatments.py": {"found.task"},  # name@fingerprint
     },
     "serve": {"newest_audit.py": {"facts['task']"}, "shown_models.py": {"subject.id", "task"}},
     "studies": {
         "cells.py": {"job.name"},
         "jain2019.py": {"task"},
+        "of_heads.py": {"settings.language_model"},  # hf:NAME
         "of_transformers.py": {"settings.model"},
+        "pruthi2020_transformer.py": {"settings.model", "name"},  # hf:NAME; a measure of a layer, named there
+        "voita2019.py": {"role"},  # a syntactic role with its relation, as `heads` writes it
         "wiegreffe2019/__init__.py": {"key"},  # a setting, CHECK.SETTING
     },
 }

@@ -59,6 +59,7 @@ _SHARED = (
     study_quantity("own_word", "share of states nearest to their own word", "states say their word", "they do not"),
     study_quantity("found_by_chance", "share of words found by chance", "few words per text", "many words per text"),
     study_quantity("size_of", "mean length of a vector", "long vectors", "short vectors"),
+    study_quantity("delta", "median change of the output when weights are shuffled", "weights matter", "they do not"),
     study_quantity("entropy", "mean entropy of the weights, in nats", "flat weights", "sharp weights"),
     study_quantity("beyond", "treated minus the model beside it", "more than the other", "less than the other"),
 )

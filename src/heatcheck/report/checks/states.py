@@ -1,7 +1,9 @@
 """What a reader sees of the check `states`: how alike states are, and whether each says which word it stands at."""
 
+from heatcheck.report.table import Table
 from heatcheck.report.view import CheckView
-from heatcheck.results import Quantity
+from heatcheck.results import CheckResult, Quantity
+from heatcheck.results.written import interval, number
 
 _QUANTITIES = (
     Quantity(
@@ -27,4 +29,18 @@ _QUANTITIES = (
     ),
 )
 
-VIEW = CheckView("How much each state says of its own word", place=185, quantities=_QUANTITIES)
+_SAYS = {"conicity": "conicity", "own_word": "own word found", "size_of": "mean length"}
+
+
+def state_table(result: CheckResult) -> list[Table]:
+    """One row per number."""
+    rows = [
+        (", ".join([_SAYS[m.name], *map(str, m.by.values())]), number(m.value), interval(m), m.baseline, f"{m.n:,}")
+        for m in result.measurements
+    ]
+    return [
+        Table("How alike states are, and what they say", ("number", "value", "95% interval", "baseline", "n"), rows)
+    ]
+
+
+VIEW = CheckView("How much each state says of its own word", place=185, tables=state_table, quantities=_QUANTITIES)

@@ -99,8 +99,13 @@ VIEW = StudyView(
         Chapter("macro_f1", _tables("macro_f1", "Macro-F1"), title="As published"),
         Chapter("people", _tables("token_f1", "Match with marked words"), title="Do people mark the same words?"),
     ),
-    shown={"macro_f1": "macro-F1"},
-    unpublished={"accuracy_read": "accuracy", "accuracy_gap": "difference in accuracy", "gain_kept": _KEPT},
+    shown={"macro_f1:full": "macro-F1, whole texts", "macro_f1:attention:0.2": "macro-F1, 20% by attention"},
+    unpublished={
+        "accuracy_read:full": "accuracy, whole texts",
+        "accuracy_read:attention:0.2": "accuracy, 20% by attention",
+        "accuracy_gap:attention:random:0.2": "difference in accuracy, 20% by attention and at random",
+        "gain_kept:attention:0.2": _KEPT,
+    },
     quantities=(
         study_quantity("macro_f1", "macro-F1", *RIGHT),
         study_quantity("accuracy_read", "accuracy", *RIGHT),

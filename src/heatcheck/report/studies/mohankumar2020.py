@@ -5,7 +5,7 @@ from heatcheck.report.study_treatments import MEASURED, treatment_tables
 from heatcheck.report.study_view import Chapter, Rerun, StudyView
 
 VIEW = StudyView(
-    chapters=(Chapter("flips", (in_columns(*treatment_tables()),), title="States that differ, and weights"),),
+    chapters=(Chapter("treatments", (in_columns(*treatment_tables()),), title="States that differ, and weights"),),
     rerun=Rerun("rerun", "Bouwman et al.'s reproduction"),
     models={
         "vanilla": "LSTM",

@@ -5,7 +5,9 @@ from heatcheck.report.study_treatments import MEASURED, STATES, SWAPPED, treatme
 from heatcheck.report.study_view import Chapter, StudyView
 
 VIEW = StudyView(
-    chapters=(Chapter("states", (in_columns(*treatment_tables(STATES, SWAPPED)),), title="States and their words"),),
+    chapters=(
+        Chapter("treatments", (in_columns(*treatment_tables(STATES, SWAPPED)),), title="States and their words"),
+    ),
     settings={"tying": "λ of tying", "masked_words": "η of masked words"},
     unpublished={name: words for of in (MEASURED, STATES, SWAPPED) for name, words in of.items()},
 )
