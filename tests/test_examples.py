@@ -35,7 +35,7 @@ def test_axes_come_from_one_vocabulary():
     unknown = {}
     for path in Path(heatcheck.__file__).parent.rglob("*.py"):
         for shape in SHAPE.findall(path.read_text()):
-            words = {word.lstrip("*") for word in shape.split() if not word.isdigit()} - {"batch", "..."}
+            words = {word.lstrip("*#") for word in shape.split() if not word.isdigit()} - {"batch", "..."}
             if words - AXES.keys():
                 unknown[path.name] = words - AXES.keys()
     assert not unknown

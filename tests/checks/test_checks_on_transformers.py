@@ -29,6 +29,8 @@ REFUSED = {
     "gauge": "a gauge twin needs logits that are linear in the weights",
     "guide": "guide reads words with their weights alone",
     "log_odds": "carries no log-odds",
+    "mechanism": "needs a causal language model",
+    "states": "needs a classifier of heatcheck",
 }
 
 

@@ -179,6 +179,9 @@ CASES = {
 # have their own tests (test_shuffles.py, test_plausibility_measures.py).
 UNPADDED = {
     "aligned_mass",
+    "conicity",  # of vectors: tests/stats/test_cone.py
+    "linearised_ratio",
+    "two_way_test",
     "alignment_counts",
     "alignment_error_rate",
     "bleu",

@@ -430,7 +430,8 @@ def test_what_is_refused(corpus, tmp_path, monkeypatch):
     with pytest.raises(BadInput, match=r"loss.strength must be at least 0, not -1"):
         plan_recipe(corpus, loss={"name": "log_odds_regularised", "strength": -1})
     with pytest.raises(
-        UnknownName, match=r"imposed weights 'logodds' \(did you mean 'log_odds'\?\); known: first, last, log_odds"
+        UnknownName,
+        match=r"imposed weights 'logodds' \(did you mean 'log_odds'\?\); known: first, grouped, last, log_odds",
     ):
         fit_recipe(plan_recipe(corpus, impose={"weights": "logodds"}, **SMALL), corpus, tmp_path / "m")
     with pytest.raises(BadInput, match="the example x has no label"):

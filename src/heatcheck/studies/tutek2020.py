@@ -7,6 +7,7 @@ what treated models gain may only be that their states know less of the context.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from heatcheck.data import read_vectors
@@ -147,4 +148,5 @@ tutek2020 = Study(
     more=entropy_of,
     notes=NOTES,
     smoke=SMOKE,
+    table=Path(__file__).with_suffix(".csv"),
 )

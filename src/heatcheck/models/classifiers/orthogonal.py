@@ -24,7 +24,7 @@ class OrthogonalLayer(nn.LSTM):
 
     def forward(  # type: ignore[override]  # torch's takes packed texts and first states too
         self, embedded: Float[Tensor, "example token feature"]
-    ) -> tuple[Float[Tensor, "example token hidden"], None]:
+    ) -> tuple[Float[Tensor, "example token size"], None]:
         of_input, of_state, *biases = self.all_weights[0]
         to_gates = nn.functional.linear(embedded, of_input, biases[0] + biases[1])
         state = cell = total = embedded.new_zeros(len(embedded), self.hidden_size)

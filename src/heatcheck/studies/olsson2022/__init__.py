@@ -209,5 +209,6 @@ olsson2022 = Study(
     gather=gather,
     notes=NOTES,
     smoke=SMOKE,
+    table=Path(__file__).with_name("published.csv"),
     smoke_if=("size",),
 )
