@@ -290,7 +290,7 @@ def test_what_is_refused(corpus, tmp_path):
         plan_recipe(corpus, amsgrad="yes")
     with pytest.raises(
         UnknownName,
-        match=r"unknown encoder 'lstn' \(did you mean 'lstm'\?\); known: average, cnn, conv, gru, lstm, lstm_ahead, none",
+        match=r"unknown encoder 'lstn' \(did you mean 'lstm'\?\); known: average, cnn, conv, gru, lstm, lstm_ahead",
     ):
         plan_recipe(corpus, encoder="lstn")
     with pytest.raises(BadInput, match=r"hidden must be divisible by 4, .* not 6"):

@@ -182,12 +182,15 @@ def _in_brief(audit: "Audit") -> None:
     if audit.not_fitted:
         runs = "1 training run" if len(audit.not_fitted) == 1 else f"{len(audit.not_fitted)} training runs"
         console.print(f"{runs} failed; --verbose says why.", style="dim")
+    from heatcheck.report.advice import treat_next
     from heatcheck.results import headline_of
 
     headline = headline_of(audit.card)
     more = sum(len(said[SAID:]) for said in (headline.may_say, headline.do_not_say))
     sayings = f" and {more} more saying{'' if more == 1 else 's'}" if more else ""
-    console.print(f"--verbose shows every number{sayings}; the report has the figures.", style="dim")
+    # One row, whatever it says: the whole card fits on a screen.
+    then = treat_next(audit) or "the report has the figures."
+    console.print(f"--verbose shows every number{sayings}; {then}", style="dim")
 
 
 def told_row(line: "Line", width: int) -> str:
@@ -269,7 +272,6 @@ def _missing(audit: "Audit") -> None:
 
 def _headline(audit: "Audit", most: int | None) -> None:
     """The answer, what follows from it for whoever shows these heatmaps, and what to do next."""
-    from heatcheck.report.advice import treat_next
     from heatcheck.results import headline_of
 
     headline, console = headline_of(audit.card), _console()
@@ -283,8 +285,6 @@ def _headline(audit: "Audit", most: int | None) -> None:
         console.print(f"    {headline.command}")
     if headline.next:
         console.print(headline.next)
-    if further := treat_next(audit):
-        console.print(further)
 
 
 def _apart(line: "Line") -> None:

@@ -29,4 +29,4 @@ def treat_next(audit: Audit) -> str:
     failed = [line for line in audit.card.lines if line.short in ("points", "hard") and line.state == "no"]
     if not command or not failed:
         return ""
-    return f"What to do next: {command} may give it a readable heatmap."
+    return f"{command} may help."

@@ -215,7 +215,7 @@ def _by_parts(
     read: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
     scored: Bool[Tensor, "example token"],
     gaps: Gaps,
-) -> Float[Tensor, "text query column"]:
+) -> Float[Tensor, "text query feature"]:
     """The softmax-weighted means of the whole texts and of those with gaps, from parts that many gaps share."""
     each = torch.arange(len(whole), device=whole.device)
     texts = TextSums(*read(whole, each), scored)
