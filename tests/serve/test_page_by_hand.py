@@ -10,6 +10,11 @@ from heatcheck.data import Example
 
 
 def to_the_bars(page):
+    # A finger's scroll goes on for a while: wait for its end.
+    page.evaluate(
+        "() => new Promise((done) => { let last = null; const look = () => {"
+        " if (scrollY === last) { done(); return; } last = scrollY; setTimeout(look, 150); }; look(); })"
+    )
     page.locator("#bars").evaluate("node => node.scrollIntoView({ block: 'center' })")
 
 
@@ -69,6 +74,7 @@ def test_a_finger_scrolls_over_the_bars_and_moves_a_weight_by_tap_or_knob(opened
     page.wait_for_function("() => document.getElementById('where').textContent === 'changed by hand'")
     assert weights(page)[4] > own[4] + 0.1
     assert page.evaluate("scrollY") == at, "dragging a knob does not scroll"
+    page.wait_for_timeout(500)  # a tap is a gesture of its own
     bar = box(page, "#bars .pull >> nth=0")
     page.touchscreen.tap(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] - 1 - 0.6**0.5 * 70)
     page.wait_for_function("() => Number(document.querySelector('#bars .pull').ariaValueNow) > .5")
