@@ -69,7 +69,8 @@ class RationaleReader(Reader):
         whole = super().encode(examples)
         text = View(self.table[whole.inputs["tokens"]], self._question(whole), whole.scored)
         scores = Reader.scores(self, text) + self.noise[whole.inputs["tokens"]]
-        order = scores.masked_fill(~whole.scored, -math.inf).argsort(1, descending=True).numpy()
+        # Stable: of equal words the first is read, alone and in any batch.
+        order = scores.masked_fill(~whole.scored, -math.inf).argsort(1, descending=True, stable=True).numpy()
         rule, read = self.vocabulary.rule, []
         for row, example in enumerate(examples):
             places = whole.word[row].numpy()[order[row, : self.extraction.size(len(example.words))]].tolist()
