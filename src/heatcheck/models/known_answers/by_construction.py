@@ -70,7 +70,7 @@ class RationaleReader(Reader):
         text = View(self.table[whole.inputs["tokens"]], self._question(whole), whole.scored)
         scores = Reader.scores(self, text) + self.noise[whole.inputs["tokens"]]
         # Stable: of equal words the first is read, alone and in any batch.
-        order = scores.masked_fill(~whole.scored, -math.inf).argsort(1, descending=True, stable=True).numpy()
+        order = scores.masked_fill(~whole.scored, -math.inf).argsort(dim=1, descending=True, stable=True).numpy()
         rule, read = self.vocabulary.rule, []
         for row, example in enumerate(examples):
             places = whole.word[row].numpy()[order[row, : self.extraction.size(len(example.words))]].tolist()
