@@ -90,7 +90,9 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="Folder with the pretrained model.")
     parser.add_argument("packed", type=Path, nargs="?", help="Folder for the packed model.")
     parser.add_argument("--out", type=Path, default=Path("head-studies"), help="Folder for the results.")
-    parser.add_argument("--folder", type=Path, default=Path("heatcheck-out/head-studies"), help="Folder for what is unfinished.")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("heatcheck-out/head-studies"), help="Folder for what is unfinished."
+    )
     parser.add_argument("--studies", nargs="+", default=list(NAMES), choices=NAMES, help="Studies.")
     parser.add_argument("--task", default="sst", help="Task to fine-tune on.")
     parser.add_argument("--seeds", type=int, default=5, help="Models.")
