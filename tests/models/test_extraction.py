@@ -28,11 +28,11 @@ def marked(text, places):
 EXAMPLES = tuple(Example(f"e{n}", text, label=n % 2, marks=marked(text, {0, 3})) for n, text in enumerate(TEXTS))
 
 
-def classifier(seed=0, **settings):
+def classifier(seed=0, labels=("no", "yes"), **settings):
     vocabulary = build_vocabulary(texts_of(EXAMPLES))
     torch.manual_seed(seed)
     small = ClassifierSettings(embedding=8, hidden=8, embedding_scale=1.0, **settings)
-    return make_classifier(vocabulary, ("no", "yes"), small).eval()
+    return make_classifier(vocabulary, labels, small).eval()
 
 
 SUPPORT = classifier(1)
@@ -72,17 +72,39 @@ def test_the_share_is_rounded_up_where_a_product_is_a_little_too_large():
     assert Extraction("random", 0.28).size(25) == 7
 
 
+def test_what_has_no_token_is_no_word():
+    """Neither between two spaces nor after the end of a text, however equal all scores are."""
+    texts = [Example(f"t{n}", text, label=0) for n in range(20) for text in ("a  b  c", "a b c d e f")]
+    for how in ("top_k", "window"):
+        chosen = Extraction("attention", 0.5, how, parent="p").choose(
+            texts, "words", lambda some: np.zeros((len(some), 6))
+        )
+        assert {len(places) for places in chosen[::2]} == {2}, "half of three"
+        assert {place for places in chosen[::2] for place in places} == {0, 2, 4}
+        assert {len(places) for places in chosen[1::2]} == {3}
+
+
+@pytest.mark.parametrize("labels", [2, 3])
 @pytest.mark.parametrize("by", ["attention", "gradient", "gradient_through", "leave_one_out"])
-def test_a_saliency_is_the_explainer_of_that_name(by):
-    """Up to a factor per text; also where gradients are switched off around it."""
+def test_a_saliency_is_the_explainer_of_that_name(by, labels):
+    """Up to a factor per text; also where gradients are switched off around it. Of two labels either ranks alike."""
+    support = classifier(1, labels=("no", "yes", "perhaps")[:labels])
     with torch.inference_mode():
-        found = word_saliency(SUPPORT, EXAMPLES, by)
-    scores = explain_one(SUPPORT, EXAMPLES, by, seed=0)
+        found = word_saliency(support, EXAMPLES, by)
+    scores = explain_one(support, EXAMPLES, by, seed=0)
     for row in range(len(EXAMPLES)):
         own, theirs = found[row][scores.valid[row]], scores.sizes()[row][scores.valid[row]]
         if len(own):
             assert own.sum() > 0
             np.testing.assert_allclose(own / own.sum(), theirs / theirs.sum(), rtol=1e-4, atol=1e-6)
+
+
+def test_no_dropout_while_words_are_chosen():
+    """Also while the model that reads them is trained."""
+    support, reader = classifier(1, dropout=0.5), classifier()
+    extracting(reader, Chooser(Extraction(parent="p"), reader.vocabulary.rule, support)).train()
+    for by in ("attention", "gradient_through"):
+        assert (word_saliency(support, EXAMPLES, by) == word_saliency(SUPPORT, EXAMPLES, by)).all()
 
 
 def test_equal_words_are_chosen_at_random_and_by_the_example_alone():
@@ -91,6 +113,8 @@ def test_equal_words_are_chosen_at_random_and_by_the_example_alone():
     chosen = extraction.choose(many, "words", lambda some: np.ones((len(some), 4)))
     assert {places for (places,) in chosen} == {0, 1, 2, 3}
     assert extraction.choose(many[::-1], "words", lambda some: np.ones((len(some), 4))) == chosen[::-1]
+    rounded = 1 + 1e-13 * np.arange(4)
+    assert extraction.choose(many, "words", lambda some: np.tile(rounded, (len(some), 1))) == chosen
 
 
 def test_random_words_depend_on_seed_and_example():
@@ -99,6 +123,13 @@ def test_random_words_depend_on_seed_and_example():
     assert one != other
     assert len(set(one)) > 20
     assert one == Extraction("random", 0.3, seed=0).choose(many, "words")
+
+
+def test_a_random_window_stands_anywhere():
+    """At an end of a text as often as in its middle."""
+    many = [Example(f"m{n}", "a b c d e", label=0) for n in range(2000)]
+    starts = [places[0] for places in Extraction("random", 0.4, "window").choose(many, "words")]
+    assert np.bincount(starts) / len(many) == pytest.approx(0.25, abs=0.025)
 
 
 def test_nothing_else_reaches_the_model():

@@ -6,10 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heatcheck.auditing import plan_audit
+from heatcheck.data import build_vocabulary, texts_of
+from heatcheck.data.planted import planted
 from heatcheck.errors import BadInput, UnknownName
+from heatcheck.models import Chooser, ClassifierSettings, Extraction, extracting, make_classifier
 from heatcheck.report.studies.jain2020_fresh import _READ, VIEW, rationales_in_short
 from heatcheck.studies import STUDIES, read_published, run_study
 from heatcheck.studies.cells import Measured
+from heatcheck.training import plan_recipe
 
 study = importlib.import_module("heatcheck.studies.jain2020_fresh")  # the package's name of it is the Study
 SMALL = replace(study.QUICK, kinds=("attention", "random", "attention_places"), texts=24)
@@ -67,9 +72,29 @@ def test_the_numbers_by_hand():
     assert values["accuracy_gap:attention:random:0.2"].value == pytest.approx(0.25)
     assert values["accuracy_gap:attention:random:0.2"].n == 2
     assert values["macro_f1:full"].value == 1.0
-    del right["random", 0.2]
     left = measured(settings, right, gold)
-    assert "accuracy_gap:attention:random:0.2" not in {of.text for of, *_ in study.numbers_of(settings, "sst", left)}
+    del left[study.name_of("sst", "random", 0.2, 1)]
+    found = {of.text for of, *_ in study.numbers_of(settings, "sst", left)}
+    assert "accuracy_read:attention:0.2" in found
+    assert not found & {"accuracy_gap:attention:random:0.2", "accuracy_read:random:0.2"}, "one seed of two failed"
+
+
+def test_the_match_with_marked_words_by_hand():
+    """Of all words one is marked: F1 is 2 / (n + 1). Who reads the rest has no rationale to match."""
+    corpus = planted("planted_keyword", sizes=(20, 10, 10))
+    recipe, words = plan_recipe(corpus), [len(example.words) for example in corpus["test"]]
+    found = {}
+    for reads in ("chosen", "rest"):
+        extraction = Extraction("random", 1.0, reads=reads)
+        reader = make_classifier(
+            build_vocabulary(texts_of(corpus["train"])), corpus.labels, ClassifierSettings(embedding=4, hidden=4)
+        ).eval()
+        reader.recipe = replace(recipe, extract=extraction.facts())
+        subject = extracting(reader, Chooser(extraction, reader.vocabulary.rule))
+        found[reads] = study.answers_of(plan_audit(subject, corpus, checks=["agreement"]), {})
+    assert found["chosen"]["token_f1"] == pytest.approx([2 / (n + 1) for n in words])
+    assert found["chosen"]["gold"] == [example.label for example in corpus["test"]]
+    assert found["rest"].keys() == {"answers", "gold"}
 
 
 def test_every_kind_is_read_beside_its_controls():
@@ -79,6 +104,23 @@ def test_every_kind_is_read_beside_its_controls():
     assert len(study.cells_of(settings, "eraser_movies")) == 5 * (2 + 3 * 10)
     assert {kind for pair in study.PAIRS for kind in pair} <= set(study.KINDS) <= set(_READ)
     assert study.corpora(settings)["eraser_movies"].task == "eraser_movies:marked"
+
+
+def test_every_kind_extracts_what_its_name_says():
+    """By the settings of each cell, with its own share and seed."""
+    parts = {"window": ("window", "chosen"), "rest": ("top_k", "rest"), "places": ("top_k", "pattern")}
+    settings = replace(study.Settings(), shares=(0.1, 0.4), seeds=2)
+    cells = {cell.name: cell for task in ("sst", "eraser_movies") for cell in study.cells_of(settings, task)}
+    assert {cell.choices.get("seed", cell.seed) for cell in cells.values() if cell.name.endswith("seed 1")} == {1}
+    for kind in study.KINDS:
+        by, _, part = kind.rpartition("_")
+        by, (how, reads) = (by, parts[part]) if part in parts else (kind, ("top_k", "chosen"))
+        for share in settings.shares:
+            found = cells[study.name_of("sst", kind, share, 0)].choices["treatment"]
+            by_model = "gradient_through" if by == "gradient" else by  # as published
+            assert found == {"name": "fresh", "by": by_model, "how": how, "reads": reads, "share": share}
+    human = cells[study.name_of("eraser_movies", "human", None, 0)].choices["treatment"]
+    assert (human["by"], human["reads"]) == ("human", "chosen")
 
 
 def test_published_numbers_are_those_that_were_read():

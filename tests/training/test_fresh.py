@@ -11,12 +11,15 @@ from heatcheck.auditing import audit
 from heatcheck.auditing.calibration.truth import TRUTH, Cell
 from heatcheck.auditing.lines.hard import NAME as HARD
 from heatcheck.auditing.lines.points import NAME as POINTS
+from heatcheck.cli import main
 from heatcheck.data import load_task
 from heatcheck.data.planted import planted
 from heatcheck.engine import content_id
 from heatcheck.errors import BadInput, BrokenFolder, NotSupported
 from heatcheck.models import Chooser, Extraction, Recipe, load, load_folder, support_of
+from heatcheck.report.audited import audited
 from heatcheck.training import Fits, describe_model, evaluate, fit_recipe, plan_recipe, predict, train, treated
+from heatcheck.training.made_once import as_read
 
 SMALL = {"encoder": "average", "embedding": 8, "hidden": 8, "epochs": 2, "dropout": 0.0}
 
@@ -50,6 +53,38 @@ def test_the_untreated_model_chooses_and_is_trained_first(corpus, made):
     assert {folder.name for folder in store.iterdir()} == {recipe.id, untreated.id}
     assert describe_model(recipe) == "average, reads 30% by attention, seed 0"
     assert describe_model(untreated) == "average, seed 0"
+
+
+def test_the_recipe_has_all_that_was_asked_for(corpus):
+    """And random words are drawn by the model's own seed."""
+    asked = {"by": "random", "share": 0.4, "how": "window", "reads": "rest"}
+    for seed in (0, 3):
+        recipe = plan_recipe(corpus, treatment={"name": "fresh", **asked}, seed=seed, **SMALL)
+        assert recipe.extract == {**asked, "seed": seed}
+
+
+def test_what_was_read_by_one_choice_is_not_read_by_another(corpus, tmp_path):
+    """Though texts are extracted once in a process."""
+    choices = [Extraction("random", share, seed=seed) for share, seed in ((0.2, 0), (0.4, 0), (0.2, 1))]
+    read = [as_read(Chooser(choice, corpus.tokens), corpus, tmp_path)["train"] for choice in choices]
+    for choice, found in zip(choices, read, strict=True):
+        sizes = [choice.size(len(example.words)) for example in corpus["train"]]
+        assert [len(example.words) for example in found] == sizes
+    assert [one.text for one in read[0]] != [one.text for one in read[2]]
+
+
+def test_who_audits_it_or_explains_it_is_told_what_it_reads(corpus, made, monkeypatch, capsys):
+    store, recipe = made
+    said = load_folder(store / recipe.id).shown_rows
+    assert "30% of the words" in said
+    assert "reads nothing else, by construction" in said
+    found = audit(store / recipe.id, corpus, examples=5, checks=["agreement"])
+    assert ("heatmap", said, "") in audited(found)
+    text = corpus["test"].examples[0].text
+    monkeypatch.setattr("sys.argv", ["heatcheck", "explain", str(store / recipe.id), text, "--by", "attention"])
+    with pytest.raises(SystemExit):
+        main()
+    assert said in capsys.readouterr().out
 
 
 def test_it_was_trained_on_what_it_reads(corpus, made):
@@ -132,7 +167,7 @@ def test_what_cannot_be_extracted_is_a_sentence(corpus):
         plan_recipe(unmarked, treatment={"name": "fresh", "by": "human"}, **SMALL)
     with pytest.raises(BadInput, match="share"):
         plan_recipe(corpus, treatment={"name": "fresh", "share": "much"}, **SMALL)
-    with pytest.raises(TypeError, match="extract of a recipe"):
+    with pytest.raises(TypeError, match=r"extract of a recipe|parameter extract="):
         Recipe("a@0", {}, {}, 0, {}, extract="much")
 
 

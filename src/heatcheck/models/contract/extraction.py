@@ -127,9 +127,10 @@ class Extraction:
             valid[row, readable] = True
             # Equal words are taken in a random order, which depends on the example alone.
             keys[row, readable] = stream(self.seed, "extracted words", example.id).random(len(readable))
-        if self.by == RANDOM:
+        # Random windows all score 0: the best window of random words would stand at an end of the text too often.
+        if self.by == RANDOM and self.how != WINDOW:
             scores = keys
-        elif saliency is not None:
+        elif self.by != RANDOM and saliency is not None:
             scores = level_ties(saliency(examples), valid)
         size = np.array([self.size(len(readable)) for readable in tokens])
         pick = best_window if self.how == WINDOW else highest
