@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from heatcheck import engine
 from heatcheck.data import Split, load_task
 from heatcheck.data.planted import planted
+from heatcheck.errors import BadInput
 from heatcheck.training import (
     TREATMENTS,
     Fits,
@@ -24,6 +25,7 @@ from heatcheck.training import (
     fit_recipe,
     plan_recipe,
     record,
+    stack,
     train,
 )
 from heatcheck.training.captured import CapturedSteps, rounded
@@ -31,7 +33,7 @@ from heatcheck.training.encoded import Encoded, answers_to
 from heatcheck.training.evaluation import score
 from heatcheck.training.loop import make_optimizer
 from heatcheck.training.settings import TrainingSettings
-from heatcheck.training.steps import Steps
+from heatcheck.training.steps import NO_ROOM, Steps
 
 SMALL = {"hidden": 8, "embedding": 8}
 KILLS = int(os.environ.get("HEATCHECK_KILLS", "2"))  # ten take a minute
@@ -114,13 +116,54 @@ def test_a_stack_killed_at_random_moments_and_resumed_has_the_same_bits(tmp_path
             assert same(tmp_path / f"killed{number}" / recipe.id, tmp_path / "alone" / recipe.id)
 
 
+def test_runs_that_find_no_room_beside_others_run_when_these_have_ended(tmp_path, monkeypatch):
+    """Of six runs three find no room four at a time, and a seventh needs one of them; the eighth never fits."""
+    together = []
+
+    def fit(argument, folder, _):
+        together.append(threads)
+        if argument["never"] or (argument["large"] and threads > 1):
+            raise BadInput(f"a batch of 32 examples {NO_ROOM}. Use smaller ones.")
+        (folder / "done").touch()
+
+    threads, real = 4, engine.map
+
+    def watched(*arguments, **options):
+        nonlocal threads
+        threads = options["threads"]
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(stack, "fit_stacked", fit)
+    monkeypatch.setattr(stack, "at_once", lambda *_: 4)
+    monkeypatch.setattr(engine, "map", watched)
+    jobs = [engine.Job(f"a{n}", f"run {n}", (), {"large": n < 3, "never": False}) for n in range(6)]
+    jobs += [
+        engine.Job("b", "needs a large one", ("a0",), {"large": False, "never": False}),
+        engine.Job("c", "never fits", (), {"large": True, "never": True}),
+        engine.Job("d", "needs what never fits", ("c",), {"large": False, "never": False}),
+    ]
+    told = []
+    outcomes = list(stack._side_by_side(jobs, tmp_path, lambda *of: told.append(of[1:]), tuple))
+    assert {one.job.id: one.state for one in outcomes} == {
+        **{f"a{n}": "done" for n in range(6)},
+        "b": "done",
+        "c": "failed",
+        "d": "skipped",
+    }
+    assert told == [(n + 1, 9) for n in range(9)], "each is told once, of all"
+    assert together.count(1) == 5, "the three large ones, who needs one of them, and what never fits"
+
+
 # Recorded steps -------------------------------------------------------------------------------------------------
 
 
 def twenty_steps(corpus, recipe, parent, device, *, recorded):
-    """The weights after twenty steps, taken from examples or from texts that are on the device already."""
+    """The weights after twenty steps, taken from examples or from texts that are on the device already.
+
+    In double precision: Adam makes a step of the rounding of a gradient that is almost 0, and CPUs round differently.
+    """
     settings = TrainingSettings(**recipe.training)
-    subject = build(recipe, corpus).to(device)
+    subject = build(recipe, corpus).to(device).double()
     subject.generator = torch.Generator(device)
     examples = corpus["train"].examples[: 20 * settings.batch_size]
     steps = Steps(subject, recipe, settings, make_optimizer(subject, settings), examples, parent, None)
@@ -146,11 +189,11 @@ def test_equal_after_twenty_steps_to_rounding(task, encoder, attention, device):
         (one, alone), (other, together) = (
             twenty_steps(corpus, recipe, parent, device, recorded=recorded) for recorded in (False, True)
         )
-        assert together == pytest.approx(alone, abs=1e-6)
+        assert together == pytest.approx(alone, abs=1e-9)
         start = build(recipe, corpus).state_dict()
         for name, tensor in other.state_dict().items():
             apart = float((tensor - one.state_dict()[name]).abs().max())
-            assert apart < 2e-3 * (1e-3 + float((tensor.cpu() - start[name]).abs().max())), (name, apart)
+            assert apart < 1e-5 * (1e-3 + float((tensor.cpu() - start[name]).abs().max())), (name, apart)
         tested = corpus["dev"].examples[:100]
         logs, gold = answers_to(other, Encoded.of(other, tested), None, None)
         assert score(logs, gold).loss == pytest.approx(evaluate(other, tested).loss, abs=1e-6)

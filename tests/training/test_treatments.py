@@ -236,7 +236,7 @@ def test_hidden_words_are_so_many_and_of_the_text():
 
     subject.run = watched
     try:
-        found = masked_words(subject, None, batch, {"share": 0.3})
+        found = masked_words(subject, run(batch), batch, {"share": 0.3})
     finally:
         del subject.run
     assert found.shape == (len(SINGLE),)

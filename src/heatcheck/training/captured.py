@@ -7,7 +7,7 @@ would be alone: no number of one reaches another.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -137,8 +137,11 @@ class CapturedSteps:
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
             try:
                 self._take(self._rows, tokens)
-            finally:
-                graph.capture_end()
+            except RuntimeError:
+                with suppress(RuntimeError):  # or its complaint would hide why the recording failed
+                    graph.capture_end()
+                raise
+            graph.capture_end()
         return graph
 
 

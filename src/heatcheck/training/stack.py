@@ -7,21 +7,27 @@ run keeps a core busy (docs/speed.md); there each run has a process (`workers`).
 import gc
 import os
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from heatcheck import engine
 from heatcheck.engine import Facts, Job, Outcome
 from heatcheck.training.fit import pick_device
-from heatcheck.training.jobs import fit_job
+from heatcheck.training.jobs import fit_job, read_corpus
+from heatcheck.training.steps import NO_ROOM
 
+Progress = Callable[[Outcome, int, int], None]
+More = Callable[[], Sequence[Job]]
 STREAMS = 32  # torch has no more of them: a thread without its own would record another's kernels
 MEMORY = 4 << 30  # bytes of the GPU that a run may take: the most among 174 models of nine tasks was a little more
+LONG = 100  # words of a text, on average, from which a treated model takes up to twice as much
+FEWER = 4  # those that found no room run again, so many times fewer at once
 
 
 def run_fits(
@@ -30,8 +36,8 @@ def run_fits(
     *,
     workers: int = 0,
     cluster: str | None = None,
-    progress: Callable[[Outcome, int, int], None] | None = None,
-    more: Callable[[], Sequence[Job]] = tuple,
+    progress: Progress | None = None,
+    more: More = tuple,
 ) -> Iterator[Outcome]:
     """Train what is not in the store: classifiers on a GPU side by side in this process, others as `workers` says.
 
@@ -42,13 +48,44 @@ def run_fits(
     return engine.map(fit_job, jobs, store, workers=workers, cluster=cluster, progress=progress, more=more)
 
 
-def _side_by_side(jobs: Sequence[Job], store: Path, progress: Any, more: Any) -> Iterator[Outcome]:
+def _side_by_side(jobs: Sequence[Job], store: Path, progress: Progress | None, more: More) -> Iterator[Outcome]:
+    """Train the runs; those that found no room beside others are tried again when these have ended."""
+    together = at_once(jobs, store)
+    ended = total = 0
+
+    def count(_outcome: Outcome, _done: int, planned: int) -> None:
+        nonlocal total
+        total = max(total, planned)
+
     try:
-        yield from engine.map(fit_stacked, jobs, store, threads=at_once(), progress=progress, more=more)
+        while jobs:
+            crowded: dict[str, Job] = {}
+            for outcome in engine.map(fit_stacked, jobs, store, threads=together, progress=count, more=more):
+                if together > 1 and _found_no_room(outcome, crowded, store):
+                    crowded[outcome.job.id] = outcome.job
+                    continue
+                ended += 1
+                if progress:
+                    progress(outcome, ended, total)
+                yield outcome
+            jobs, together, more = [*crowded.values()], max(1, together // FEWER), tuple
+            _give_back()
     finally:
-        # What torch keeps for the next run is nearly the whole GPU, and those who come next may be other processes.
-        gc.collect()
-        torch.cuda.empty_cache()
+        _give_back()
+
+
+def _found_no_room(outcome: Outcome, crowded: Mapping[str, Job], store: Path) -> bool:
+    """Whether memory was too small for a run beside others, or for all that it still needs."""
+    if outcome.state == "skipped":
+        missing = [need for need in outcome.job.needs if not (store / need).is_dir()]
+        return bool(missing) and crowded.keys() >= set(missing)
+    return outcome.state == "failed" and NO_ROOM in outcome.reason
+
+
+def _give_back() -> None:
+    """What torch keeps for the next run is nearly the whole GPU, and those who come next may be other processes."""
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def is_stacked(argument: Facts) -> bool:
@@ -57,12 +94,14 @@ def is_stacked(argument: Facts) -> bool:
     return "encoder" in model and pick_device(argument["device"]).type == "cuda"
 
 
-def at_once() -> int:
-    """How many training runs fit on the GPU."""
+def at_once(jobs: Sequence[Job], store: Path) -> int:
+    """How many of these training runs fit on the GPU, about."""
     # Before the GPU is first used: streams that share a queue would wait for each other.
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(STREAMS))
     free, _ = torch.cuda.mem_get_info()
-    return max(1, min(STREAMS, free // MEMORY))
+    corpora = [read_corpus(store / name) for name in {job.argument["corpus"] for job in jobs}]
+    words = max(np.mean([len(example.words) for example in corpus["train"]]) for corpus in corpora)
+    return max(1, min(STREAMS, free // (MEMORY if words < LONG else 2 * MEMORY)))
 
 
 def fit_stacked(argument: Facts, folder: Path, store: Path) -> None:

@@ -22,6 +22,7 @@ from heatcheck.training.losses import LOSSES
 from heatcheck.training.recorded import Recorded
 from heatcheck.training.settings import TrainingSettings
 
+NO_ROOM = "does not fit in memory"
 Watch = Callable[[int, int, float], None]  # epoch, examples seen in it, mean loss so far
 
 
@@ -123,7 +124,7 @@ def fits_into_memory(examples: Sized, settings: TrainingSettings) -> Iterator[No
             raise
         half, twice = max(1, settings.batch_size // 2), 2 * settings.accumulate
         raise BadInput(
-            f"a batch of {len(examples)} examples does not fit in memory. For the same steps in smaller batches, use "
+            f"a batch of {len(examples)} examples {NO_ROOM}. For the same steps in smaller batches, use "
             f"--set batch_size={half} --set accumulate={twice}."
         ) from None
 
