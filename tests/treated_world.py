@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from heatcheck.auditing.treating import LineNumbers, ModelNumbers, Trio
+from heatcheck.auditing.treating import Judged, LineNumbers, ModelNumbers, Trio, judge
+from heatcheck.auditing.treating.advice import advise
+from heatcheck.results.treatments import Treatments
 
 IDS = tuple(f"t{number}" for number in range(120))
 
@@ -37,3 +39,22 @@ class World:
 
 def plain(values):
     return LineNumbers(IDS, values, np.ones(len(values)))
+
+
+def treatments() -> Treatments:
+    """Eight treatments, with every verdict among them."""
+    better = {"points": 0.9, "hard": -0.2}
+    judged = [
+        Judged("diversity", "states pushed apart", World(1).trios(treated=better)),
+        Judged("entmax", "weights by entmax", World(2).trios(treated=better, sharp=better)),
+        Judged("relevance_guided", "guided", World(3).trios(treated=better), frozenset({"points"})),
+        Judged("rationale_guided", "guided", World(4).trios(treated={"evenness": 0.99}), note="people marked words"),
+        Judged("sparsemax", "sparse", World(5).trios(treated={"points": 0.2, "right": -0.4})),
+        Judged("top_k", "hard", World(6).trios(2)),
+        Judged("masked_words", "named", [Trio(m, m, m) for m in (World(7).model() for _ in range(5))]),
+        Judged("orthogonal", "at right angles", World(8).trios()),
+    ]
+    rows = judge(judged)
+    not_applied = {"tying": "states of the encoder cnn cannot be as wide as embeddings of 200 numbers."}
+    left_out = {"treatments": "placebo (--treatments all)"}
+    return Treatments("mine.csv@ab", "mine", tuple(rows), 5, 200, advise(rows), not_applied, left_out)

@@ -161,6 +161,9 @@ def test_more_treatments_need_stronger_evidence():
 def test_advice_takes_what_helps_and_says_what_it_costs():
     helps = judge([Judged("good", "", World(15).trios(treated={"points": 0.9}))])
     assert advise(helps).startswith("Try good: its highlighted words matter more.")
+    change = helps[0].cell("accuracy").change
+    ends = ", ".join(f"{100 * end:+.1f}".replace("-", "−") for end in (change.low, change.high))
+    assert f"points [{ends}], which may be chance." in advise(helps), "a change that is not sure has its interval"
     better = {"points": 0.9}
     looks = judge([Judged("sharp", "", World(16).trios(treated=better, sharp=better))])
     assert "sharper weights alone" in advise(looks)

@@ -4,12 +4,10 @@ import json
 
 import pytest
 
-from heatcheck.auditing.treating import Judged, Trio, judge
-from heatcheck.auditing.treating.advice import advise
 from heatcheck.cli.treat import _say
 from heatcheck.report import write_treatments
-from heatcheck.results.treatments import MEANS, Treatments
-from treated_world import World
+from heatcheck.results.treatments import MEANS
+from treated_world import treatments
 
 ROWS = "text,label\n" + "".join(f"{n % 7} films and a {w} plot,{w}\n" for n in range(40) for w in ("good", "bad"))
 SHORT = [f"--set=erasure.{one}" for one in ("rivals=gradient_x_input", "random_orders=1", "sizes=1", "draws=10")]
@@ -17,22 +15,7 @@ SHORT = [f"--set=erasure.{one}" for one in ("rivals=gradient_x_input", "random_o
 
 @pytest.fixture(scope="module")
 def found():
-    """Eight treatments, with every verdict among them."""
-    better = {"points": 0.9, "hard": -0.2}
-    judged = [
-        Judged("diversity", "states pushed apart", World(1).trios(treated=better)),
-        Judged("entmax", "weights by entmax", World(2).trios(treated=better, sharp=better)),
-        Judged("relevance_guided", "guided", World(3).trios(treated=better), frozenset({"points"})),
-        Judged("rationale_guided", "guided", World(4).trios(treated={"evenness": 0.99}), note="people marked words"),
-        Judged("sparsemax", "sparse", World(5).trios(treated={"points": 0.2, "right": -0.4})),
-        Judged("top_k", "hard", World(6).trios(2)),
-        Judged("masked_words", "named", [Trio(m, m, m) for m in (World(7).model() for _ in range(5))]),
-        Judged("orthogonal", "at right angles", World(8).trios()),
-    ]
-    rows = judge(judged)
-    not_applied = {"tying": "states of the encoder cnn cannot be as wide as embeddings of 200 numbers."}
-    left_out = {"treatments": "placebo (--treatments all)"}
-    return Treatments("mine.csv@ab", "mine", tuple(rows), 5, 200, advise(rows), not_applied, left_out)
+    return treatments()
 
 
 def test_the_table_fits_a_screen(found, capsys, monkeypatch):

@@ -126,6 +126,11 @@ def test_the_twin_farthest_within_a_budget():
             assert max(farther["parameters"], farther["words"]) > budget, "there is nothing farther"
     assert 0 < shares[0] < shares[1] < shares[2] == 1
     assert apart == sorted(apart)
+    for tight in ("parameters", "words"):  # whichever distance is used up first
+        scarce = unit._replace(**{tight: getattr(unit, tight) / 10})
+        ratios = within_budget(base, path, scarce, 0.3, often).distance.ratios(scarce)
+        assert max(ratios["parameters"], ratios["words"]) == ratios[tight] == pytest.approx(0.3, rel=0.1)
+        assert ratios[tight] <= 0.3
 
 
 def test_shares_of_a_unit():

@@ -189,7 +189,8 @@ def _in_brief(audit: "Audit") -> None:
     more = sum(len(said[SAID:]) for said in (headline.may_say, headline.do_not_say))
     sayings = f" and {more} more saying{'' if more == 1 else 's'}" if more else ""
     # One row, whatever it says: the whole card fits on a screen.
-    then = treat_next(audit) or "the report has the figures."
+    command = treat_next(audit)
+    then = f"{command} may help." if command else "the report has the figures."
     console.print(f"--verbose shows every number{sayings}; {then}", style="dim")
 
 

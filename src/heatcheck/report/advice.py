@@ -24,9 +24,9 @@ def advice(line: Line) -> str:
 
 
 def treat_next(audit: Audit) -> str:
-    """What may make a heatmap readable that is not, and the command that tries it; empty where nothing would."""
+    """The command that may make a heatmap easier to read that fails; empty where nothing would."""
     command = audit.about.get(TREATED_BY)
     failed = [line for line in audit.card.lines if line.short in ("points", "hard") and line.state == "no"]
     if not command or not failed:
         return ""
-    return f"{command} may help."
+    return str(command)

@@ -82,7 +82,8 @@ def _blocks(audit: Audit) -> list[str]:
     blocks += [f"**{escaped(audit.interrupted)}**"] if audit.interrupted else []
     blocks.append(listed(f"you may say: “{escaped(words)}”" for words in headline.may_say))
     blocks.append(listed(f"do not say: “{escaped(words)}”" for words in headline.do_not_say))
-    blocks += [escaped(f"What to do next: {treat_next(audit)}")] if treat_next(audit) else []
+    if command := treat_next(audit):
+        blocks.append(f"What to do next: train it in ways that may help, with `{command}`.")
     if advice:
         blocks += ["Advice:", listed(map(escaped, advice))]
     blocks.append("## What was audited")

@@ -3,23 +3,31 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from heatcheck.engine import write_whole
 from heatcheck.errors import UnknownName
 from heatcheck.report.data_files import Columns, as_csv, plain_json
+from heatcheck.report.figures.changes import changes_of
+from heatcheck.report.figures.figure import Figure, declare
 from heatcheck.report.html import render
 from heatcheck.report.markdown import escaped, listed
 from heatcheck.report.markdown import table as markdown_table
 from heatcheck.report.table import Table
 from heatcheck.results.treatments import MEANS, Difference, TreatedCell, TreatedRow, Treatments, treatments_facts
-from heatcheck.results.written import NOTHING, decimals
+from heatcheck.results.written import NOTHING, decimals, sentences
 
 TITLES = {  # line -> its heading, with the better direction
     "accuracy": "accuracy ↑",
     "points": "points: K ↑",
     "hard": "hard: q ↓",
     "context": "context: G ↑",
+}
+PANELS = {  # the same where there is more room
+    "accuracy": "accuracy ↑",
+    "points": "highlighted words matter: K ↑",
+    "hard": "shuffles keep the answer: q ↓",
+    "context": "weights help outside: G ↑",
 }
 LINES = {  # what the numbers are
     "accuracy": "accuracy: the share of test examples with the right answer",
@@ -46,6 +54,40 @@ def whole_table(found: Treatments, caption: str = "") -> Table:
     ]
     columns = ("treatment", "line", "before", "after", "twin", "after − before", "after − twin", "verdict")
     return Table(caption or f"{found.model}: {found.seeds} seeds, {found.examples} examples per audit", columns, rows)
+
+
+BADGES = {"helps": "yes", "worse": "no", "only looks as if": "unclear", "no change seen": "not-found"}
+
+
+class Verdict(NamedTuple):
+    """A cell of the page's first table: before → after, and its badge."""
+
+    numbers: str
+    word: str
+    badge: str
+
+
+def verdicts(found: Treatments) -> list[tuple[str, list[Verdict]]]:
+    """Each treatment with its verdicts, accuracy first."""
+    return [
+        (
+            row.name,
+            [Verdict(_numbers(cell), cell.word, BADGES.get(cell.word, "not-run")) for cell in map(row.cell, TITLES)],
+        )
+        for row in found.rows
+    ]
+
+
+def changes(found: Treatments) -> Figure | None:
+    """The differences of all treatments with their intervals; None if nothing could be compared."""
+    drawn = changes_of(found.rows, PANELS, lower_is_better="hard")
+    caption = (
+        "Further right is better in every panel (the axis of q is turned). An interval that includes the dashed line "
+        "may be chance. A treatment helps if it is better than the untreated models and than weights that are merely "
+        "as sharp. Intervals are 95%, over seeds and examples, and are not adjusted for the number of treatments; the "
+        "verdicts are."
+    )
+    return None if drawn is None else declare("treatments-changes", "treat", caption, drawn)
 
 
 def write_treatments(found: Treatments, path: Path | str) -> Path:
@@ -92,10 +134,15 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, 4)
 
 
+def _numbers(cell: TreatedCell) -> str:
+    """Before → after."""
+    before, after = (_short(value) for value in (cell.before, cell.after))
+    return NOTHING if before == NOTHING else f"{before}→{after}"
+
+
 def _brief(cell: TreatedCell) -> str:
     """Before → after, and the verdict; of the accuracy only a verdict that is a change."""
-    before, after = (_short(value) for value in (cell.before, cell.after))
-    numbers = NOTHING if before == NOTHING else f"{before}→{after}"
+    numbers = _numbers(cell)
     if cell.line == "accuracy":
         return f"{numbers}\n{ {'helps': 'better', 'worse': 'worse'}.get(cell.word, '') }"
     return f"{numbers}\n{cell.word}"
@@ -168,12 +215,19 @@ def _blocks(found: Treatments) -> list[str]:
 
 
 def _page(found: Treatments) -> bytes:
+    figure = changes(found)
+    headline, *rest = sentences(found.advice)
     facts = {
+        "headline": headline,
+        "rest": " ".join(rest),
         "found": found,
+        "titles": PANELS,
+        "verdicts": verdicts(found),
+        "changes": figure,
         "table_of_all": whole_table(found),
         "lines": LINES,
         "means": MEANS,
         "treatments": [said_of(row) for row in found.rows],
         "reasons": reasons(found),
     }
-    return render("treatments.html.jinja", facts, [])
+    return render("treatments.html.jinja", facts, [figure] if figure else [])

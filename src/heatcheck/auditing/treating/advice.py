@@ -50,7 +50,9 @@ def _cost(row: TreatedRow) -> str:
     found = row.cell("accuracy")
     if found.change is None:
         return "Its accuracy is not known."
-    points = decimals(100 * found.change.value, "+.1f")
-    if found.word == "worse":
-        return f"It costs accuracy: {points} points."
-    return f"Its accuracy does not fall significantly ({points} points)."
+    by, low, high = (decimals(100 * end, "+.1f") for end in found.change[:3])
+    points = f"{by} points [{low}, {high}]"
+    return {
+        "worse": f"It costs accuracy: {points}.",
+        "helps": f"Its accuracy rises, too: {points}.",
+    }.get(found.word, f"Its accuracy changes by {points}, which may be chance.")

@@ -11,7 +11,7 @@ from heatcheck.data import Corpus
 from heatcheck.engine import Job, content_id, expect, expect_if_given, expect_names
 from heatcheck.errors import BadInput, NotSupported, UnknownName
 from heatcheck.models import Recipe
-from heatcheck.training import STORE, TREATMENTS, fit_jobs, treated
+from heatcheck.training import STORE, TREATMENTS, describe_model, fit_jobs, treated
 
 SEEDS, EXAMPLES, LONG_EXAMPLES = 5, 200, 100
 LONG = 100  # words of a text, on average, from which a quick audit takes fewer examples
@@ -84,9 +84,11 @@ class TreatmentPlan:
         }
         needs = (recipe.id,) if sharp_as is None else (recipe.id, sharp_as.id)
         corpus = content_id({"corpus": self.corpus.reference})  # where `fit_jobs` keeps it
+        audited = recipe if sharp_as is None else sharp_as
+        kind = "" if sharp_as is None else "the temperature twin of "
         return Job(
             content_id({"numbers": VERSION, **decides}),
-            f"audit of {recipe.id}" if sharp_as is None else f"audit of {recipe.id}, as sharp as {sharp_as.id}",
+            f"audit of {kind}{describe_model(audited)}",
             needs,
             {"numbers_of": recipe.id, "sharp_as": decides["sharp as"], "corpus": corpus, **decides},
         )
