@@ -12,13 +12,32 @@
   // ---- texts ---------------------------------------------------------------------------------------------
   const list = named("texts");
   if (!list) return;
-  const { explainers, names, weights, unseen, rival, heat, examples } = JSON.parse(named("example-data").textContent);
+  const { explainers, names, weights, digits, unseen, rival, heat, examples } =
+    JSON.parse(named("example-data").textContent);
   const [FIRST, STEP] = [4, 30]; // texts at first, and more at a time
   const LONG = 150; // words; the rest of a text is opened on request
   const wrong = (example) => example.g !== undefined && example.p !== undefined && example.g !== example.p;
   const number = (value) => String(value).replace("-", "\u2212");
   const heatName = names[explainers.indexOf(heat)] ?? heat;
   const address = (example) => "#text-" + encodeURIComponent(example.i);
+
+  // Scores stand in the page as text: packed.py says how. A row is read when it is shown.
+  const CODES = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"].map((c, at) => [c, at]));
+  const LOWEST = -15;
+  const scoreOf = (code, size) => {
+    if (code < 2) return code ? 0 : null;
+    const [first, rest] = [10 ** (size - 1), Math.floor((code - 2) / 2)];
+    const whole = first + rest % (9 * first);
+    return Number((code % 2 ? "-" : "") + whole + "e" + (LOWEST + Math.floor(rest / (9 * first)) - size + 1));
+  };
+  const scoresOf = (example, at) => {
+    const [text, size] = [example.s[at], digits[at]];
+    if (typeof text === "string") {
+      example.s[at] = Array.from({ length: text.length / size }, (_, place) =>
+        scoreOf([...text.slice(place * size, (place + 1) * size)].reduce((sum, c) => 64 * sum + CODES.get(c), 0), size));
+    }
+    return example.s[at];
+  };
   const textOf = (example) => example.text
     ??= [example.i, example.p ?? "", example.g ?? "", example.b ?? "", ...example.w].join(" ").toLowerCase();
   const short = (weight) => weight.toFixed(2).replace(/^0/, "");
@@ -44,7 +63,7 @@
     if (example.d !== undefined) {
       found.push(["shuffling moves the output by " + example.d.toFixed(3), "the median of those shuffles"]);
     }
-    const own = unseen && example.s[explainers.indexOf(heat)];
+    const own = unseen && scoresOf(example, explainers.indexOf(heat));
     const elsewhere = own && own.length ? 1 - own.reduce((sum, score) => sum + (score ?? 0), 0) : 0;
     if (elsewhere > 0.005) {
       found.push([(100 * elsewhere).toFixed(0) + "% of the weight is on " + unseen, "they are not shown"]);
@@ -63,7 +82,7 @@
   };
 
   const heatRow = (example, at, end) => {
-    const scores = example.s[at];
+    const scores = scoresOf(example, at);
     const name = names[at];
     const heat = make("p", "heat");
     const known = scores.map((score, place) => [place, score]).filter(([, score]) => score !== null);

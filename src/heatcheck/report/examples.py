@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heatcheck.report.counterfactual_places import is_beside, places
+from heatcheck.report.packed import packed
 from heatcheck.report.wording import explainer_name
 from heatcheck.results import ATTENTION, Audit, AuditedExample
 
@@ -51,6 +52,7 @@ def browse(audit: Audit, room: int) -> Browser:
             "explainers": explainers,
             "names": list(map(explainer_name, explainers)),
             "weights": [name for name in explainers if name in WEIGHTS],
+            "digits": list(map(digits_of, explainers)),
             "unseen": not_shown(audit) if heat == ATTENTION else "",
             "rival": audit.rival,
             "heat": heat,
@@ -60,6 +62,11 @@ def browse(audit: Audit, room: int) -> Browser:
     known = {key for of_text in found.values() for key in of_text}
     orders = {key: words for key, words in ORDERS.items() if key in known}
     return Browser(data, explainers, shown, audit.rival, orders, len(kept), len(audit.examples))
+
+
+def digits_of(explainer: str) -> int:
+    """Significant digits of the scores in the page: weights are printed and added up, others give a shade."""
+    return 3 if explainer in WEIGHTS else 2
 
 
 def not_shown(audit: Audit) -> str:
@@ -93,7 +100,7 @@ def _row(looked: AuditedExample, explainers: Sequence[str]) -> dict[str, Any]:
         "i": looked.id,
         "w": looked.words,
         **({} if looked.predicted is None else {"p": looked.predicted, "q": _three_digits(looked.probability)}),
-        "s": [[_three_digits(score) for score in looked.scores.get(name, ())] for name in explainers],
+        "s": [packed(looked.scores.get(name, ()), digits_of(name)) for name in explainers],
     }
     if looked.gold is not None:
         row["g"] = looked.gold
