@@ -43,3 +43,12 @@ def in_sight(page, selector):
     """Whether all of an element is in the window."""
     found, height = box(page, selector), page.viewport_size["height"]
     return found["y"] >= 0 and found["y"] + found["height"] <= height
+
+
+def tab_to(page, selector):
+    """Goes forward by Tab until an element has the focus."""
+    for _ in range(90):
+        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not come to {selector}")

@@ -1,12 +1,27 @@
 """Using the local page: nothing jumps, the answer stays in sight, by mouse, finger and keyboard."""
 
 import pytest
-from by_hand import TEXT, box, drag, in_sight, probabilities, settled, weights
-from serving import serving
+from by_hand import TEXT, box, drag, in_sight, probabilities, settled, tab_to, weights
+from serving import send, serving
 
 import accessible
 import heatcheck as hc
 from heatcheck.data import Example
+from heatcheck.report.heat import shade_of
+
+# The longest that a drag can say.
+SAID = (
+    "The heatmap changed by 0.69 (JSD, at most 0.69), the prediction by 1.000 (at most 1). "
+    "The model now predicts another label: for this text, these weights matter."
+)
+# Levels of a canvas, by its colours.
+LEVELS = """(canvas) => {
+  const style = getComputedStyle(document.documentElement);
+  const shades = Array.from({ length: 11 }, (_, at) => style.getPropertyValue("--h" + at).trim());
+  const dots = canvas.getContext("2d").getImageData(0, 0, canvas.width, 1).data;
+  return Array.from({ length: canvas.width }, (_, at) => shades.indexOf(
+    "#" + [...dots.slice(4 * at, 4 * at + 3)].map((one) => one.toString(16).padStart(2, "0")).join("")));
+}"""
 
 
 def to_the_bars(page):
@@ -23,14 +38,19 @@ def test_nothing_jumps_while_a_weight_is_dragged_and_the_answer_stays_in_sight(o
     page = opened(width, height)
     to_the_bars(page)
     before = [box(page, "#bars"), box(page, "#bars .pull >> nth=3")]
+    reserved = box(page, "#answer")["height"]
     drag(page, 2, 0.8)
     assert page.inner_text("#where") == "changed by hand"
     assert page.inner_text("#moved").startswith("The heatmap changed by ")
+    # Heights too: browsers scroll along with what grows above.
+    assert box(page, "#answer")["height"] == reserved
     assert [box(page, "#bars"), box(page, "#bars .pull >> nth=3")] == before
     for part in ("#labels", "#moved", "#bars .pull >> nth=2"):
         assert in_sight(page, part), part
     answer, bar = box(page, "#answer"), box(page, "#bars .pull >> nth=2")
     assert answer["y"] + answer["height"] <= bar["y"], "the answer must not cover what is dragged"
+    page.evaluate("(said) => { document.getElementById('moved').textContent = said; }", SAID)
+    assert box(page, "#answer")["height"] == reserved, "room for the longest sentence"
     page.click("#own")
     assert box(page, "#bars") == before[0]
 
@@ -93,6 +113,14 @@ def test_erasing_says_what_changed(page, models):
     )
     assert page.inner_text("#moved").startswith(said)
     assert f"was {before[label]:.3f}" in page.inner_text("#labels")
+    fewer = lstm.run(lstm.encode([Example("text", TEXT.replace(" dull end", ""))])).logits[0, 0].softmax(-1)
+    page.click("#bars .word >> text=end")
+    settled(page, fewer.tolist(), 1e-6)
+    assert int(fewer.argmax()) != label
+    assert page.inner_text("#moved") == (
+        f"Without “dull”, “end”, the probability of {lstm.labels[label]} goes from {before[label]:.3f} to "
+        f"{fewer[label]:.3f}. The model now predicts {lstm.labels[1 - label]}."
+    )
     page.click("#whole")
     settled(page, before.tolist(), 1e-6)
     assert page.inner_text("#moved") == ""
@@ -119,17 +147,44 @@ def test_special_tokens_are_shown_wherever_weights_are(opened, models):
     assert page.eval_on_selector("#glance canvas", "node => node.width") == len(TEXT.split()) + 1
 
 
-def test_all_heatmaps_of_the_page_have_one_scale(page):
-    page.wait_for_selector("#rows .heat[role=img]")
-    shown = page.locator("#rows .row", has_text="attention").first.locator(".w")
-    levels = [
-        int(name.split("h")[-1].split()[0]) for name in shown.evaluate_all("all => all.map((one) => one.className)")
+def levels_of(row):
+    """The shades of a row of words."""
+    return [
+        int(name.split()[1][1:]) for name in row.locator(".w").evaluate_all("all => all.map((one) => one.className)")
     ]
+
+
+def test_all_heatmaps_of_the_page_have_one_scale(page, address):
+    page.wait_for_selector("#rows .heat[role=img]")
+    levels = levels_of(page.locator("#rows .row", has_text="attention").first)
     own = weights(page)
     assert levels == [round(10 * one**0.5) for one in own]
+    page.wait_for_selector("#rows .row:has-text('gradient') .heat[role=img]")
+    others = page.locator("#rows .row", has_text="gradient").first
+    hues = {name.split()[1][0] for name in others.locator(".w").evaluate_all("all => all.map((one) => one.className)")}
+    assert hues == {"g"}, "blue is for weights"
+    answer = send(address, "/api/explain", {"model": "lstm", "text": TEXT, "by": ["gradient"]}).json
+    sizes = [abs(one) for one in answer["scores"]["gradient"]]
+    assert levels_of(others) == [shade_of(one / sum(sizes)) for one in sizes], "shares of the whole row"
     page.check("#by-row")
     page.wait_for_selector("#rows .h10")
     assert 10 not in levels
+
+
+def test_heatmaps_of_heads_have_the_scale_of_the_page(opened, address):
+    page = opened()
+    page.select_option("#model", "bert")
+    page.wait_for_selector("#matrix td")
+    page.wait_for_selector("#rows .heat[role=img]")
+    words = levels_of(page.locator("#rows .row", has_text="attention").first)
+    assert words == list(map(shade_of, weights(page)[:-1])), "special tokens have their share"
+    layers = send(address, "/api/layers", {"model": "bert", "text": TEXT}).json
+    strip = page.eval_on_selector("#glance canvas", LEVELS)
+    assert strip == list(map(shade_of, [*layers["rows"][0][0], layers["rest"][0][0]]))
+    cells = page.locator("#matrix td[title]").evaluate_all("all => all.map((one) => [one.className, one.title])")
+    for name, title in cells:
+        weight = float(title.rpartition(" ")[2])
+        assert shade_of(weight - 0.0006) <= int(name[1:]) <= shade_of(weight + 0.0006), title
 
 
 def test_choosing_a_head_shows_its_map_beside_the_grid(opened):
@@ -156,11 +211,21 @@ def test_another_model_brings_a_text_of_its_own_and_keeps_one_that_was_typed(bro
         page.wait_for_function("(first) => document.getElementById('text').value !== first", arg=first)
         samples = page.evaluate("fetch('/api/models').then((all) => all.json())")["models"][1]["samples"]
         assert page.input_value("#text") in [one["text"] for one in samples]
+        read = (
+            "() => [...document.querySelectorAll('#bars button.word')].map((one) => one.textContent).join(' ')"
+            " === document.getElementById('text').value"
+        )
+        page.wait_for_function(read)
         page.fill("#text", TEXT)
         page.wait_for_function("() => document.querySelectorAll('#bars .column').length === 7")
         page.select_option("#model", "reader")
         page.wait_for_selector("#bars .column")
         assert page.input_value("#text") == TEXT
+        page.select_option("#sample", "0")
+        page.wait_for_function(read)
+        page.select_option("#model", "other")
+        page.wait_for_function(read)
+        assert page.input_value("#text") in [one["text"] for one in samples], "a chosen sample was not typed"
         page.close()
 
 
@@ -168,11 +233,11 @@ def test_everything_works_by_keyboard_alone(opened):
     page = opened()
     page.focus("#own")
     keys = page.keyboard
-    for _ in range(20):
-        if page.evaluate("document.activeElement.className") == "pull":
-            break
-        keys.press("Tab")
-    before = probabilities(page)
+    tab_to(page, "#bars .pull")
+    before, own = probabilities(page), weights(page)[0]
+    for key, by in {"ArrowUp": 0.02, "ArrowRight": 0.04, "PageUp": 0.14, "ArrowDown": 0.12, "PageDown": 0.02}.items():
+        keys.press(key)
+        assert weights(page)[0] == pytest.approx(own + by, abs=1e-3), key
     keys.press("End")
     page.wait_for_function("() => document.getElementById('where').textContent === 'changed by hand'")
     assert weights(page)[0] == 1
@@ -181,15 +246,22 @@ def test_everything_works_by_keyboard_alone(opened):
     keys.press("Enter")
     page.wait_for_function("() => document.querySelectorAll('#bars .gone').length === 1")
     assert "Without “a”" in page.inner_text("#moved")
-    page.focus("#whole")
+    assert page.evaluate("document.activeElement.textContent") == "a", "the keyboard stays at the word"
+    keys.press("Enter")
+    page.wait_for_function("() => !document.querySelector('#bars .gone')")
+    keys.press("Enter")
+    page.wait_for_function("() => document.querySelectorAll('#bars .gone').length === 1")
+    page.focus("#own")
+    tab_to(page, "#whole")
     keys.press("Space")
     settled(page, before, 1e-6)
     page.focus("#model")
     keys.press("ArrowDown")
     page.wait_for_selector("#glance button")
-    page.focus("#glance button >> nth=2")
+    tab_to(page, "#glance button[title^='layer 1, head 3']")
     keys.press("Enter")
     page.wait_for_function("() => document.getElementById('where').textContent === 'layer 1, head 3'")
+    assert page.evaluate("document.activeElement.title").startswith("layer 1, head 3"), "and at the head"
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -229,8 +229,9 @@ def test_layers_and_heads_of_a_transformer(page, models):
 
     before, after = (r.logits[0, 0].softmax(-1) for r in (run, bert.run(batch, edits={bert.sites[0]: flat})))
     label = int(before.argmax())
-    said = page.locator("#flat-note").inner_text()
-    assert f"of {bert.labels[label]} goes from {before[label]:.3f} to {after[label]:.3f}" in said
+    was, now = (f"{of[label]:.3f}" for of in (before, after))
+    moved = f"stays at {was}." if was == now else f"goes from {was} to {now}."
+    assert f"of {bert.labels[label]} {moved}" in page.locator("#flat-note").inner_text()
     first = run.parts[bert.sites[0]][0, 0, :, 0].mean()
     assert f"the first token {first:.2f};" in page.locator("#mean-note").inner_text()
 

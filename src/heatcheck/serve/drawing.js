@@ -36,13 +36,15 @@ export function scale(place) {
   }));
 }
 
-// Words shaded by scores. `rest` is the weight on tokens that are no words; null for methods that score words alone.
+// Words shaded by scores: weights in blue, scores of other methods in grey, as in a report. `rest` is the weight on tokens
+// that are no words; null for methods that score words alone.
 export function heatRow(name, words, scores, { title = "", rest = null, byRow = false } = {}) {
   const row = make("div", "row");
   const who = make("span", "who", name);
   who.title = title;
   const heat = make("p", "heat");
   const of = shares(scores, rest, byRow);
+  const hue = rest === null ? "g" : "h";
   const top = scores.map((score, place) => [score, words[place]]).filter(([score]) => score !== null)
     .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).slice(0, 3);
   heat.setAttribute("role", "img");
@@ -52,7 +54,7 @@ export function heatRow(name, words, scores, { title = "", rest = null, byRow = 
   words.forEach((word, place) => {
     if (!word) return;
     const score = scores[place];
-    const span = make("span", "w h" + level(of[place]), word);
+    const span = make("span", "w " + hue + level(of[place]), word);
     if (score === null) span.classList.add("none");
     if (score < 0 && level(of[place]) > 0) span.classList.add("minus");
     span.title = score === null ? "no score" : number(score, 3);
@@ -70,6 +72,14 @@ const high = (weight) => Math.sqrt(Math.max(weight, 0)) * HEIGHT;
 const weightAt = (pixels) => Math.min(1, Math.max(0, pixels / HEIGHT)) ** 2;
 const KNOB = 26; // pixels that a finger can hold
 const STEPS = { ArrowUp: 0.02, ArrowRight: 0.02, ArrowDown: -0.02, ArrowLeft: -0.02, PageUp: 0.1, PageDown: -0.1 };
+
+// Replace what is in a place; a keyboard that stood on one of its buttons stands on the same one again.
+export function renew(place, ...nodes) {
+  const stops = () => [...place.querySelectorAll("button, [tabindex]")];
+  const at = stops().indexOf(document.activeElement);
+  place.replaceChildren(...nodes);
+  if (at >= 0) stops()[at]?.focus({ preventScroll: true });
+}
 
 // One column per word. `moved(place, weight)` is called while a bar is dragged, `erased(place)` on a click.
 export function bars(place, { moved, erased }) {
@@ -129,7 +139,7 @@ export function bars(place, { moved, erased }) {
     lay(words, rest) {
       columns = words.map((word, at) => (word ? column(word, at, false) : null));
       columns.push(rest ? column(rest, words.length, true) : null);
-      place.replaceChildren(...columns.filter(Boolean).map((one) => one.node));
+      renew(place, ...columns.filter(Boolean).map((one) => one.node));
     },
     // Weights now and the model's own, each with the rest last; null where a word has none.
     show(weights, own, { gone, strange, fixed }) {

@@ -1,5 +1,5 @@
 import { ask, models, newest, paced, Refused } from "/asking.js";
-import { asSentence, bars, heatRow, level, make, number, scale, shades, strip } from "/drawing.js";
+import { asSentence, bars, heatRow, level, make, number, renew, scale, shades, strip } from "/drawing.js";
 import { overTraining } from "/training.js";
 
 const $ = (id) => document.getElementById(id);
@@ -100,12 +100,18 @@ function showAnswer(imposed) {
 
 const largestAt = (values) => values.indexOf(Math.max(...values));
 
+// How a probability moved, as the end of a sentence.
+function goes(before, now) {
+  const [from, to] = [number(before, 3), number(now, 3)];
+  return from === to ? `stays at ${from}` : `goes from ${from} to ${to}`;
+}
+
 // What erasing did to the answer, as a sentence.
 function withoutWords(before, now) {
   const label = largestAt(before);
   const gone = state.erased.map((at) => `“${words()[at]}”`);
   const named = gone.length > 4 ? `${gone.length} words` : gone.join(", ");
-  const said = `Without ${named}, the probability of ${found.labels[label]} goes from ${number(before[label], 3)} to ${number(now[label], 3)}.`;
+  const said = `Without ${named}, the probability of ${found.labels[label]} ${goes(before[label], now[label])}.`;
   return largestAt(now) === label ? said : `${said} The model now predicts ${found.labels[largestAt(now)]}.`;
 }
 
@@ -322,7 +328,8 @@ function showGlance() {
     });
     return row;
   });
-  $("glance").replaceChildren(top, ...rows);
+  $("glance").style.setProperty("--heads", many);
+  renew($("glance"), top, ...rows);
 }
 
 function choose(layer, head) {
@@ -355,7 +362,7 @@ async function matrix() {
   const answer = await matrixOnce((signal) => ask("head", { ...asked(), layer, head: state.head }, signal));
   if (!answer) return;
   flattened(answer, who);
-  $("matrix-note").textContent = who + ". A row shows the weights from one word to all others, and to special tokens. Darker is more, on the scale of the page.";
+  $("matrix-note").textContent = who + ". A row shows the weights from one word to all others, and to special tokens. A stronger shade is a larger weight, on the scale of the page.";
   const table = make("table", "matrix");
   const top = make("tr");
   top.append(make("td"));
@@ -382,10 +389,9 @@ async function matrix() {
 // What equal weights in every row of the head do to the answer now, and where the head looks on average.
 function flattened(answer, who) {
   const label = found.probabilities.indexOf(Math.max(...found.probabilities));
-  const moved = `${number(found.probabilities[label], 3)} to ${number(answer.flat[label], 3)}`;
   const all = state.head === null ? "all heads of this layer" : "this head";
   $("flat-note").textContent = `With equal weights in every row of ${all}, the probability of `
-    + `${found.labels[label]} goes from ${moved}.`;
+    + `${found.labels[label]} ${goes(found.probabilities[label], answer.flat[label])}.`;
   const names = { "-2": "two before", "-1": "the token before", 0: "the token itself", 1: "the token after", 2: "two after" };
   const each = ["-2", "-1", "0", "1", "2"].filter((offset) => answer.offsets[offset] !== null)
     .map((offset) => `${names[offset]} ${number(answer.offsets[offset])}`);

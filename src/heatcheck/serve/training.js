@@ -248,8 +248,8 @@ export function overTraining({ moved, settled }) {
       if (!found) return;
       all = found;
       const many = (shown, of, what) => `${step(shown)}${of > shown ? ` of ${step(of)}` : ""} ${what}`;
-      $("training-note").textContent = "heatcheck recorded the training of this model: "
-        + `${many(all.steps.length, all.recorded, "steps")}, ${many(all.texts.length, all.observed, "texts")}. `
+      $("training-note").textContent = "heatcheck recorded this model "
+        + `${many(all.steps.length, all.recorded, "times")} during training, on ${many(all.texts.length, all.observed, "texts")}. `
         + "Move the slider or press play. The saved model may come from a step before the last.";
       $("probe").replaceChildren(...all.texts.map(({ id, opening, label }) => new Option(`[${label}] ${opening || id}`, id)));
       $("step").max = all.steps.length - 1;
