@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,11 @@ from made_up_corpora import write_corpora
 # How long one example takes is the machine's business, and it may have much else to do.
 hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("suite")
+
+
+# A suite that a shell started in its background ignores ctrl-C, and so would every process that its tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

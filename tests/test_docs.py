@@ -135,6 +135,11 @@ def test_every_figure_is_shown_by_the_page_of_its_check_or_study():
     assert drawn <= shown
 
 
+def test_every_figure_has_colours_for_dark_pages():
+    for figure in (ROOT / "docs" / "figures").glob("*.svg"):
+        assert "prefers-color-scheme:dark" in figure.read_text(), f"{figure.name}: `make figures`"
+
+
 def test_the_index_reaches_every_page():
     """Each once, in the list of contents; and nothing in it that is not there."""
     docs = ROOT / "docs"

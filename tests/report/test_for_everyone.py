@@ -1,6 +1,5 @@
 """Pages for everyone: nothing that axe-core finds, in light and dark; figures that fit; one scale of weights."""
 
-import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,13 +9,18 @@ import study_results
 from test_in_a_browser import PHONE, opened
 
 from accessible import violations
-from heatcheck.report import write_comparison, write_report, write_study
+from heatcheck.report import write_comparison, write_report, write_study, write_treatments
 from heatcheck.report.audit_figures import draw
+from heatcheck.report.checks.heads import heads_map
+from heatcheck.report.examples import WEIGHTS
 from heatcheck.report.figures.files import _data_of
 from heatcheck.report.figures.published import ours_against_theirs
 from heatcheck.report.heat import shade_of
 from heatcheck.report.studies import view_of_study
+from heatcheck.report.treatments import changes
+from heatcheck.report.wording import explainer_name
 from heatcheck.results import CheckResult, Measurement
+from treated_world import treatments
 
 SCREEN = {"width": 1440, "height": 900}
 HEADS, LAYERS = 4, 3
@@ -133,6 +137,35 @@ def test_axe_finds_nothing_in_a_comparison(browser, audit, tmp_path):
         assert page.locator(".forest .tree").count() == 2 * lines
 
 
+def test_axe_finds_nothing_in_a_comparison_of_treatments(browser, tmp_path):
+    found = treatments()
+    with opened(browser, write_treatments(found, tmp_path / "treatments.html")) as page:
+        assert in_both_themes(page) == []
+        assert f"{page.inner_text('h1')} {page.inner_text('.lead')}" == found.advice
+        row = page.locator(".treated tr", has_text="diversity")
+        assert row.locator(".badge").all_inner_texts() == [cell.word for cell in found.rows[0].cells]
+        assert "yes" in row.locator(".badge").nth(1).get_attribute("class"), "what helps looks as a yes"
+        known = [one for row in found.rows for cell in row.cells for one in (cell.change, cell.beyond) if one]
+        marks = page.locator("#changes svg .mark-symbol.role-mark path").count()
+        assert marks == len(known), "a mark per difference"
+
+
+def test_further_right_is_better_in_every_panel():
+    panels = {panel["title"].split(":")[0]: panel for panel in changes(treatments()).spec["concat"]}
+    turned = {
+        title: any(layer["encoding"]["x"].get("scale", {}).get("reverse") for layer in panel["layer"])
+        for title, panel in panels.items()
+    }
+    assert [title for title, is_turned in turned.items() if is_turned] == ["shuffles keep the answer"]
+
+
+def test_a_map_without_stars_says_that_no_head_surely_matters():
+    some = of_heads()["heads"]
+    none = replace(some, measurements=tuple(m._replace(by={**m.by, "matters": "no"}) for m in some.measurements))
+    assert "a star marks heads that surely matter" in heads_map(some, {}).reading
+    assert "no head surely matters" in heads_map(none, {}).reading
+
+
 def test_axe_finds_nothing_in_a_study(browser, tmp_path):
     with opened(browser, write_study(study_results.study(), tmp_path / "study.html")) as page:
         assert in_both_themes(page) == []
@@ -173,6 +206,7 @@ def test_figures_fit_a_phone_and_a_page_at_twice_its_size(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     drawn(page)
     assert page.evaluate(TOO_WIDE) == []
+    assert page.locator("[data-figure]:visible:not(:has(svg))").count() == 0, "all of them could be drawn"
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
@@ -188,6 +222,20 @@ def test_one_shade_is_one_weight_in_all_texts(page):
     page.select_option("#shades", "row")
     assert page.locator("#texts > li").first.locator(".row").first.locator(".h10").count() >= 1
     page.select_option("#shades", "one")
+
+
+def test_scores_are_shown_as_the_audit_has_them(audit, page):
+    """Three significant digits of a weight, two of another score, whatever form they have in the page."""
+    names = {explainer_name(name): name for name in audit.examples[0].scores}
+    texts = page.locator("#texts > li")
+    for at, example in enumerate(audit.examples[:4]):
+        for row in texts.nth(at).locator(".row").all():
+            who = names[row.locator(".who").inner_text()]
+            said = row.locator(".w").evaluate_all("(all) => all.map((one) => one.title)")
+            found = [one.replace("\N{MINUS SIGN}", "-").split(";")[0].split()[-1] for one in said]
+            digits = 3 if who in WEIGHTS else 2
+            wanted = [f"{score:.{digits}g}" for score in example.scores[who]]
+            assert list(map(float, found)) == pytest.approx(list(map(float, wanted)), rel=1e-9, abs=1e-15), who
 
 
 def test_weight_on_special_tokens_is_said(page):
@@ -215,7 +263,7 @@ def test_long_texts_open_a_few_at_a_time(browser, tmp_path):
     ]
     path = write_report(replace(audit, examples=examples), tmp_path / "report.html")
     with opened(browser, path) as page:
-        assert re.match(r"4 of \d\d\d texts", page.inner_text("#found"))
+        assert page.inner_text("#found") == "4 of 500 texts", "all of them are in the page"
         assert page.locator("#texts .w").count() < 4 * 4 * 201
         ready = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
         assert ready < 8_000, "2 s on an idle machine"
@@ -231,6 +279,10 @@ def test_heads_are_maps_and_layers_are_lines(audit):
     assert flat["title"] == "flattened: equal weights (uniform)"
     stars = [row for row in next(_data_of(removed)) if row["star"] == "yes"]
     assert [(row["layer"], row["head"]) for row in stars] == [(2, 4)]
+    (minus,) = [layer for layer in removed["layer"] if layer["mark"].get("text") == "\N{MINUS SIGN}"]
+    bound = float(minus["transform"][0]["filter"].partition("<")[2])
+    below = [row["value"] for row in next(_data_of(removed)) if row["value"] < bound]
+    assert sorted(below) == [-0.03, -0.02, -0.01], "what falls is told apart without colour"
     panel, _ = figures["layers-rankings"]["concat"]
     line = panel["layer"][1]["encoding"]
     dashes = line["strokeDash"]["scale"]["range"]

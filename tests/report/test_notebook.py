@@ -108,12 +108,26 @@ def test_heatmaps_are_shaded_and_told_to_those_who_cannot_see_them():
     html = notebook.heatmaps_html({"attention": [("a", 0.1), ("fine", 0.4)], "gradient": [("a", -0.5), ("fine", None)]})
     page = Read(html)
     words = [attrs for tag, attrs in page.tags if tag == "span" and attrs.get("class", "").startswith("w ")]
-    assert [word["class"] for word in words] == ["w h2", "w h10", "w h10 minus", "w h0 none"]
+    assert [word["class"] for word in words] == ["w h3", "w h6", "w g7 minus", "w g0 none"], "weights on one scale"
     assert words[0]["title"] == "0.100"
+    assert "a .10 fine .40" in said(html), "weights are printed"
+    assert "Blue is weight" in said(html)
+    assert "Grey is the score of another method" in said(html)
+    assert "Grey" not in said(notebook.heatmaps_html({"attention": [("a", 0.1)]}))
     assert "largest: fine 0.400, a 0.100. The text: a fine" in said(html)
     assert "largest: a −0.500. The text" in said(html)
     shading = [attrs for tag, attrs in page.tags if attrs.get("aria-hidden") == "true"]
     assert len(shading) == 2
+
+
+def test_colours_are_those_of_the_report():
+    light, dark = notebook._colours()
+    for theme in (light, dark):
+        named = dict(pair.strip().split(": ") for pair in theme.rstrip(";").split(";"))
+        assert {f"--{hue}{level}" for hue in "ghi" for level in range(11)} < named.keys()
+        assert {"--sheet", "--ink", "--soft", "--hair", "--yes", "--yes-ink", "--no", "--no-ink"} < named.keys()
+    assert "--h10: #08295c" in light
+    assert "--h10: #deeefc" in dark
 
 
 @pytest.mark.parametrize("odd", [hostile, no_numbers, nothing_run])

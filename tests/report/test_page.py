@@ -6,7 +6,7 @@ from dataclasses import replace
 import audits
 import numpy as np
 import pytest
-from parsed import Page, plain
+from parsed import Page, plain, read
 
 from heatcheck.auditing import LINES
 from heatcheck.auditing.lines.rule import Found
@@ -325,7 +325,7 @@ def test_words_never_become_markup(tmp_path):
     assert odd["w"][0] == "<script>alert(1)</script>"
     assert odd["w"][1:5] == ['"quoted"', "</script>", "a&b", "👩🏽‍🚀"]
     assert odd["w"][5] == "?", "half an emoji"
-    assert odd["s"][0] == [0.5, None, None, 0.1, 0.2, 0, 0, 0.2]
+    assert read(odd["s"][0], page.examples["digits"][0]) == [0.5, None, None, 0.1, 0.2, 0, 0, 0.2]
     assert odd["q"] is None
 
 

@@ -38,6 +38,15 @@ def cells(page, first):
     return [row for row in rows if row and row[0] == first]
 
 
+def test_a_smoke_run_says_so_before_its_numbers(tmp_path):
+    whole = study_results.study()
+    for note in ("This is a smoke run: one epoch. Ignore its numbers.", "This is a small run: one seed."):
+        page = write_study(replace(whole, notes=(note, *whole.notes)), tmp_path / "study.html").read_text()
+        assert page.index(f"<b>{note}</b>") < page.index('id="done"')
+    page = write_study(replace(whole, notes=("This is a note.",)), tmp_path / "study.html").read_text()
+    assert "<b>This is a note.</b>" not in page
+
+
 def test_every_published_number_stands_beside_ours(page):
     assert cells(page, "F1")[0] == [
         "F1",

@@ -62,7 +62,7 @@ ALLOWED = {
         "sections.py": {"m.baseline"},  # a scale that is said there in words
         "studies/jain2019/figures.py": {"panel.row"},  # TASK: LABEL, a title
         "studies/pruthi2020_transformer.py": {"model.attention"},  # mean or max, with or without the mask
-        "study_page.py": {"model.task", "task"},  # "snli, merge" is of snli
+        "study_page.py": {"model.task", "task", "note"},  # "snli, merge" is of snli; a sentence
         "treatments.py": {"found.task"},  # name@fingerprint
     },
     "serve": {"newest_audit.py": {"facts['task']"}, "shown_models.py": {"subject.id", "task"}},

@@ -33,7 +33,7 @@ from heatcheck.explainers import REMOVALS, Scores
 from heatcheck.results import CheckResult, Measurement
 
 Effects = Float[np.ndarray, " example"]
-BLANK = 0.05  # of a text's largest score: half a step of a heatmap's shades (report.heat), which is drawn as blank
+BLANK = 0.05  # of a text's largest score: half a step of a heatmap with ten shades, which is drawn as blank
 RANDOM = "random orders"  # internal name, because an explainer may be called random too
 
 

@@ -64,6 +64,7 @@
       if (part.facet?.column && !part.facet.row) {
         part.facet = part.facet.column;
         part.columns = most;
+        if (most === 1) part.resolve = { ...part.resolve, axis: { ...part.resolve?.axis, x: "independent" } }; // each has numbers
         across = Math.max(across, most);
       } else if (part.facet?.column) {
         across = Math.max(across, new Set((spec.data?.values || []).map((row) => row[part.facet.column.field])).size || 1);

@@ -27,7 +27,7 @@ TERMS = (
         "For each text, the model spreads a total weight of 1 over the words; a heatmap shades each word by its "
         "weight.",
     ),
-    _term("highlighted words", "The words with the largest weights: the darkest ones in a heatmap."),
+    _term("highlighted words", "The words with the largest weights: the most strongly shaded ones in a heatmap."),
     _term(
         "uniform weights",
         "The same weight for every word: a heatmap that says nothing.",

@@ -1,12 +1,15 @@
 """Audits, answers, checks, studies and heatmaps in a notebook: HTML with its own style and no script."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 
 from heatcheck.report.comparison_page import heatmap_table
-from heatcheck.report.heat import Word, shaded
+from heatcheck.report.examples import WEIGHTS
+from heatcheck.report.heat import LEVELS, Word, by_size, weighed
 from heatcheck.report.measurement_words import counted, grouping, quantity
 from heatcheck.report.sections import CardLine, card_line
 from heatcheck.report.view import view_of
@@ -15,43 +18,27 @@ from heatcheck.results import Audit, Card, CheckResult, HeatmapAudits, Row, Stud
 from heatcheck.results.written import interval, number
 
 ROWS = 60  # shown of a table; the rest is in the result
-
-_LIGHT = {
-    "sheet": "#ffffff", "ink": "#1b1f26", "soft": "#565d69", "hair": "#d9dde3",
-    "yes": "#005a8f", "yes-ink": "#ffffff", "no": "#a83f00", "no-ink": "#ffffff",
-}  # fmt: skip
-_DARK = {
-    "sheet": "#181b21", "ink": "#e6e9ee", "soft": "#a4acb9", "hair": "#333943",
-    "yes": "#7cc4f4", "yes-ink": "#0b1a26", "no": "#ff9a5c", "no-ink": "#2a1000",
-}  # fmt: skip
-
-# One hue from white to nearly black, as in the report, so that it reads the same in greyscale: (shade, ink) per level.
-_LIGHT_HEAT = (
-    ("#ffffff", "#10141a"), ("#e2edf7", "#10141a"), ("#c5dcef", "#10141a"), ("#a8cae7", "#10141a"),
-    ("#88b4da", "#10141a"), ("#669ccb", "#10141a"), ("#4584bc", "#10141a"), ("#2b6da9", "#ffffff"),
-    ("#1f5690", "#ffffff"), ("#143f76", "#ffffff"), ("#08295c", "#ffffff"),
-)  # fmt: skip
-_DARK_HEAT = (
-    ("#181b21", "#ffffff"), ("#1a283a", "#ffffff"), ("#1c3654", "#ffffff"), ("#1d446d", "#ffffff"),
-    ("#295888", "#ffffff"), ("#396fa3", "#ffffff"), ("#4986be", "#10141a"), ("#629fd4", "#10141a"),
-    ("#8bb9e2", "#10141a"), ("#b5d4ef", "#10141a"), ("#deeefc", "#10141a"),
-)  # fmt: skip
+COLOUR = re.compile(r"--[\w-]+: #\w+;")
 
 # All rules are under one class, so that the rest of the notebook does not change.
 _RULES = files("heatcheck.report").joinpath("notebook.css").read_text()
 
 
-def _colours(named: Mapping[str, str], heat: Sequence[tuple[str, str]]) -> str:
-    shades = {f"{part}{at}": colour for at, pair in enumerate(heat) for part, colour in zip("hi", pair, strict=True)}
-    return " ".join(f"--{name}: {colour};" for name, colour in {**named, **shades}.items())
+def _colours() -> tuple[str, str]:
+    """The colours of the report's pages, light and dark, as they stand in its style."""
+    page = files("heatcheck.report").joinpath("page.css").read_text()
+    light, dark = re.findall(r":root[^{]*{([^}]*)}", page)[:2]
+    return " ".join(COLOUR.findall(light)), " ".join(COLOUR.findall(dark))
 
 
+@lru_cache
 def _style() -> str:
     """Follow the notebook's theme, or else the system's, light or dark."""
-    light, dark = _colours(_LIGHT, _LIGHT_HEAT), _colours(_DARK, _DARK_HEAT)
+    light, dark = _colours()
     levels = "".join(
-        f".heatcheck .w.h{level} {{ background: var(--h{level}); color: var(--i{level}); }}"
-        for level in range(len(_LIGHT_HEAT))
+        f".heatcheck .w.{hue}{level} {{ background: var(--{hue}{level}); color: var(--i{level}); }}"
+        for hue in "hg"
+        for level in range(LEVELS + 1)
     )
     # JupyterLab, Visual Studio Code, Colab.
     said_light, said_dark = (
@@ -136,15 +123,18 @@ def study_html(study: StudyResult) -> str:
 
 
 def heatmaps_html(scores: Mapping[str, Sequence[tuple[str, float | None]]]) -> str:
-    """One text as shaded words: the prediction, then one row per explainer, scaled to its own largest score.
+    """One text as shaded words: the prediction, then one row per explainer, in the shades of a report.
 
     `scores` is what `heatcheck.explain` returns; a plain dict has no prediction to show.
     """
     predicted, target = (getattr(scores, name, None) for name in ("prediction", "target"))
     rows = "".join(_heat_row(name, of_words) for name, of_words in scores.items())
+    shares = any(name in WEIGHTS for name in scores)
+    others = any(name not in WEIGHTS for name in scores)
     note = (
-        "Darker means a larger score; each row is scaled to its own largest. "
-        "− marks a negative score, italics a word without a score."
+        ("Blue is weight, printed under each word, on one scale. " if shares else "")
+        + ("Grey is the score of another method, scaled to the largest of its row. " if others else "")
+        + "− marks a negative score, italics a word without a score."
     )
     return _boxed(
         _p(f"The model predicts {predicted}.", "title") if predicted else "",
@@ -211,11 +201,15 @@ def _study_row(row: Row) -> tuple[str, ...]:
 
 def _heat_row(name: str, of_words: Sequence[tuple[str, float | None]]) -> str:
     words, scores = [word for word, _ in of_words], [score for _, score in of_words]
-    shading = shaded(words, scores)
+    of_weights = name in WEIGHTS
+    shading = (weighed if of_weights else by_size)(words, scores)
     # A screen reader reads the words with the largest scores, because it cannot read the shading.
-    most = sorted(zip(shading, scores, strict=True), key=lambda pair: -pair[0].level)[:3]
-    spoken = ", ".join(f"{word.text} {word.title}" for word, score in most if score is not None)
-    spans = " ".join(_heat_word(word, score) for word, score in zip(shading, scores, strict=True))
+    known = [
+        (word, score) for word, score in zip(words, scores, strict=True) if score is not None and math.isfinite(score)
+    ]
+    most = sorted(known, key=lambda pair: -abs(pair[1]))[:3]
+    spoken = ", ".join(f"{word} {number(score)}" for word, score in most)
+    spans = " ".join(_heat_word(word, score, of_weights) for word, score in zip(shading, scores, strict=True))
     return (
         f'<tr><th scope="row">{_safe(explainer_name(name))}</th><td class="heat">'
         f'<span class="unseen">largest: {_safe(spoken or "no scores")}. The text: {_safe(" ".join(words))}</span>'
@@ -223,9 +217,13 @@ def _heat_row(name: str, of_words: Sequence[tuple[str, float | None]]) -> str:
     )
 
 
-def _heat_word(word: Word, score: float | None) -> str:
+def _heat_word(word: Word, score: float | None, of_weights: bool) -> str:
+    """A shaded word; a weight is printed under it."""
+    hue = "h" if of_weights else "g"
     kind = " none" if score is None else " minus" if score < 0 else ""
-    return f'<span class="w h{word.level}{kind}" title="{_safe(word.title)}">{_safe(word.text)}</span>'
+    title = "no score" if score is None else number(score)
+    under = f"<small>{word.title}</small>" if of_weights and word.level else ""
+    return f'<span class="w {hue}{word.level}{kind}" title="{_safe(title)}">{_safe(word.text)}{under}</span>'
 
 
 def _table(columns: Sequence[str], rows: Sequence[tuple[str, ...]], *, numbers: Iterable[int]) -> str:

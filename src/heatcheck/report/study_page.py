@@ -39,6 +39,7 @@ _UNSET = {
     "vectors": "none: word vectors are learned from scratch",
 }
 _EVERY_NUMBER = Chapter("numbers", (every_number,), title="Every number")
+SMALL = ("This is a smoke run", "This is a small run")  # the note that stands first
 _SLASH = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
 
 
@@ -90,6 +91,7 @@ def write_study(found: StudyResult, path: Path | str) -> Path:
         "settings": _settings(found, view),
         "about_tasks": _about_tasks(found, view),
         "in_short": in_short(found.rows, view),
+        "ignore": next((note for note in found.notes if note.startswith(SMALL)), ""),
         "summaries": [table for table in summaries(found.rows, view) if table.rows],
         "rerun": view.rerun.word,
         "not_met": not_met(found),

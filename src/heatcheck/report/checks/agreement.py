@@ -241,8 +241,8 @@ def tau_matrix(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     size = len(order)
     drawn = alt.layer(squares, text).properties(width=max(90 * size, 200), height=max(38 * size, 90))
     caption = (
-        "Mean Kendall τ of every pair; darker means more agreement. Compare the first row with the others: if the "
-        f"other methods do not agree among themselves, {spaced(result.heatmap)} cannot agree with all of them."
+        "Mean Kendall τ of every pair; a stronger shade means more agreement. Compare the first row with the others: "
+        f"if the other methods do not agree among themselves, {spaced(result.heatmap)} cannot agree with all of them."
     )
     return declare("agreement-matrix", result.check, caption, drawn)
 

@@ -139,9 +139,11 @@ def heads_map(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
     maps = [one for one in maps if any(one.cells.values())]
     if not maps:
         return None
+    some = any(one.stars for one in maps)
     caption = (
-        "Orange squares are heads without which the answers get worse; green ones, better. A star marks heads that "
-        f"surely matter. At the left stands the loss that a head's removal adds, by {_WAYS[first]}. "
+        "Orange squares are heads without which the answers get worse, green ones with a minus better; "
+        f"{'a star marks heads that surely matter' if some else 'no head surely matters, so none has a star'}. "
+        f"At the left stands the loss that a head's removal adds, by {_WAYS[first]}. "
     )
     if len(maps) > 1:
         caption += "At the right the head stays, with equal weights for all tokens: where it looks is gone."

@@ -124,7 +124,7 @@ def mechanism_map(result: CheckResult, _: Mapping[str, str]) -> Figure | None:
         .mark_rect()
         .encode(
             x=alt.X("head:O", title="head"),
-            y=alt.Y("layer:O", title="layer", sort="descending"),
+            y=alt.Y("layer:O", title="layer"),
             color=alt.Color("weight:Q", title="weight").scale(domain=[0, 1], range=["#eeeeee", ATTENTION]),
             tooltip=[alt.Tooltip("layer:O"), alt.Tooltip("head:O"), alt.Tooltip("weight:Q", format=".3f")],
         )
