@@ -2,16 +2,17 @@
 
 python -m benchmarks.treated prepare data/treated          # here: the corpora as files
 python -m benchmarks.treated run data/treated OUT          # on the GPU machine: JSON per task under OUT
+python -m benchmarks.treated necessary data/treated OUT    # there too: sst retrained without attention
 python -m benchmarks.treated csv OUT docs/treatments.csv   # here: then python docs/treatments.py
 """
 
 import argparse
+import csv
 import json
 import os
-import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,14 @@ from heatcheck.training.jobs import keep_corpus, read_corpus
 
 TASKS = ("sst", "rotten_tomatoes", "imdb_small")
 EXAMPLES = {"imdb_small": 100}  # of long texts fewer: each word costs a pass
+# Long texts are trained in fewer epochs: with the preset's patience of 4, two CPU cores need over four hours for them.
+SETTINGS: Mapping[str, Mapping[str, Any]] = {"imdb_small": {"patience": 2}}
 OFTEN = 45.0  # seconds between two looks at what is there
 NECESSARY = ("diversity", "entmax")  # treatments whose models are also retrained without attention
 RETRAINED = "necessary.json"
 LINES, ENDS = ("accuracy", "points", "hard", "context"), ("value", "low", "high")
-STUDY = re.compile(r"(<!-- study -->\n).*?(<!-- /study -->)", re.DOTALL)  # of the page
+BEGIN, END = "<!-- study -->", "<!-- /study -->"  # of the page's part with the numbers
+NECESSARY_TITLE = "Necessary, by retraining (sst)"
 
 
 def prepare(folder: Path) -> None:
@@ -39,37 +43,58 @@ def prepare(folder: Path) -> None:
     write_whole(folder / "tasks.json", json.dumps(names))
 
 
-def run(folder: Path, out: Path, *, seconds: float, workers: int, seeds: int, quick: bool) -> None:
+def corpus_of(folder: Path, task: str) -> Corpus:
+    """A corpus that `prepare` has written."""
+    names: Mapping[str, str] = json.loads((folder / "tasks.json").read_text())
+    return read_corpus(folder / names[task])
+
+
+def store() -> Path:
+    """The folder of models and audits."""
+    return Path(os.environ.get("TREATED_STORE", "heatcheck-out/treated"))
+
+
+def run(
+    folder: Path,
+    out: Path,
+    *,
+    tasks: Sequence[str],
+    treatments: str,
+    seconds: float,
+    workers: int,
+    seeds: int,
+    quick: bool,
+) -> None:
     """Train, audit and judge, task after task; each task's numbers so far are written again and again."""
     end = time.monotonic() + seconds
-    names: Mapping[str, str] = json.loads((folder / "tasks.json").read_text())
-    out.mkdir(parents=True, exist_ok=True)
-    store = Path(os.environ.get("TREATED_STORE", "heatcheck-out/treated"))
-    for task in TASKS:
+    for task in tasks:
         left = end - time.monotonic()
         if left < 5:
             print(f"{task}: no time left", flush=True)
             continue
-        run_task(read_corpus(folder / names[task]), task, store, out, left, workers, seeds, quick)
-        if task == TASKS[-1] or quick:
-            break
-    if (left := end - time.monotonic()) > 30 and not quick:
-        corpus = read_corpus(folder / names[TASKS[0]])
-        necessary(corpus, store, out)
+        run_task(corpus_of(folder, task), task, treatments, store(), out, left, workers, seeds, quick)
 
 
 def run_task(
-    corpus: Corpus, task: str, store: Path, out: Path, seconds: float, workers: int, seeds: int, quick: bool
+    corpus: Corpus,
+    task: str,
+    treatments: str,
+    kept: Path,
+    out: Path,
+    seconds: float,
+    workers: int,
+    seeds: int,
+    quick: bool,
 ) -> None:
-    """One task, with all treatments that apply."""
-    recipe = plan_recipe(corpus, epochs=1) if quick else plan_recipe(corpus)
+    """One task, with these treatments, or all that apply."""
+    recipe = plan_recipe(corpus, **(SETTINGS.get(task, {}) | ({"epochs": 1} if quick else {})))
     plan = plan_treatments(
         recipe,
         corpus,
-        treatments="all",
+        treatments=treatments,
         seeds=seeds,
         examples=30 if quick else EXAMPLES.get(task, 300),
-        store=store,
+        store=kept,
         model=f"{recipe.model['encoder']} on {task}",
     )
     print(f"{task}: {len(plan.fits())} training runs, {len(plan.audits())} audits", flush=True)
@@ -98,7 +123,7 @@ def _keep(plan: TreatmentPlan, failed: dict[str, str], path: Path) -> None:
     write_whole(path, json.dumps(nulled(treatments_facts(gather(plan, failed)))))
 
 
-def necessary(corpus: Corpus, store: Path, out: Path) -> None:
+def necessary(corpus: Corpus, kept: Path, out: Path) -> None:
     """*Necessary* by retraining, for the untreated model and a few treated ones."""
     plain = plan_recipe(corpus)
     recipes = {"untreated": plain} | {name: treated(plain, corpus, name) for name in NECESSARY}
@@ -106,9 +131,17 @@ def necessary(corpus: Corpus, store: Path, out: Path) -> None:
     for name, recipe in recipes.items():
         start = time.monotonic()
         try:
-            list(run_fits(fit_jobs([recipe], corpus, store), store))
+            list(run_fits(fit_jobs([recipe], corpus, kept), kept))
+            # All fits: swapping the weights may decide the line, and then nothing would be retrained.
             made = audit(
-                store / recipe.id, corpus, checks=["necessity"], refit=True, store=store, examples=100, train=corpus
+                kept / recipe.id,
+                corpus,
+                checks=["necessity"],
+                refit=True,
+                all_fits=True,
+                store=kept,
+                examples=100,
+                train=corpus,
             )
         except HeatcheckError as error:
             found[name] = {"state": "not run", "reason": str(error)}
@@ -125,28 +158,50 @@ def necessary(corpus: Corpus, store: Path, out: Path) -> None:
 
 
 def to_csv(out: Path, path: Path) -> None:
-    """The numbers of all tasks as one CSV file, and *necessary* in another; the page beside them gets its blocks."""
+    """The numbers of all tasks as one CSV file, and *necessary* in another; the page beside them gets its blocks.
+
+    Tasks without a JSON file keep the rows and the block that they have.
+    """
     from heatcheck.report.data_files import as_csv
     from heatcheck.report.treatments import columns_of
 
     there = [task for task in TASKS if (out / f"{task}.json").is_file()]
     found = {task: treatments_from(json.loads((out / f"{task}.json").read_text())) for task in there}
-    write_whole(path, as_csv(columns_of([*found.values()])))
+    columns = columns_of([*found.values()])
+    with path.open(encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows):
+            if row["task"] not in found:
+                for name, values in columns.items():
+                    values.append(row[name])
+    write_whole(path, as_csv(columns))
     kept = path.with_name(f"{path.stem}-necessary.csv")
     if (out / RETRAINED).is_file():
-        columns: dict[str, list[Any]] = {name: [] for name in ("treatment", "quantity", "state", *ENDS, "seeds")}
+        of_lines: dict[str, list[Any]] = {name: [] for name in ("treatment", "quantity", "state", *ENDS, "n")}
         for name, line in json.loads((out / RETRAINED).read_text()).items():
-            first = (line.get("evidence") or [{}])[0]
-            values = (name, "necessary", line["state"], *(first.get(end) for end in ENDS), first.get("n"))
-            for column, value in zip(columns.values(), values, strict=True):
-                column.append(value)
-        write_whole(kept, as_csv(columns))
+            for quantity, m in _by_retraining(line.get("evidence", [])).items():
+                values = (name, quantity, line["state"], *(m.get(end) for end in ENDS), m.get("n"))
+                for column, value in zip(of_lines.values(), values, strict=True):
+                    column.append(value)
+        write_whole(kept, as_csv(of_lines))
     page = path.with_suffix(".md")
-    if page.is_file():
-        blocks = [block(task, found[task], path.name) for task in found]
-        blocks += [necessary_block(kept.name)] if kept.is_file() else []
-        said = STUDY.sub(lambda old: f"{old[1]}\n{chr(10).join(blocks)}{old[2]}", page.read_text(encoding="utf-8"))
-        write_whole(page, said)
+    blocks = {task: block(task, of, path.name) for task, of in found.items()}
+    blocks |= {NECESSARY_TITLE: necessary_block(kept.name)} if kept.is_file() else {}
+    write_whole(page, with_blocks(page.read_text(encoding="utf-8"), blocks))
+
+
+def _by_retraining(evidence: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """N over retrained models, and the accuracies with each kind of weights that it is from."""
+    needed = [m for m in evidence if m["name"] == "N" and m["by"].get("against") == "retrained"]
+    accuracies = [m for m in evidence if m["name"] == "accuracy" and m["by"].get("fit") == "retrained"]
+    return dict(zip(["necessary"], needed, strict=False)) | {f"accuracy:{m['by']['weights']}": m for m in accuracies}
+
+
+def with_blocks(page: str, blocks: Mapping[str, str]) -> str:
+    """The page with these blocks in place of those with the same title, or after the last one."""
+    begun, between, rest = page.partition(BEGIN)
+    there, end, after = rest.partition(END)
+    kept = {part.splitlines()[0]: f"### {part.strip()}\n" for part in there.split("### ")[1:]}
+    return f"{begun}{between}\n\n{chr(10).join((kept | dict(blocks)).values())}{end}{after}"
 
 
 def block(task: str, found: Treatments, file: str) -> str:
@@ -173,9 +228,12 @@ def block(task: str, found: Treatments, file: str) -> str:
 def necessary_block(file: str) -> str:
     """The table of *necessary*."""
     return (
-        f"### Necessary, by retraining (sst)\n\nN is the share of the gain that is lost without attention; above 0.1 "
-        f"means that attention is needed.\n\n<!-- table {file} each=treatment\n| model | N | answer |\n|---|---|---|\n"
-        "| {treatment} | {necessary} | {necessary|state} | -->\n\n\n<!-- /table -->\n"
+        f"### {NECESSARY_TITLE}\n\nN is the share of the gain that is lost without attention; above 0.1 means that "
+        "attention is needed. Models without attention have uniform weights or read the last state; the better kind "
+        f"counts. All are retrained, with five seeds each.\n\n<!-- table {file} each=treatment\n"
+        "| model | learned weights | uniform weights | last state | N | answer |\n|---|---|---|---|---|---|\n"
+        "| {treatment} | {accuracy:learned|.3} | {accuracy:uniform|.3} | {accuracy:last|.3} | {necessary} "
+        "| {necessary|state} | -->\n\n\n<!-- /table -->\n"
     )
 
 
@@ -198,9 +256,11 @@ def said(found: Treatments) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("prepare", "run", "csv"))
-    parser.add_argument("source", type=Path, help="Folder of the corpora (prepare, run) or of the JSON files (csv).")
-    parser.add_argument("target", type=Path, nargs="?", help="Folder for the JSON files (run), or the CSV file (csv).")
+    parser.add_argument("what", choices=("prepare", "run", "necessary", "csv"))
+    parser.add_argument("source", type=Path, help="Folder of the corpora, or of the JSON files (csv).")
+    parser.add_argument("target", type=Path, nargs="?", help="Folder for the JSON files, or the CSV file (csv).")
+    parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS, help="Tasks of run.")
+    parser.add_argument("--treatments", default="all", help="Treatments of run, separated by commas.")
     parser.add_argument("--seconds", type=float, default=400.0, help="Time limit of run.")
     parser.add_argument("--workers", type=int, default=15, help="Processes for the audits.")
     parser.add_argument("--seeds", type=int, default=5, help="Models per treatment.")
@@ -209,8 +269,12 @@ def main() -> int:
     if chosen.what == "prepare":
         prepare(chosen.source)
     elif chosen.what == "run":
-        options = {name: getattr(chosen, name) for name in ("seconds", "workers", "seeds", "quick")}
+        options = {name: getattr(chosen, name) for name in ("tasks", "treatments", "seconds", "workers", "seeds", "quick")}
+        chosen.target.mkdir(parents=True, exist_ok=True)
         run(chosen.source, chosen.target, **options)
+    elif chosen.what == "necessary":
+        chosen.target.mkdir(parents=True, exist_ok=True)
+        necessary(corpus_of(chosen.source, TASKS[0]), store(), chosen.target)
     else:
         to_csv(chosen.source, chosen.target)
     return 0
