@@ -1,15 +1,17 @@
-"""Make the figures of the pages: `python docs/figures.py` all of them, `python docs/figures.py studies` the quick ones.
+"""Make the figures of the pages: `python docs/figures.py` most, `python docs/figures.py studies` the quick ones.
 
 Those of the checks are what the report draws of a few audits on built-in data, for which models are trained (some
 minutes; what was fitted is kept in `heatcheck-out/fits`). Those of the studies are drawn from the tables of their
-pages, so that a figure and its table cannot disagree.
+pages, so that a figure and its table cannot disagree. Three figures show more than a table holds: `python
+docs/figures.py reruns` runs what they are drawn from again, over an hour without a GPU.
 """
 
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import altair
@@ -17,8 +19,12 @@ import altair
 import heatcheck as hc
 from heatcheck.engine import write_whole
 from heatcheck.report import write_figures
-from heatcheck.report.figures.figure import declare
+from heatcheck.report.figures.figure import Figure, declare
 from heatcheck.report.figures.files import write_each
+from heatcheck.report.study_figures import draw_study
+from heatcheck.studies import STUDIES as STUDY_RUNS
+from heatcheck.studies import run_study
+from heatcheck.training import STORE
 
 DOCS = Path(__file__).parent
 FOLDER = DOCS / "figures"
@@ -111,6 +117,9 @@ STUDIES = [
     ),
     Drawn("wiegreffe2019", ["| task | J\\*"], ["J\\*", "between seeds"], "JSD from the base model's weights (nats)"),
 ]
+
+# Figures that show more than the tables of their pages: study -> the report's figure.
+RERUNS = {"snell2021": "copy-survival", "sun2020": "auc-by-scale"}
 
 
 def read_table(study: str, header: str) -> list[list[str]]:
@@ -239,6 +248,17 @@ def check_figures(folder: Path) -> None:
     keep(found, folder, {"plausibility": "plausibility-agreement"})
 
 
+def rerun_figures(folder: Path) -> None:
+    """Curves over training or over settings, from whole runs that need the real corpora."""
+    for study, name in RERUNS.items():
+        rerun = run_study(STUDY_RUNS[study], STUDY_RUNS[study].settings(), STORE / "studies" / study)
+        (figure,) = (one for one in draw_study(rerun) if one.name == name)
+        save_drawn(study, figure, folder)
+    sst = hc.train("sst")
+    found = hc.audit(sst.subject, "sst", checks=["dynamics"], refit=True, settings={"dynamics.seeds": 5})
+    keep(found, folder, {"dynamics": "dynamics-agreement"}, called={"dynamics": "dynamics_sst"})
+
+
 def gauge_chart(found: hc.Audit) -> Any:
     """The witness: one text shaded by the model's weights and by its twin's."""
     witness = found.results["gauge"].facts["witness"]
@@ -263,16 +283,24 @@ def gauge_chart(found: hc.Audit) -> Any:
     return (boxes + words).properties(width=altair.Step(26), height=altair.Step(96))
 
 
-def keep(found: hc.Audit, folder: Path, wanted: dict[str, str]) -> None:
-    """Of the figures of an audit, one a check, under the check's name."""
+def keep(
+    found: hc.Audit, folder: Path, wanted: dict[str, str], *, called: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Of the figures of an audit, one a check, under the check's name or another."""
     with tempfile.TemporaryDirectory() as scratch:
         made = {path.stem: path for path in write_figures(found, scratch, suffix="svg")}
         for check, name in wanted.items():
-            write_whole(folder / f"{check}.svg", for_dark(short(made[name].read_text(encoding="utf-8"))))
+            write_whole(
+                folder / f"{called.get(check, check)}.svg", for_dark(short(made[name].read_text(encoding="utf-8")))
+            )
 
 
 def save(name: str, caption: str, chart: Any, folder: Path) -> None:
-    (path,) = write_each([declare(name, name, caption, chart)], folder, suffix="svg")
+    save_drawn(name, declare(name, name, caption, chart), folder)
+
+
+def save_drawn(name: str, figure: Figure, folder: Path) -> None:
+    (path,) = write_each([figure._replace(name=name)], folder, suffix="svg")
     write_whole(path, for_dark(short(path.read_text(encoding="utf-8"))))
 
 
@@ -300,4 +328,6 @@ if __name__ == "__main__":
         study_figures(FOLDER)
     if "checks" in which:
         check_figures(FOLDER)
+    if "reruns" in which:
+        rerun_figures(FOLDER)
     print(f"figures: {FOLDER}")

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from drawn import legend_opacities
 from heatcheck import stats
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.report import write_study
@@ -170,6 +171,7 @@ def test_the_survival_figure_is_drawn_from_the_times(known):
     falls = [(row["step"], row["surviving"]) for row in values if row["sequences"].startswith("permutations")]
     assert falls == [(0, 1), (100, 0.75), (200, 0.5), (1000, 0.25), (2000, 0.25)]
     assert copy_survival(replace(known, models=())) is None
+    assert legend_opacities(figure) == {1.0}
 
 
 def test_what_cannot_be_run_is_said_first(tmp_path):

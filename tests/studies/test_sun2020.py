@@ -8,11 +8,12 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from drawn import legend_opacities
 from heatcheck.cli import show_study
 from heatcheck.data import Corpus, Example, Split
 from heatcheck.errors import BadInput, BrokenFolder, UnknownName
 from heatcheck.report import write_study
-from heatcheck.report.studies.sun2020 import VIEW
+from heatcheck.report.studies.sun2020 import VIEW, auc_by_scale, scores_over_training
 from heatcheck.report.study_summary import in_short, not_met
 from heatcheck.report.study_wording import quantity_name
 from heatcheck.stats import t_interval
@@ -80,6 +81,7 @@ def test_its_page_and_what_is_said_of_it(ran, tmp_path, capsys):
     assert "earlier run" in page
     show_study.study(found)
     assert "|polarity|" in capsys.readouterr().out
+    assert all(legend_opacities(make(found)) == {1.0} for make in (auc_by_scale, scores_over_training))
     named = {row.quantity: quantity_name(row, (), VIEW) for row in found.rows}
     assert named["auc:polarity"] == "AUC of |polarity|, polar words"
     assert named["mean_a:positive"] == "mean attention score, positive words"

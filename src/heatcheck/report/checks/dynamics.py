@@ -108,7 +108,7 @@ _LOOKS = {
     "accuracy: learned weights": Style(ATTENTION),
     "accuracy: uniform weights": Style(RIVAL, (6, 4)),
     "accuracy: bag of words": Style(MOST, (2, 2)),
-    "the commonest label": Style(FLOOR, (6, 4)),
+    "majority-class baseline": Style(FLOOR, (6, 4)),
 }
 _FITS = {"learned": "learned weights", "uniform": "uniform weights", "proxy": "bag of words"}
 COLUMNS = 3
@@ -184,7 +184,7 @@ def _accuracy_rows(result: CheckResult) -> Rows:
         return rows
     level = round(prior, 4)
     ends = [{"x": at + 1, "step": at, "y": level, "low": level, "high": level} for at in (steps[0], steps[-1])]
-    return [*rows, *({"line": "the commonest label", **end} for end in ends)]
+    return [*rows, *({"line": "majority-class baseline", **end} for end in ends)]
 
 
 def _panel(rows: Rows, title: str, width: int, *, bottom: bool, left: bool) -> Any:

@@ -146,8 +146,9 @@ def copy_survival(found: StudyResult) -> Figure | None:
     alt = altair()
     names = [name for name in _LOOKS if any(row["sequences"] == name for row in rows)]
     scale = {"domain": names}
-    colour = alt.Color("sequences:N", title=None).scale(**scale, range=[_LOOKS[name][0] for name in names])
     legend = {"orient": "top", "labelLimit": 0, "symbolType": "stroke", "symbolSize": 400, "symbolOpacity": 1}
+    colour = alt.Color("sequences:N", title=None).scale(**scale, range=[_LOOKS[name][0] for name in names])
+    colour = colour.legend(**legend)  # of area and line alike, or the band's opacity would win
     x = alt.X("step:Q", title="steps of training").scale(nice=False).axis(tickCount=8, format=",d")
     y = alt.Y("surviving:Q", title="runs that do not copy yet").scale(domain=[0, 1]).axis(tickCount=5, format="%")
     tooltip = [
@@ -165,7 +166,7 @@ def copy_survival(found: StudyResult) -> Figure | None:
     line = base.mark_line(interpolate="step-after", strokeWidth=2.2).encode(
         x=x,
         y=y,
-        color=colour.legend(**legend),
+        color=colour,
         strokeDash=alt.StrokeDash("sequences:N", title=None).scale(**scale, range=[_LOOKS[name][1] for name in names]),
         tooltip=tooltip,
     )

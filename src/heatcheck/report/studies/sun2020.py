@@ -155,7 +155,7 @@ def _over_scales(
     x = alt.X("at:Q", title="λ").scale(type="log", domain=[known[0] / 1.6, known[-1] * 1.6], nice=False)
     x = x.axis(values=known, format="~g", labelFlush=False)
     y = alt.Y("value:Q", title=axis).scale(domain=[0, 1])
-    legend = {"orient": "top", "columns": 2, "labelLimit": 0}
+    legend = {"orient": "top", "columns": 2, "labelLimit": 0, "symbolOpacity": 1}
     colour = alt.Color("of:N", title=None, sort=names).scale(domain=names, range=colours).legend(**legend)
     shape = alt.Shape("of:N", title=None, sort=names).scale(domain=names, range=shapes).legend(**legend)
     chart = alt.Chart(alt_data(rows))
@@ -184,6 +184,7 @@ def _curve(title: str, points: Sequence[Mapping[str, Any]]) -> Any:
     alt = altair()
     names = list(_GROUPS)
     colour = alt.Color("words:N", title=None, sort=names).scale(domain=names, range=list(_GROUPS.values()))
+    colour = colour.legend(orient="top", symbolOpacity=1)  # of area and line alike, or the band's opacity would win
     x = alt.X("epoch:Q", title="epoch").axis(tickCount=4)
     chart = alt.Chart(alt_data(points))
     return alt.layer(
@@ -191,7 +192,7 @@ def _curve(title: str, points: Sequence[Mapping[str, Any]]) -> Any:
         chart.mark_line(size=1.8).encode(
             x=x,
             y=alt.Y("value:Q"),
-            color=colour.legend(orient="top", symbolOpacity=1),
+            color=colour,
             tooltip=[
                 alt.Tooltip("words:N"),
                 alt.Tooltip("epoch:Q"),
