@@ -90,6 +90,9 @@ def test_a_panel_a_pair_each_with_its_floor():
         for line, values in (("agreement A", (0.06, 0.5, 0.4)), ("the second shuffled", (0.06,) * 3))
         for step, y in zip(STEPS, values, strict=True)
     ]
+    looks = panels[0]["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    drawn = {row["line"] for panel in panels for row in panel["data"]["values"]}
+    assert drawn == set(looks), "each line has its colour"
     assert (
         "agree in 0.400 of the texts (0.060 by chance). Agreement above chance starts between steps 0 and 10"
         in figure.caption
