@@ -148,6 +148,9 @@ def test_axe_finds_nothing_in_a_comparison_of_treatments(browser, tmp_path):
         known = [one for row in found.rows for cell in row.cells for one in (cell.change, cell.beyond) if one]
         marks = page.locator("#changes svg .mark-symbol.role-mark path").count()
         assert marks == len(known), "a mark per difference"
+        page.set_viewport_size(PHONE)
+        drawn(page)
+        assert page.evaluate(TOO_WIDE) == [], "its legend, too"
 
 
 def test_further_right_is_better_in_every_panel():

@@ -9,8 +9,9 @@ from heatcheck.report.figures.figure import HONEST, MECHANICAL, altair
 from heatcheck.report.figures.shapes import Rows
 from heatcheck.results.treatments import Difference, TreatedRow
 
-MINUS = {"change": "minus the untreated models", "beyond": "minus equally sharp weights (temperature twins)"}
+THAN = {"change": "untreated models", "beyond": "equally sharp weights"}  # short: a legend must fit a phone
 WIDE = 215  # pixels of a panel
+SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+~g')"
 
 
 def changes_of(rows: Sequence[TreatedRow], titles: Mapping[str, str], lower_is_better: str) -> Any | None:
@@ -39,7 +40,7 @@ def _marks(rows: Sequence[TreatedRow], line: str) -> Rows:
     """A mark for each difference that is known."""
     found: Rows = []
     for row in rows:
-        for kind, words in MINUS.items():
+        for kind, words in THAN.items():
             one: Difference | None = getattr(row.cell(line), kind)
             if one is not None and math.isfinite(one.value):
                 ends = {
@@ -51,14 +52,14 @@ def _marks(rows: Sequence[TreatedRow], line: str) -> Rows:
 
 def _panel(marks: Rows, title: str, *, turned: bool, order: Sequence[str]) -> Any:
     alt = altair()
-    kinds = list(MINUS.values())
+    kinds = list(THAN.values())
     y = alt.Y("treatment:N", title=None, sort=list(order)).axis(grid=True, labelLimit=140)
     beside = alt.YOffset("than:N", sort=kinds)
     scale = alt.Scale(reverse=turned, nice=True)
-    colour = alt.Color("than:N", title=None).scale(domain=kinds, range=[HONEST, MECHANICAL])
+    colour = alt.Color("than:N", title="compared with").scale(domain=kinds, range=[HONEST, MECHANICAL])
     legend = alt.Legend(orient="top", labelLimit=0, columns=1)
     base = alt.Chart(alt_data(marks))
-    x = alt.X("value:Q", title="difference").scale(scale).axis(tickCount=5, format="+~g")
+    x = alt.X("value:Q", title="difference").scale(scale).axis(tickCount=3, labelExpr=SIGNED)
     ends = base.mark_rule(size=2.5).encode(
         x=alt.X("low:Q").scale(scale), x2=alt.X2("high:Q"), y=y, yOffset=beside, color=colour.legend(legend)
     )
@@ -67,7 +68,7 @@ def _panel(marks: Rows, title: str, *, turned: bool, order: Sequence[str]) -> An
         y=y,
         yOffset=beside,
         color=colour.legend(legend),
-        shape=alt.Shape("than:N", title=None).scale(domain=kinds, range=["circle", "square"]).legend(legend),
+        shape=alt.Shape("than:N", title="compared with").scale(domain=kinds, range=["circle", "square"]).legend(legend),
         tooltip=[
             alt.Tooltip("treatment:N"),
             alt.Tooltip("than:N"),
