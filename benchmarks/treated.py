@@ -9,6 +9,7 @@ python -m benchmarks.treated csv OUT docs/treatments.csv   # here: then python d
 import argparse
 import csv
 import json
+import math
 import os
 import sys
 import time
@@ -18,10 +19,18 @@ from typing import Any
 
 from heatcheck.auditing import audit
 from heatcheck.auditing.treating import TreatmentPlan, gather, plan_treatments, run_treatments
+from heatcheck.auditing.treating.advice import advise
 from heatcheck.data import Corpus, load_task
 from heatcheck.engine import Outcome, nulled, write_whole
 from heatcheck.errors import HeatcheckError
-from heatcheck.results.treatments import Treatments, treatments_facts, treatments_from
+from heatcheck.results.treatments import (
+    Difference,
+    TreatedCell,
+    TreatedRow,
+    Treatments,
+    treatments_facts,
+    treatments_from,
+)
 from heatcheck.training import fit_jobs, plan_recipe, run_fits, treated
 from heatcheck.training.jobs import keep_corpus, read_corpus
 
@@ -160,19 +169,22 @@ def necessary(corpus: Corpus, kept: Path, out: Path) -> None:
 def to_csv(out: Path, path: Path) -> None:
     """The numbers of all tasks as one CSV file, and *necessary* in another; the page beside them gets its blocks.
 
-    Tasks without a JSON file keep the rows and the block that they have.
+    What has no JSON file keeps the rows that it has: tasks, and treatments of a task that were run at another time.
     """
     from heatcheck.report.data_files import as_csv
     from heatcheck.report.treatments import columns_of
 
     there = [task for task in TASKS if (out / f"{task}.json").is_file()]
     found = {task: treatments_from(json.loads((out / f"{task}.json").read_text())) for task in there}
-    columns = columns_of([*found.values()])
-    with path.open(encoding="utf-8", newline="") as rows:
-        for row in csv.DictReader(rows):
-            if row["task"] not in found:
-                for name, values in columns.items():
-                    values.append(row[name])
+    with path.open(encoding="utf-8", newline="") as file:
+        before = list(csv.DictReader(file))
+    earlier = {task: rows_of([row for row in before if row["task"] == task]) for task in found}
+    together = {task: merged(earlier[task], new) for task, new in found.items()}
+    columns = columns_of([*together.values()])
+    for row in before:
+        if row["task"] not in found:
+            for name, values in columns.items():
+                values.append(row[name])
     write_whole(path, as_csv(columns))
     kept = path.with_name(f"{path.stem}-necessary.csv")
     if (out / RETRAINED).is_file():
@@ -184,9 +196,70 @@ def to_csv(out: Path, path: Path) -> None:
                     column.append(value)
         write_whole(kept, as_csv(of_lines))
     page = path.with_suffix(".md")
-    blocks = {task: block(task, of, path.name) for task, of in found.items()}
+    blocks = {task: block(task, of, path.name, tables_of(earlier[task], found[task])) for task, of in together.items()}
     blocks |= {NECESSARY_TITLE: necessary_block(kept.name)} if kept.is_file() else {}
     write_whole(page, with_blocks(page.read_text(encoding="utf-8"), blocks))
+
+
+def rows_of(kept: Sequence[Mapping[str, str]]) -> tuple[TreatedRow, ...]:
+    """The rows of a table as `columns_of` has written them, without what the CSV file does not have."""
+
+    def number(row: Mapping[str, str], name: str) -> float | None:
+        return float(row[name]) if row[name] else None
+
+    def difference(row: Mapping[str, str], names: Sequence[str]) -> Difference | None:
+        value, low, high, p = (number(row, name) for name in names)
+        return None if value is None or low is None or high is None else Difference(value, low, high, nan_if_none(p))
+
+    def cell(row: Mapping[str, str]) -> TreatedCell:
+        return TreatedCell(
+            row["quantity"],
+            row["verdict"],  # type: ignore[arg-type]  # one of the words that were written
+            nan_if_none(number(row, "before")),
+            nan_if_none(number(row, "after")),
+            number(row, "twin"),
+            difference(row, ("value", "low", "high", "p")),
+            difference(row, ("beyond", "beyond_low", "beyond_high", "beyond_p")),
+            int(row["seeds"]),
+            int(row["examples"]),
+        )
+
+    found = []
+    for name in dict.fromkeys(row["treatment"] for row in kept):
+        lines = [row for row in kept if row["treatment"] == name]
+        cells = tuple(cell(row) for row in lines if row["quantity"] in LINES)
+        (even,) = [row for row in lines if row["quantity"] == "evenness"]
+        evenness = nan_if_none(number(even, "before")), nan_if_none(number(even, "after"))
+        found.append(TreatedRow(name, "", cells, evenness, number(even, "twin")))
+    return tuple(found)
+
+
+def nan_if_none(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def merged(earlier: Sequence[TreatedRow], new: Treatments) -> Treatments:
+    """The treatments of a task from several runs, those of the last run last."""
+    names = {row.name for row in new.rows}
+    rows = (*(row for row in earlier if row.name not in names), *new.rows)
+    return new._replace(rows=rows, advice=advise(rows))
+
+
+def tables_of(earlier: Sequence[TreatedRow], new: Treatments) -> str:
+    """Over which treatments false discoveries are controlled, where these are not all of the table."""
+    last = [row.name for row in new.rows]
+    first = [row.name for row in earlier if row.name not in last]
+    if not first:
+        return ""
+    return (
+        f"{named(last)} were run later, beside the same untreated models. So false discoveries are controlled over "
+        "these treatments, and over the others, apart."
+    )
+
+
+def named(names: Sequence[str]) -> str:
+    *first, last = [f"`{name}`" for name in names]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _by_retraining(evidence: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -204,8 +277,12 @@ def with_blocks(page: str, blocks: Mapping[str, str]) -> str:
     return f"{begun}{between}\n\n{chr(10).join((kept | dict(blocks)).values())}{end}{after}"
 
 
-def block(task: str, found: Treatments, file: str) -> str:
-    """The part of the page about one task: what helped, and two tables for docs/tables.py to fill."""
+def block(task: str, found: Treatments, file: str, apart: str = "") -> str:
+    """The part of the page about one task: what helped, and two tables for docs/tables.py to fill.
+
+    Args:
+        apart: a sentence on runs that were judged apart.
+    """
     means = " | ".join(f"{{{line}|before}} → {{{line}|after}} **{{{line}|verdict}}**" for line in LINES)
     changes = " | ".join(
         f"{{{line}}} / {{{line}|beyond}} [{{{line}|beyond_low}}, {{{line}|beyond_high}}]" for line in LINES[1:]
@@ -215,7 +292,8 @@ def block(task: str, found: Treatments, file: str) -> str:
     n = found.rows[0].cell("points").examples or found.examples
     return (
         f"### {task}\n\n{said(found)}\n\nMeans of {found.seeds} seeds; {n} examples per audit, "
-        f"{found.rows[0].cell('accuracy').examples:,} for accuracy and context:\n\n"
+        f"{found.rows[0].cell('accuracy').examples:,} for accuracy and context"
+        f"{f'. {apart}' if apart else ':'}\n\n"
         f"{head}| treatment | accuracy ↑ | points: K ↑ | hard: q ↓ | context: G ↑ |\n|---|---|---|---|---|\n"
         f"| {{treatment}} | {means} |{end}\n"
         f"Treated minus untreated / treated minus temperature twin, with 95% intervals:\n\n"
@@ -269,7 +347,9 @@ def main() -> int:
     if chosen.what == "prepare":
         prepare(chosen.source)
     elif chosen.what == "run":
-        options = {name: getattr(chosen, name) for name in ("tasks", "treatments", "seconds", "workers", "seeds", "quick")}
+        options = {
+            name: getattr(chosen, name) for name in ("tasks", "treatments", "seconds", "workers", "seeds", "quick")
+        }
         chosen.target.mkdir(parents=True, exist_ok=True)
         run(chosen.source, chosen.target, **options)
     elif chosen.what == "necessary":

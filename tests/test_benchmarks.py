@@ -1,16 +1,22 @@
 """Benchmarks run at the size of a smoke test, both sides agree, and a side that is wrong is noticed."""
 
+import csv
 import json
 
 import numpy as np
 import pytest
 import torch
-from benchmarks import battery, library_side, minilm_audit, plain_side, published
+from benchmarks import battery, library_side, minilm_audit, plain_side, published, treated
 from benchmarks.__main__ import main
 from benchmarks.inputs import IMDB, SST, TOY_SST, Setup, make_texts
 
+from heatcheck.auditing.treating.advice import advise
+from heatcheck.engine import nulled, write_whole
 from heatcheck.explainers import stand_ins
+from heatcheck.report.treatments import columns_of
+from heatcheck.results.treatments import treatments_facts
 from tiny_transformers import tiny
+from treated_world import treatments
 
 TOY = Setup("average", TOY_SST, toy=True)
 
@@ -103,3 +109,28 @@ def test_a_transformers_audit_is_timed_per_check():
     again["card"]["points at what matters"] = "changed"
     assert len(minilm_audit.differences(found, again)) == 2
     json.dumps(found)
+
+
+def test_treatments_of_several_runs_stand_in_one_table(tmp_path):
+    """What a later run did not try keeps its row, on the page too; what it did try is new."""
+    whole = treatments()._replace(task="sst@ab")
+    first = whole._replace(rows=whole.rows[:6])
+    changed = whole.rows[5]._replace(evenness=(0.25, 0.75))
+    second = whole._replace(rows=(changed, *whole.rows[6:]))
+    path, page = tmp_path / "mine.csv", tmp_path / "mine.md"
+    path.write_text("task,treatment,quantity\n")
+    page.write_text(f"{treated.BEGIN}\n{treated.END}\n")
+    for found in (first, second):
+        write_whole(tmp_path / "sst.json", json.dumps(nulled(treatments_facts(found))))
+        treated.to_csv(tmp_path, path)
+    with path.open(newline="") as file:
+        rows = treated.rows_of(list(csv.DictReader(file)))
+    assert [row.name for row in rows] == [row.name for row in whole.rows]
+    assert rows[5].evenness == (0.25, 0.75)
+    assert columns_of([whole._replace(rows=rows)]) == columns_of([whole._replace(rows=(*whole.rows[:5], *second.rows))])
+    assert page.read_text().count("### sst") == 1
+    assert treated.said(whole._replace(rows=rows, advice=advise(rows))) in page.read_text()
+    assert "`top_k`, `masked_words` and `orthogonal` were run later" in page.read_text()
+    written = path.read_text(), page.read_text()
+    treated.to_csv(tmp_path, path)
+    assert (path.read_text(), page.read_text()) == written
