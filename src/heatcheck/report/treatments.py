@@ -82,7 +82,7 @@ def changes(found: Treatments) -> Figure | None:
     """The differences of all treatments with their intervals; None if nothing could be compared."""
     drawn = changes_of(found.rows, PANELS, lower_is_better="hard")
     caption = (
-        "Further right is better in every panel (the axis of q is turned). An interval that includes the dashed line "
+        "Further right is better in every panel (the axis of q is turned); an interval that includes the dashed line "
         "may be chance. A treatment helps if it is better than the untreated models and than weights that are merely "
         "as sharp. Intervals are 95%, over seeds and examples, and are not adjusted for the number of treatments; the "
         "verdicts are."
