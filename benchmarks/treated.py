@@ -317,7 +317,7 @@ def necessary_block(file: str) -> str:
 
 def said(found: Treatments) -> str:
     """What the verdicts of a task come to, in a few sentences."""
-    words = {"helps": "helps", "only looks as if": "only looks as if it helps", "worse": "makes it worse"}
+    words = {"helps": "helps", "seems better": "seems better", "worse": "makes it worse"}
     sentences = [found.advice]
     for row in found.rows:
         parts = [

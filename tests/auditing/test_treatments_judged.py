@@ -9,7 +9,7 @@ from heatcheck.auditing.treating.advice import advise
 from treated_world import IDS, World
 
 LINES = ("accuracy", "points", "hard", "context")
-CHANGES = ("helps", "only looks as if", "worse")
+CHANGES = ("helps", "seems better", "worse")
 
 
 def words(trios, **choices):
@@ -28,12 +28,12 @@ def test_a_planted_harm_is_found():
         assert words(World(4).trios(treated=change))[line] == "worse"
 
 
-def test_what_sharper_weights_give_too_only_looks_as_if():
+def test_what_sharper_weights_give_too_seems_better():
     better = {"points": 0.9, "hard": -0.2}
     found = words(World(5).trios(treated=better, sharp=better))
-    assert (found["points"], found["hard"]) == ("only looks as if", "only looks as if")
+    assert (found["points"], found["hard"]) == ("seems better", "seems better")
     (row,) = judge([Judged("t", "", World(5).trios(treated=better, twin=False))])
-    assert row.cell("points").word == "only looks as if"
+    assert row.cell("points").word == "seems better"
     assert "no temperature" in row.cell("points").why
 
 

@@ -56,7 +56,7 @@ def whole_table(found: Treatments, caption: str = "") -> Table:
     return Table(caption or f"{found.model}: {found.seeds} seeds, {found.examples} examples per audit", columns, rows)
 
 
-BADGES = {"helps": "yes", "worse": "no", "only looks as if": "unclear", "no change seen": "not-found"}
+BADGES = {"helps": "yes", "worse": "no", "seems better": "unclear", "no change seen": "not-found"}
 
 
 class Verdict(NamedTuple):
@@ -194,7 +194,7 @@ def said_of(row: TreatedRow) -> str:
 
 def _even(row: TreatedRow) -> str:
     before, after = row.evenness or (math.nan, math.nan)
-    twin = "" if row.twin_evenness is None else f", twin {decimals(row.twin_evenness, '.2f')}"
+    twin = "" if row.twin_evenness is None else f", temperature twin {decimals(row.twin_evenness, '.2f')}"
     return f"{decimals(before, '.2f')} before, {decimals(after, '.2f')} after{twin}"
 
 

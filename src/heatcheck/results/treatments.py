@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 Word = Literal[
     "helps",
-    "only looks as if",
+    "seems better",
     "no change seen",
     "worse",
     "not judged here",
@@ -16,7 +16,8 @@ Word = Literal[
 ]
 MEANS: Mapping[str, str] = {
     "helps": "better than the untreated models, and better than the same models with their weights made as sharp",
-    "only looks as if": "better than the untreated models, but not better than these with their weights made as sharp",
+    "seems better": "better than the untreated models, but not significantly better than these with their weights "
+    "made as sharp",
     "no change seen": "the difference from the untreated models may be chance",
     "worse": "worse than the untreated models",
     "not judged here": "the treatment trains this very number",

@@ -28,8 +28,8 @@ def advise(rows: Sequence[TreatedRow]) -> str:
         best = max(mixed, key=lambda row: (len(_helped(row)), _accuracy(row)))
         gains = " and ".join(SAYS[line] for line in _helped(best))
         return f"No treatment helps without harm: with {best.name} {gains}, but another line gets worse."
-    if any(cell.word == "only looks as if" for row in rows for cell in row.cells):
-        return "Keep the untreated model: what these treatments seem to gain, sharper weights alone give too."
+    if any(cell.word == "seems better" for row in rows for cell in row.cells):
+        return "Keep the untreated model: no treatment gains significantly more than sharper weights alone."
     return "Keep the untreated model: none of these treatments made its heatmap significantly easier to read."
 
 

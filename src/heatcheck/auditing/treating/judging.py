@@ -94,7 +94,7 @@ def _cell(line: str, found: _Compared, p: float, p_beyond: float, of: Judged) ->
     why = found.why
     if word is None and change is not None:
         word = _word(line, change, beyond)
-        if word == "only looks as if" and beyond is None:
+        if word == "seems better" and beyond is None:
             why = "no temperature makes the untreated weights as sharp, so sharpness may be all there is to it"
     return TreatedCell(
         line,
@@ -119,7 +119,7 @@ def _word(line: str, change: Difference, beyond: Difference | None) -> Word:
         return "worse"
     if line in AVOIDS_TWIN or (beyond is not None and beyond.p <= LEVEL and sign * beyond.value > 0):
         return "helps"
-    return "only looks as if"
+    return "seems better"
 
 
 def _difference(found: stats.Tested | None, p: float) -> Difference | None:
