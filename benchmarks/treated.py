@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from heatcheck.auditing import audit
 from heatcheck.auditing.treating import TreatmentPlan, gather, plan_treatments, run_treatments
@@ -28,6 +28,7 @@ from heatcheck.results.treatments import (
     TreatedCell,
     TreatedRow,
     Treatments,
+    Word,
     treatments_facts,
     treatments_from,
 )
@@ -214,7 +215,7 @@ def rows_of(kept: Sequence[Mapping[str, str]]) -> tuple[TreatedRow, ...]:
     def cell(row: Mapping[str, str]) -> TreatedCell:
         return TreatedCell(
             row["quantity"],
-            row["verdict"],  # type: ignore[arg-type]  # one of the words that were written
+            cast(Word, row["verdict"]),
             nan_if_none(number(row, "before")),
             nan_if_none(number(row, "after")),
             number(row, "twin"),

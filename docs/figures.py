@@ -9,9 +9,8 @@ docs/figures.py reruns` runs what they are drawn from again, over an hour withou
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import altair
@@ -256,7 +255,7 @@ def rerun_figures(folder: Path) -> None:
         save_drawn(study, figure, folder)
     sst = hc.train("sst")
     found = hc.audit(sst.subject, "sst", checks=["dynamics"], refit=True, settings={"dynamics.seeds": 5})
-    keep(found, folder, {"dynamics": "dynamics-agreement"}, called={"dynamics": "dynamics_sst"})
+    keep(found, folder, {"dynamics_sst": "dynamics-agreement"})
 
 
 def gauge_chart(found: hc.Audit) -> Any:
@@ -283,16 +282,12 @@ def gauge_chart(found: hc.Audit) -> Any:
     return (boxes + words).properties(width=altair.Step(26), height=altair.Step(96))
 
 
-def keep(
-    found: hc.Audit, folder: Path, wanted: dict[str, str], *, called: Mapping[str, str] = MappingProxyType({})
-) -> None:
-    """Of the figures of an audit, one a check, under the check's name or another."""
+def keep(found: hc.Audit, folder: Path, wanted: dict[str, str]) -> None:
+    """Of the figures of an audit, one a check, as files of these names."""
     with tempfile.TemporaryDirectory() as scratch:
         made = {path.stem: path for path in write_figures(found, scratch, suffix="svg")}
-        for check, name in wanted.items():
-            write_whole(
-                folder / f"{called.get(check, check)}.svg", for_dark(short(made[name].read_text(encoding="utf-8")))
-            )
+        for file, name in wanted.items():
+            write_whole(folder / f"{file}.svg", for_dark(short(made[name].read_text(encoding="utf-8"))))
 
 
 def save(name: str, caption: str, chart: Any, folder: Path) -> None:
